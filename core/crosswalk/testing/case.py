@@ -37,7 +37,9 @@ __all__ = [
     "Place",
     "Problem",
     "Tally",
+    "answer",
     "marker_for",
+    "occurrences",
     "reader_options",
     "strings",
     "typed",
@@ -362,6 +364,17 @@ def typed(response: dict[str, Any]) -> dict[str, Any]:
     usage = {k: v for k, v in response["usage"].items() if k != "total_tokens"}
     metadata = {k: v for k, v in response["metadata"].items() if k not in ("extensions", "provenance")}
     return {**response, "usage": usage, "metadata": metadata}
+
+
+def answer(response: dict[str, Any]) -> Any:
+    """What the canonical JSON *response* answers, in whatever form it says so."""
+    keys = ("message", "finish_reason", "refusal", "usage", "alternatives")
+    return [response.get(key) for key in keys], [part["content"] for part in response.get("segments", ())]
+
+
+def occurrences(value: Any, text: str = MARKER) -> int:
+    """How often *text* stands in the texts of *value*, a JSON value."""
+    return sum(found.count(text) for found in strings(value))
 
 
 def strings(value: Any) -> Iterator[str]:

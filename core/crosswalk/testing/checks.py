@@ -17,9 +17,17 @@ from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.learnt.learning import learns_all
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.answers import (
+    errors_show,
+    null_erases_nothing,
+    one_answer_at_a_time,
+    output_shows,
+    recognizes_its_own,
+)
 from crosswalk.testing.bodies import body_leaves_hold
 from crosswalk.testing.captures import Capture, reframer, written
 from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
+from crosswalk.testing.mistaken import coerced, vanished
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.perturbation import (
     MISSING,
@@ -34,19 +42,8 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
-from crosswalk.testing.values import (
-    coerced,
-    errors_show,
-    known_words_keep_their_meaning,
-    null_erases_nothing,
-    one_answer_at_a_time,
-    output_shows,
-    recognizes_its_own,
-    text_as_it_was_sent,
-    text_only_once,
-    unknown_words_raise,
-    vanished,
-)
+from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
+from crosswalk.testing.words import known_words_keep_their_meaning, unknown_words_raise
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 

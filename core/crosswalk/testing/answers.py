@@ -1,0 +1,196 @@
+"""Checks of answers as a whole: what shows, what is an error, whose it is, and that ``null`` takes nothing back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from crosswalk.errors import PluginError
+from crosswalk.plugin.info import Recognition
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import registry
+from crosswalk.testing.case import Case, Place, Problem, answer
+from crosswalk.testing.perturbation import (
+    MISSING,
+    Leaf,
+    Path,
+    at,
+    changed_paths,
+    replaced,
+    scalars,
+    show_path,
+)
+from crosswalk.text import counted
+from crosswalk.types.finish import FinishReason
+
+__all__ = ["errors_show", "null_erases_nothing", "one_answer_at_a_time", "output_shows", "recognizes_its_own"]
+
+
+def null_erases_nothing(case: Case) -> Iterator[Problem]:
+    """P1: null for something that was said before takes nothing away."""
+    if len(case.events) < 2 or not case.is_answer:
+        return
+    before = case.baseline.response
+    for place in case.places(by_value=False):
+        events = _with_null(case.events, place) or case.events
+        after = case.baseline if events is case.events else case.map(events)
+        for path in changed_paths(before, after.response) if after.error is None else ():
+            old, new = at(before, path), at(after.response, path)
+            is_gone = old is not MISSING and old and (new is MISSING or not new)
+            gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
+            if gone and gone & _known_before(case, events):
+                yield case.problem("P1", place, f"null in a later event erases {show_path(path)}")
+                break
+
+
+def _known_before(case: Case, events: list[Any]) -> set[tuple[str, str]]:
+    """What had been said when the first of *events* came that is another one than the server sent.
+
+    What one answer says for the first time may stand where another one, whose events are mixed with its own, said it before.
+    """
+    first = next(number for number, event in enumerate(events) if event is not case.events[number])
+    return _leaves_of(case.map(case.events[:first]).response)
+
+
+def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
+    """Each scalar in *value*, which stands at *path*, wherever in an array it is: more items may come before it."""
+    return {(show_path(where, items=False), repr(leaf)) for where, leaf in scalars(value, path)}
+
+
+def _with_null(events: list[Any], place: Place) -> list[Any] | None:
+    """*events* with null after *place*: where it, or what holds it, is missing; else where each event says it again."""
+    said = place.leaves[-1]
+    for depth in range(len(said.path), 0, -1):
+        *parents, key = said.path[:depth]
+        for number in range(said.event + 1, len(events) if isinstance(key, str) else 0):
+            beside = at(events[number], tuple(parents))
+            if isinstance(beside, dict) and key not in beside:
+                return replaced(events, Leaf(number, said.path[:depth], None), None)
+    if len(said.path) == 1 < len(place.leaves) and all(leaf.value == said.value for leaf in place.leaves):
+        return Place(place.leaves[1:]).put(events, None)
+    return None
+
+
+def output_shows(case: Case) -> Iterator[Problem]:
+    """P4: an answer whose tokens were counted, or that leaves prose in the extensions, has text or parts."""
+    if not case.is_answer:
+        return
+    response = case.baseline.response
+    message, finish = response["message"], response["finish_reason"]
+    is_empty = not any(message.get(key) for key in ("content", "tool_calls")) and not response.get("segments")
+    if not is_empty or finish not in {FinishReason.STOP, FinishReason.TOOL_CALLS} or response.get("refusal"):
+        return
+    usage = response["usage"]
+    spoken = usage["completion_tokens"] - usage.get("reasoning_tokens", 0)
+    extensions = _extensions(response)
+    # What was generated may be lost in the server; it is there if the extensions hold words.
+    words = 2 if spoken > 2 else 3
+    prose = [
+        path for path, text in scalars(extensions) if isinstance(text, str) and len(text.split()) >= words
+    ]
+    if prose and (spoken > 2 or response.get("raw_finish_reason")):
+        where = f"{show_path(prose[0])} is left in the extensions"
+        yield case.problem("P4", "message", f"an answer of {counted(spoken, 'token')} is empty, and {where}")
+
+
+_ERROR: Final = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}
+"""As most APIs say it."""
+
+
+def errors_show(case: Case) -> Iterator[Problem]:
+    """P4: with an error in the place of an event, or of the body, the answer is an error, or it raises."""
+    if not case.is_answer:
+        return
+    place = len(case.events) // 2
+    after = case.map([*case.events[:place], _ERROR, *case.events[place + 1 :]])
+    if after.error is None and after.response["finish_reason"] != "error":
+        where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
+        yield case.problem("P4", f"event {place + 1} an error", f"the answer is whole, and the error {where}")
+
+
+def _extensions(response: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = response["metadata"].get("extensions", {})
+    return found
+
+
+def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
+    """P4: an answer behind this one is an error, or changes nothing that was said; one beside it changes nothing."""
+    if case.is_answer:
+        yield from _side_by_side(case)
+    if not case.is_answer or case.mapper.info.repeats_finish:
+        return
+    after = case.map_bytes(case.capture.body + b"\n\n" + case.capture.body)
+    is_accepted = after.error is None and after.response["finish_reason"] != "error"
+    if is_accepted and answer(after.response) != answer(case.baseline.response):
+        yield case.problem("P4", "the answer twice", "a second answer is added to the first")
+
+
+def _side_by_side(case: Case) -> Iterator[Problem]:
+    """Two answers that are read at once, event by event, the second of which lacks one: each is what it is alone."""
+    if len(case.events) < 2 or not case.capture.stream:
+        return
+    raw = case.baseline.response.get("raw_finish_reason")
+    ends = [leaf.event for leaf in case.leaves if leaf.value == raw][-1:]
+    for missing in dict.fromkeys((*ends, len(case.events) - 1)):
+        less = [*case.chunks[:missing], *case.chunks[missing + 1 :]]
+        alone = case.map_bytes(b"".join(less))
+        whole, beside = case.map_at_once(case.chunks, less)
+        if not (whole.is_like(case.baseline) and beside.is_like(alone)):
+            yield case.problem("P4", "two answers at once", "one is read differently beside the other")
+            return
+
+
+_FOREIGN: Final[dict[str, Any]] = {
+    "openai": {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]},
+    "openai_responses": {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "status": "completed",
+        "output": [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                    "content": [{"type": "output_text", "text": "Hi", "annotations": []}]}]},
+    "anthropic": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": "Hi"}], "usage": {"input_tokens": 1, "output_tokens": 1}},
+    "ollama": {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+        "message": {"role": "assistant", "content": "Hi"}, "eval_count": 1},
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "Hi"}], "role": "model"}, "finishReason": "STOP"}],
+        "modelVersion": "m", "responseId": "r"},
+    "cohere": {"id": "c", "finish_reason": "COMPLETE", "message": {"role": "assistant", "content": [
+        {"type": "text", "text": "Hi"}]}, "usage": {"billed_units": {"input_tokens": 1, "output_tokens": 1}}},
+    "nobody": {"crosswalk": "is no provider"},
+    "nobody in a list": [{"crosswalk": 1}, None],
+    "nobody in a text": "crosswalk",
+}  # fmt: skip
+"""The least answer of each large dialect, by the provider that it is of."""
+
+
+def recognizes_its_own(case: Case) -> Iterator[Problem]:
+    """P4: it is not certain of what others have sent, and no other provider is certain of this."""
+    mapper, ours = case.mapper, {case.mapper.provider, *case.mapper.info.speaks}
+    try:
+        others = [(name, event) for name, event in _FOREIGN.items() if name not in ours]
+        certain = [name for name, event in others if _is_certain(mapper, event)]
+        is_known = any(map(mapper.recognizes, case.events[:1]))
+    except Exception as error:  # a plugin's own code
+        yield case.problem("P4", "detection", f"fails with {type(error).__name__} on what others have sent")
+        return
+    for name in certain:
+        yield case.problem("P4", "detection", f"certain of an answer of {name}")
+    signs = registry.signs().get(mapper.provider)
+    for event in case.events:
+        is_silent = (
+            signs is not None and type(event) is dict and not any(sign <= event.keys() for sign in signs)
+        )
+        if is_silent and _is_certain(mapper, event):
+            yield case.problem(
+                "P4", "detection", "certain of an event without a key that its entry point names"
+            )
+            break
+    if case.capture.status >= 400 or not is_known:
+        return  # an error, or another dialect that the server speaks
+    for name in registry.names():
+        with suppress(PluginError):
+            if name not in ours and _is_certain(registry.mapper(name), case.events[0]):
+                yield case.problem("P4", "detection", f"{name} is certain that this is its answer")
+
+
+def _is_certain(mapper: Mapper, event: Any) -> bool:
+    return mapper.recognizes(event) is Recognition.CERTAIN

@@ -1,0 +1,165 @@
+"""Checks of texts: each as it was sent, and in one place."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from crosswalk.testing.case import MARKER, Case, Place, Problem, marker_for, occurrences, strings, typed
+from crosswalk.testing.perturbation import (
+    Leaf,
+    Path,
+    replaced,
+    scalars,
+    show_path,
+)
+
+__all__ = ["text_as_it_was_sent", "text_only_once"]
+
+_REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
+
+
+def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
+    """P4: another text in a text's place shows exactly as it is, capitals, spaces and all, or is refused."""
+    for place in _texts(case):
+        after = case.marked(place)
+        if place.value.isdecimal():
+            yield from _padded_numbers(case, place)
+        if after.error is not None or after.response is None:
+            continue
+        if not occurrences(after.response) and not occurrences(after.deltas):
+            yield case.problem("P4", place, "another text in its place is not passed on as it is")
+        elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
+            yield case.problem("P4", place, "reasoning is given as the text of the answer")
+        elif marker_for(place.value) == MARKER:
+            yield from _changed_texts(case, Place(place.leaves[:4]))
+    yield from _equal_pieces(case)
+
+
+_TEXTS: Final = {
+    "  ": "a text of white space",
+    "\n": "a line break",
+    f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",
+}
+
+
+def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
+    """What is said by the first choice at *place* is white space, or long."""
+    said = "".join(_parts(case.marked(place).response))
+    for text, name in _TEXTS.items() if MARKER in said else ():
+        if place.value.startswith(text):
+            continue  # a later event that repeats the whole would then go on where this one ended
+        after = case.map(place.put(case.events, text))
+        in_json = orjson.dumps(text).decode()[1:-1]  # as it stands in the arguments of a call
+        if after.error is None and "".join(_parts(after.response)) not in {
+            said.replace(MARKER, text),
+            said.replace(MARKER, in_json),
+        }:
+            yield case.problem("P4", place, f"{name} in its place is not passed on as it is")
+
+
+def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
+    """The digits of a number are text: others that Python's ``int`` takes are no number that a server writes."""
+    for text in (f" {place.value}\n", f"1_{place.value}"):
+        after = case.map(place.put(case.events, text))
+        if (
+            after.error is None
+            and not occurrences(after.response, text)
+            and not occurrences(after.deltas, text)
+        ):
+            yield case.problem("P4", place, f"{text!r} in its place is read as a number")
+
+
+def _equal_pieces(case: Case) -> Iterator[Problem]:
+    """Pieces of text in a row: where different ones are all passed on, equal ones are, too."""
+    for place in case.every_place(str, by_value=False):
+        few = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
+        if len({leaf.value for leaf in few}) < 2:
+            continue
+        events = case.events
+        for number, leaf in enumerate(few):
+            events = replaced(events, leaf, f"{number}{MARKER}")
+        unlike, alike = case.map(events), case.map(Place(tuple(few)).put(case.events, MARKER))
+        if unlike.error is not None or alike.error is not None:
+            continue
+        if occurrences(_parts(alike.response)) < occurrences(_parts(unlike.response)):
+            yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
+
+
+def _parts(response: dict[str, Any]) -> list[str]:
+    """What was said by the first choice: texts, reasoning, arguments."""
+    return [part["content"] for part in response.get("segments", ())]
+
+
+def _texts(case: Case) -> list[Place]:
+    if case.baseline.error is not None or not case.events:
+        return []
+    return case.places(str)
+
+
+def _says_reasoning(case: Case, leaf: Leaf) -> bool:
+    names = (*(key for key in leaf.path if isinstance(key, str)), *case.words(leaf))
+    return any(_REASONING.search(name) for name in names)
+
+
+def text_only_once(case: Case) -> Iterator[Problem]:
+    """P1: what a typed field has taken is not in the extensions as well, and no text is given twice.
+
+    What is derived from a part that is kept may repeat it: citations, verdicts, media and errors.
+    """
+    for place in _texts(case):
+        after = case.marked(place)
+        if after.error is not None or after.response is None:
+            continue
+        extensions = after.response["metadata"].get("extensions", {})
+        if occurrences(extensions) and occurrences(_spoken(after.response)):
+            where = next(
+                path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
+            )
+            yield case.problem(
+                "P1", place, f"stands in a typed field and in the extensions: {show_path(where)}"
+            )
+        for kind in ("text", "reasoning", "refusal"):
+            parts = [p["content"] for p in after.response.get("segments", ()) if p["type"] == kind]
+            if occurrences(parts) > occurrences(marker_for(place.value)) * len(place.leaves):
+                yield case.problem("P1", place, f"stands more than once in the {kind} of the answer")
+    yield from _doubled(case)
+
+
+_DERIVED: Final = frozenset({"citation", "safety", "media", "error"})
+
+
+def _spoken(response: dict[str, Any]) -> dict[str, Any]:
+    """The typed fields of *response* that hold what was said, without those that are derived from it."""
+    parts = [part for part in response.get("segments", ()) if part["type"] not in _DERIVED]
+    derived = ("content_filter_results", "refusal")
+    rest = {key: value for key, value in typed(response).items() if key not in derived}
+    return {**rest, "segments": [{**part, "metadata": {}} for part in parts]}
+
+
+def _doubled(case: Case) -> Iterator[Problem]:
+    """Text that grows from event to event, or is said again at the end, is given twice."""
+    if not case.is_answer or len(case.events) < 2:
+        return
+    shown = {text for text in strings(case.typed["message"]) if len(text) > 3}
+    by_path: dict[Path, list[str]] = {}
+    for leaf in case.leaves:
+        if isinstance(leaf.value, str) and leaf.value:
+            by_path.setdefault(leaf.path, []).append(leaf.value)
+    in_pieces = {"".join(pieces): path for path, pieces in by_path.items() if len(pieces) > 1}
+    whole = {pieces[0] for pieces in by_path.values() if len(pieces) == 1}
+    for text, path in in_pieces.items():
+        pieces = by_path[path]
+        grows = len(pieces) > 2 and all(
+            len(b) > len(a) and b.startswith(a) for a, b in itertools.pairwise(pieces)
+        )
+        if grows and text in shown:
+            yield case.problem("P1", show_path(path), "the text grows from event to event, and is added up")
+        if text in whole and text * 2 in shown:
+            yield case.problem(
+                "P1", show_path(path), "the text is said again as a whole, and is added to itself"
+            )

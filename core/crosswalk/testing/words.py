@@ -1,0 +1,109 @@
+"""Checks of words such as finish reasons: what nobody knows raises, and what is known keeps its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.testing.captures import reframer
+from crosswalk.testing.case import MARKER, NAME, Case, Place, Problem, answer, occurrences, typed
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import Provenance
+
+__all__ = ["known_words_keep_their_meaning", "unknown_words_raise"]
+
+
+def unknown_words_raise(case: Case) -> Iterator[Problem]:
+    """P4: a finish word, or the name of an event or of a part, that nobody knows is an error, or marked."""
+    if not case.is_answer:
+        return
+    before = answer(case.baseline.response)
+    raw = case.baseline.response.get("raw_finish_reason")
+    for place in case.places(str):
+        yield from _almost_known(case, place) if raw and place.value == raw else ()
+        after = case.marked(place)
+        if after.error is not None:
+            continue
+        response = after.response
+        finish = response["finish_reason"]
+        if MARKER in str(response.get("raw_finish_reason")):
+            if finish in _WHOLE and not _is_unmapped(response):
+                yield case.problem("P4", place, f"an unknown finish word is read as {finish}")
+        elif _is_name(place) and answer(response) != before and not occurrences(typed(response)):
+            yield case.problem(
+                "P4", place, "an unknown word in its place changes the answer without an error"
+            )
+    for name in dict.fromkeys(name for _, name in case.frames if name is not None):
+        after = case.map_bytes(_with_another_name(case, name))
+        if after.error is None and answer(after.response) != before:
+            yield case.problem(
+                "P4",
+                f"events named {name}",
+                "with a name that nobody knows they change the answer without an error",
+            )
+
+
+def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
+    """A finish word that is nearly a known one is taken for it, or made one before it is told."""
+    word = place.value
+    near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
+    if word.lower() not in tuple(FinishReason):  # which are read in any case
+        near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
+    for said in near:
+        after = case.map(place.put(case.events, said))
+        if after.error is not None or _is_unmapped(after.response):
+            continue
+        finish, raw = after.response["finish_reason"], after.response.get("raw_finish_reason")
+        if finish in _WHOLE and raw == said:
+            yield case.problem("P4", place, f"the unknown finish word {said!r} is read as {finish}")
+        elif not occurrences(after.response, said) and not occurrences(after.deltas, said):
+            yield case.problem("P4", place, f"the finish word {said!r} is passed on as {raw!r}")
+
+
+def _with_another_name(case: Case, name: str) -> bytes:
+    """The capture with a name that nobody knows for its events of *name*."""
+    frames = [(data, "crosswalk" if said == name else said) for data, said in case.frames]
+    is_own = case.capture.has_own_framing(case.mapper.info.framing)
+    return reframer(case.capture, frames, case.events, as_sse=is_own)(case.events)
+
+
+_WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
+
+
+def _is_name(place: Place) -> bool:
+    """Whether it is a word at the top of an event, as the name of an event is. Unknown parts inside one may be kept."""
+    return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
+
+
+_NEVER: Final[dict[str, set[FinishReason]]] = {
+    "stop": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "end_turn": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "length": {FinishReason.STOP, FinishReason.TOOL_CALLS},
+    "max_tokens": {FinishReason.STOP, FinishReason.TOOL_CALLS},
+    "content_filter": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+    "safety": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+    "tool_calls": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "tool_use": {FinishReason.LENGTH, FinishReason.CANCELLED},
+    "error": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+    "cancelled": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
+}
+"""Words that mean the same to everybody, with what they never mean."""
+
+
+def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
+    """P4: a finish word that means the same to everybody means that here too, or raises."""
+    if not case.is_answer:
+        return
+    raw = case.baseline.response.get("raw_finish_reason")
+    for place in case.places(str):
+        for word in _NEVER if place.value == raw else ():
+            spelt = word.upper() if raw.isupper() else word
+            after = case.map(place.put(case.events, spelt))
+            if after.error is not None or after.response.get("raw_finish_reason") != spelt:
+                continue
+            if after.response["finish_reason"] in _NEVER[word] and not _is_unmapped(after.response):
+                yield case.problem("P4", place, f"{spelt} is read as {after.response['finish_reason']}")
+
+
+def _is_unmapped(response: dict[str, Any]) -> bool:
+    return bool(response["metadata"].get("provenance", {}).get("finish_reason") == Provenance.UNMAPPED)
