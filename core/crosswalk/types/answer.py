@@ -372,7 +372,9 @@ class Answer:
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name; never for ``error``.
         """
-        provenance = dict(self.provenance)
+        provenance = dict(
+            sorted(self.provenance.items())
+        )  # the same however often each was noted, and taken back
         failed = finish is FinishReason.ERROR
         primary = self.choices.get(0) or Choice()
         built = primary.build("", 0, provenance, partial=finish not in _WHOLE)
