@@ -127,7 +127,6 @@ class NativeDialect:
         if content or logprobs:
             yield ResponseDelta(content_delta=content or None, logprobs=logprobs, choice=choice)
         state.take_identity(answer)
-        note_duration(answer, choice, state)
         # Fields that the client asked for are chosen of the last event alone, and this may be none of them.
         is_told = "stop" in answer
         if not is_told or take_boolean(answer, "stop"):
@@ -147,6 +146,7 @@ class NativeDialect:
         usage, is_sum = None, False
         counted = []
         for answer in _answers(event):
+            note_duration(answer, answer.get("index") or 0, state)
             said = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
             cached = cached_tokens(answer) if said else None
             counts = state.usage_info(*map(said.get, _COUNTS), cached_tokens=cached)

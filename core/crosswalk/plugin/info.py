@@ -163,10 +163,10 @@ class ProviderInfo:
             differ in that string alone, which comes out as it is; and what the hooks remember for later events is the
             same, also which choice such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a
             stream is such events; the reader then reads them without parsing each anew.
-        stamp_leaves: where an event carries what only ``extensions`` takes and what may change with every event: a string or
-            a number, as a time is; a list of whole numbers from 0 that arrives in *pieces*, as token ids do; or an object of
-            such. What lies in one of *usage_leaves* or *logprob_leaves*, or is one, their hook may read as well, and leaves
-            as it is, wherever it puts it. Part of the same promise.
+        stamp_leaves: where an event carries what only ``extensions`` takes, as it is and where it is, and what may change
+            with every event: a string or a number, as a time is; a list of whole numbers from 0 that arrives in *pieces*, as
+            token ids do; or an object of such. What lies in one of *usage_leaves* or *logprob_leaves*, or is one, their hook
+            may read as well, and leaves as it is, wherever in the same object it puts it. Part of the same promise.
         body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
             A promise, as that of ``text_leaves``: whatever non-empty string, number or, as the arguments of a call may be,
             non-empty object stands in them, the hooks make the same of the rest, and of each such value the same: it goes

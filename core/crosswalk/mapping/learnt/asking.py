@@ -77,14 +77,16 @@ def replace_each_other(templates: Sequence[Template], mapper: Mapper, state: Map
         twin = state.twin()
 
         def replaces(template: Template, others: Any, expected: Any) -> bool:
+            """Whether with *others* the event counts what is *expected*, whatever came before."""
             twin.event_name = template.name
             usage = mapper.map_usage({**load_json(template.frame), **copy_json(others)}, twin)
             return bool(expected == ((usage, twin.request_duration) if type(expected) is tuple else usage))
 
-        counted = [(each, each.counts.probes) for each in templates if each.counts is not None]
-        return all(
-            replaces(each, *probes[number]) for number in (*range(PROBES), 0) for each, probes in counted
-        )
+        counted = [
+            (each, [*each.counts.probes, ({}, each.said)]) for each in templates if each.counts is not None
+        ]
+        order = (0, 1, 0, 2, 0, PROBES)
+        return all(replaces(each, *probes[number]) for number in order for each, probes in counted)
     return False
 
 

@@ -31,6 +31,8 @@ _PROBES: Final[dict[type, Any]] = {
 SCALARS: Final = (str, int)
 _STAMPS: Final = (str, int, float)
 _WEIGHED: Final = (dict, list, int, float)
+_MOST_LEAVES: Final = 40
+"""Of more nothing is learnt: each is looked for in the whole event."""
 _MOST: Final = 64
 """Where a key stands more often than that, nobody looks which of them it is."""
 
@@ -54,10 +56,14 @@ def gaps_of(
     weighed = next((path for path in info.logprob_leaves if type(value_at(event, path)) in _WEIGHED), None)
     if tokens is not None and weighed is not None:
         leaves.append(("logprobs", weighed))
-    parts = {path for role, path in leaves if role in ("usage", "logprobs")}
+    if usage is None and any(value_at(event, path) for path in info.usage_leaves):
+        return ()  # what their hook made nothing of, it may make something of in the next
+    parts = {*info.usage_leaves, *info.logprob_leaves}
     for path in info.stamp_leaves:
         if not any(path[:depth] in parts for depth in range(1, len(path) + 1)):
             leaves += [("stamp", stamp) for stamp in _stamps_in(value_at(event, path), path)]
+    if len(leaves) > _MOST_LEAVES:
+        return ()
     roles = [role for role, _ in leaves]
     if (usage is not None) > ("usage" in roles) or (tokens is not None) > ("logprobs" in roles):
         return ()

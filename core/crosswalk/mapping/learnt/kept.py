@@ -10,12 +10,13 @@ from typing import Any
 
 from crosswalk.mapping.learnt.marks import strings_in
 from crosswalk.plugin.info import Path
-from crosswalk.types.merge import JOIN, Pieces, has_pieces, is_indexed
+from crosswalk.types.merge import JOIN, Pieces, has_pieces, is_indexed, same_json
 
 __all__ = [
     "changing",
     "filled",
     "gaps_of_tree",
+    "has_copies",
     "is_mark",
     "is_within",
     "leaves_of",
@@ -100,13 +101,26 @@ def strings_left(tree: Any) -> tuple[str, ...]:
     return tuple({text for text in strings_in(tree, keys=False) if not is_mark(text)})
 
 
-def leaves_of(tree: Any, *path: str) -> Iterable[Path]:
-    """Where in *tree* anything but an object stands."""
+def leaves_of(tree: Any, kinds: Sequence[type], *path: str | int) -> Iterable[tuple[Path, bool]]:
+    """Where in *tree*, with values of these *kinds* in its gaps, anything but objects stands, and whether that is a list."""
     if type(tree) is dict:
         for key, value in tree.items():
-            yield from leaves_of(value, *path, key)
+            yield from leaves_of(value, kinds, *path, key)
+    elif type(tree) is list and is_indexed(tree):
+        for item in tree:
+            yield from leaves_of({**item, "index": None}, kinds, *path, item["index"])
     else:
-        yield path
+        yield path, type(tree) is list or (is_mark(tree) and kinds[number_of(tree)] is list)
+
+
+def has_copies(tree: Any, values: Sequence[Any]) -> bool:
+    """Whether one of *values* stands in *tree*, not as the value of a gap."""
+    if type(tree) is dict or type(tree) is list:
+        inside = tree.values() if type(tree) is dict else tree
+        return any(same_json(tree, value) for value in values) or any(
+            has_copies(item, values) for item in inside
+        )
+    return any(type(tree) is type(value) and tree == value for value in values)
 
 
 def is_within(news: Any, tree: Any) -> bool:

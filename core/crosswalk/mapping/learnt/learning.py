@@ -18,6 +18,7 @@ from crosswalk.mapping.learnt.kept import (
     changing,
     filled,
     gaps_of_tree,
+    has_copies,
     leaves_of,
     mark_of,
     put,
@@ -172,17 +173,19 @@ def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | 
     texts = [value_in(frame, gap) for role, gap in whole if role == "text"]
     made: dict[Role, Part] = {}
     left: list[tuple[Path, Any, list[Gap]]] = []
+    said = None
     if len(gaps) < len(whole):
         for role in {role for role, _ in whole} & _PARTS:
             outer = [gap for one, gap in whole if one == role]
             found = _part(mapped, role, outer, texts[0])
             if found is None:
                 return None
-            made[role], _ = part, places = found
+            part, places, counted = found
+            made[role] = part
+            said = counted if role == "usage" else said
             gaps += [("stamp" if number in part.kept else role, gap) for number, gap in enumerate(places)]
-            left += [
-                (gap.path, part.left[gap.path[-1]], places) for gap in outer if gap.path[-1] in part.left
-            ]
+            holder = outer[0].path[:-1]  # of all
+            left += [((*holder, key), subtree, places) for key, subtree in part.left.items()]
         gaps.sort(key=lambda one: one[1].start)
     numbers = {gap.start: number for number, (_, gap) in enumerate(gaps)}
     stamps = [gap for role, gap in whole if role == "stamp"]
@@ -191,9 +194,15 @@ def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | 
         put(tree, gap.path, mark_of(numbers[gap.start]))
     for path, subtree, places in left:
         put(tree, path, filled(subtree, [mark_of(numbers[gap.start]) for gap in places]))
+    if mapper.extensions is not None and has_copies(tree, [value_at(rest, gap.path) for gap in stamps]):
+        return None  # it may put a stamp elsewhere, too
     kept = changing(tree, pieces_table(mapper.info.pieces))
-    beside = [*leaves_of(kept), *(gap.path for role, gap in whole if role in ("number", "usage"))]
-    is_time = len(stamps) == 1 and stamps[0].kind is str and [(key,) for key in kept] == [stamps[0].path]
+    beside = [
+        *leaves_of(kept, [gap.kind for _, gap in gaps]),
+        *((gap.path, False) for role, gap in whole if role in ("number", "usage")),
+    ]
+    kinds = [gap.kind for role, gap in gaps if role == "stamp"]
+    is_time = kinds == [str] and [(key,) for key in kept] == [gap.path for gap in stamps]
     merger = None
     if kept and not is_time:
         merger = merger_of(kept, [gap.kind for _, gap in gaps], mapper.info.pieces)
@@ -209,6 +218,7 @@ def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | 
         between(frame, [gap for _, gap in whole]),
         frozenset(beside),
         made.get("usage"),
+        said,
         made.get("logprobs"),
         strings_left(tree),
         kept,
@@ -216,8 +226,8 @@ def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | 
     )
 
 
-def _part(mapped: _Mapped, role: Role, outer: Sequence[Gap], text: str) -> tuple[Part, list[Gap]] | None:
-    """What stands in the *outer* gaps, of this *role*, beside this *text*, and what of it may change.
+def _part(mapped: _Mapped, role: Role, outer: Sequence[Gap], text: str) -> tuple[Part, list[Gap], Any] | None:
+    """What stands in the *outer* gaps, of this *role*, beside this *text*, what of it may change, and what is made of it.
 
     ``None`` where that is not known.
     """
@@ -245,9 +255,10 @@ def _part(mapped: _Mapped, role: Role, outer: Sequence[Gap], text: str) -> tuple
     said = part.made_of(values, text)
     if (said[0] if part.has_duration else said) != (usage if role == "usage" else delta.logprobs):
         return None  # the hook has looked elsewhere, too
-    if not all(same_json(filled(part.left.get(path[-1]), values), value_at(rest, path)) for path in paths):
+    left, holder = filled(part.left, values), value_at(rest, paths[0][:-1]) or {}
+    if not all(same_json(left.get(key), holder.get(key)) for key in {*left, *(path[-1] for path in paths)}):
         return None
-    return part, [gap.moved(shifts[gap.path[0]]) for gap in inner]
+    return part, [gap.moved(shifts[gap.path[0]]) for gap in inner], said
 
 
 def _object_of(frame: bytes, gaps: Sequence[Gap]) -> tuple[bytes, dict[Any, int]]:

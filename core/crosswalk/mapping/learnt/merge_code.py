@@ -14,18 +14,16 @@ from crosswalk.mapping.learnt.marks import UnlikeError
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import JOIN, Pieces, Places, is_indexed, pieces_table
 
-__all__ = ["Merge", "merger_of"]
+__all__ = ["Merge", "Merger", "merger_of"]
 
 Merge: TypeAlias = Callable[..., dict[str, Any]]
 """Adds to the extensions what an event with these values adds, and gives what of it is new."""
+Merger: TypeAlias = Callable[[dict[str, Any], Places], tuple[Merge, tuple[Any, ...]] | None]
+"""Makes that, for these extensions; and the objects and lists in them that it adds to. ``None`` where not all are there."""
 
 
-def merger_of(
-    tree: dict[str, Any], kinds: Sequence[type], pieces: tuple[str, ...]
-) -> Callable[[dict[str, Any], Places], Merge | None]:
+def merger_of(tree: dict[str, Any], kinds: Sequence[type], pieces: tuple[str, ...]) -> Merger:
     """What makes, of the extensions, what adds to them what *tree* is with other values.
-
-    Of extensions that have not all of its objects and lists it makes ``None``.
 
     Args:
         tree: the tree.
@@ -35,7 +33,7 @@ def merger_of(
     Raises:
         UnlikeError: another list is in it, or one of which only its values say whether it goes by an ``index``.
     """
-    merger: Callable[[dict[str, Any], Places], Merge | None] = _merger(dump_json(tree), tuple(kinds), pieces)
+    merger: Merger = _merger(dump_json(tree), tuple(kinds), pieces)
     return merger
 
 
@@ -47,7 +45,7 @@ def _merger(tree: bytes, kinds: tuple[type, ...], pieces: tuple[str, ...]) -> An
     lines = [
         *("def made(root, places):", *(f"    {line}" for line in code.finding)),
         *(f"    def merge({names}):", "        news = {}", *(f"        {line}" for line in code.adding)),
-        *("        return news", "    return merge"),
+        *("        return news", f"    return merge, ({''.join(f'{name}, ' for name in code.found)})"),
     ]
     exec("\n".join(lines), code.names)
     return code.names["made"]
@@ -59,6 +57,7 @@ class _MergeCode:
     Attributes:
         names: what they know by name.
         finding: those that find the objects and lists in the extensions.
+        found: by which names these go.
         adding: those that add to them, and to the news.
     """
 
@@ -66,6 +65,7 @@ class _MergeCode:
         self._kinds = kinds
         self.names: dict[str, Any] = {}
         self.finding: list[str] = []
+        self.found: list[str] = []
         self.adding: list[str] = []
 
     def add(self, tree: dict[str, Any], pieces: Pieces, known: str, news: str) -> None:
@@ -106,7 +106,8 @@ class _MergeCode:
 
     def _find(self, kind: str, place: str) -> tuple[str, str]:
         """Names for the container of this *kind* that is at *place* in the extensions, and for what is new in it."""
-        found = f"known{len(self.finding)}"
+        found = f"known{len(self.found)}"
+        self.found.append(found)
         self.finding += [f"{found} = {place}", f"if type({found}) is not {kind}: return None"]
         return found, f"{found}_news"
 

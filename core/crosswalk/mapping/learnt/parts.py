@@ -32,6 +32,8 @@ Of counts that is the usage; where they say how long the answer took, the usage 
 
 PROBES: Final = 3
 _MOST_GAPS: Final = 100
+_SIDON: Final = 101
+"""A prime: no two pairs of the marks that are made with it have the same sum, after Erdős and Turán."""
 _MOST_NUMBERS: Final = 18
 """The mark of one more would be too large a count."""
 _MOST_PARTS: Final = 64
@@ -139,6 +141,8 @@ def _gaps_in(data: bytes, numbers: type[int | float], kept: Collection[Path]) ->
                     found.append(Gap(start, closing, list, path[:-1]))
         elif type(value) is str:
             found.append(Gap(start + 1, end - 1, str, path))
+        elif type(value) is int and value < 0 and (numbers is int or _is_in(path, kept)):
+            pass  # no count, so the next such part may well be another
         elif type(value) in (int, float) and _is_in(path, kept):
             found.append(Gap(start, end, type(value), path))
         elif type(value) is int or (type(value) is float and numbers is float):
@@ -196,7 +200,7 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make, kept: Collection[Path]
         return None  # bytes, or whole numbers?
     part = Part(function, tree, left - used, len(gaps) in used, is_remembered, ())
     probes = []
-    for spelling in (_odd, _least, _large):
+    for spelling in (_odd, _large, _least):
         others = with_totals([spelling(number, kind) for number, kind in enumerate(kinds)], totals)
         text = f'{spelling} Aß€"\\'
         made = part.made_of([kind(value) for kind, value in zip(kinds, others, strict=True)], text)
@@ -220,7 +224,7 @@ def _mark(number: int, kind: type) -> Any:
         return f"crosswalk-mark-{number}-"
     if kind is list:
         return [number, 201, 77]
-    return MARK << number if kind is int else number + 0.700001
+    return MARK << number if kind is int else _SIDON * 2 * number + number * number % _SIDON + 0.700001
 
 
 def _odd(number: int, kind: type) -> Any:
@@ -228,7 +232,8 @@ def _odd(number: int, kind: type) -> Any:
         return f' {number} Aß€\U0001f40e</think>{{[<|im_end|>]}} "quoted" \\ \r\n\t\x00\x7f'
     if kind is list:
         return [255, 0, number]
-    return 1009 + 31 * number if kind is int else 1.25e-9 * (number + 1)
+    # As seconds, milliseconds or microseconds each is rounded otherwise than cut off, and so is a sum; some order.
+    return 1783 + 3000 * number if kind is int else 3 * (37 * number % _SIDON) + 3.0003
 
 
 def _least(_: int, kind: type) -> Any:
@@ -236,9 +241,9 @@ def _least(_: int, kind: type) -> Any:
 
 
 def _large(number: int, kind: type) -> Any:
-    return (
-        9_000_041 + 977 * number if kind is int else 1.5e6 + number if kind is float else _odd(number, kind)
-    )
+    if kind is float:
+        return 1.5e6 - 1000.5 * (53 * number % _SIDON)
+    return 9_000_641 + 977_000 * number if kind is int else _odd(number, kind)
 
 
 def _function(

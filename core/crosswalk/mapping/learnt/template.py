@@ -20,13 +20,12 @@ from crosswalk.learning import Budget
 from crosswalk.plugin.info import Path
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT
-from crosswalk.types.merge import Places
 
 if TYPE_CHECKING:
     from crosswalk.mapping.interpreter import Said
     from crosswalk.mapping.learnt.event_code import EventCode, Role
     from crosswalk.mapping.learnt.marks import Gap
-    from crosswalk.mapping.learnt.merge_code import Merge
+    from crosswalk.mapping.learnt.merge_code import Merge, Merger
     from crosswalk.mapping.learnt.parts import Part
 
 __all__ = ["NO_TEMPLATE", "Template", "only_text", "place_of_choice"]
@@ -52,11 +51,13 @@ class Template:
         outer: its literals where all of its counts, and all of its log probabilities, count as one gap.
         beside: what it has besides its text: the paths of what is kept of it, of its number and of its counts.
         counts: what is made of its counts; ``None`` where it has none.
+        said: what was made of those of the event that it was learnt from.
         tokens: what is made of its log probabilities; ``None`` where it has none.
         left: the strings that the hooks have left of it: one that is also its text they might have taken for that.
         kept: what of it may be news to the extensions, as a tree, see :mod:`.kept`.
         merger: makes, of the extensions, what adds that to them; ``None`` where there is none, or but one time.
         merge: what it has made of those of the answer.
+        grows: the objects and lists in them that this adds to.
         frame: the event that it was learnt from.
         told: the last frame that it has told since the hooks have heard of it; ``None`` for none.
         read: the delta of a frame, which is then part of the answer; ``None`` where it is another kind of event.
@@ -78,13 +79,15 @@ class Template:
     gaps: Sequence[tuple[Role, Gap]]
     literals: Sequence[bytes]
     outer: Sequence[bytes] = ()
-    beside: frozenset[Path] = frozenset()
+    beside: frozenset[tuple[Path, bool]] = frozenset()
     counts: Part | None = None
+    said: Any = None
     tokens: Part | None = None
     left: tuple[str, ...] = ()
     kept: dict[str, Any] = attrs.Factory(dict)
-    merger: Callable[[dict[str, Any], Places], Merge | None] | None = None
+    merger: Merger | None = None
     merge: Merge | None = None
+    grows: tuple[Any, ...] = ()
     frame: bytes = b""
     told: bytes | None = None
     read: Callable[[bytes], ResponseDelta | None] = _nothing
@@ -114,7 +117,7 @@ class Template:
         """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
         self.unheard()
         self.read = self.read_chunk = _nothing
-        self.run, self.merge, self.follower, self.texts = None, None, NO_TEMPLATE, []
+        self.run, self.merge, self.grows, self.follower, self.texts = None, None, (), NO_TEMPLATE, []
 
     def alike(self) -> tuple[object, ...] | None:
         """What it says but for its literals and its choice; ``None`` where it says something of the choice besides text."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import combinations
+from operator import is_
 from typing import Any, Final
 
 from crosswalk.learning import learning
@@ -259,8 +260,12 @@ class Templates:
         except TooDearError:
             self._rest(_LONGEST_REST)
             return None
-        if made is not None:
-            made.frame = frame
+        if made is None:
+            return None
+        made.frame = frame
+        if made.counts is not None:
+            if self._state.request_duration is not None and not made.counts.has_duration:
+                return None  # something else in it may tell that
             if made.is_remembered and not replace_each_other([made], mapper, self._state):
                 return None
         return made
@@ -280,6 +285,7 @@ class Templates:
             each
             for each in before
             if each.beside == made.beside
+            and self._adds_to_the_same(each)
             and (each.counts is made.counts or not (each.is_remembered or made.is_remembered))
             and (
                 each.choice != made.choice
@@ -288,6 +294,13 @@ class Templates:
             )
         ]
         return others if others and self._hold([*others, made], mapper) else []
+
+    def _adds_to_the_same(self, template: Template) -> bool:
+        """Whether the extensions still have the objects and lists that *template* adds to."""
+        if template.merger is None:
+            return True
+        found = self._state.merging(template.merger)
+        return found is not None and all(map(is_, found[1], template.grows))
 
     def _hold(self, templates: Sequence[Template], mapper: Mapper) -> bool:
         """Whether what these *templates* promise holds also where their events take turns."""
@@ -310,9 +323,10 @@ class Templates:
             frame: the event.
         """
         if made.merger is not None:
-            made.merge = self._state.merging(made.merger)
-            if made.merge is None:
+            found = self._state.merging(made.merger)
+            if found is None:
                 return False
+            made.merge, made.grows = found
         choice = self._state.choices[made.choice]
         if made.call is not None:
             call = choice.calls[made.call]
