@@ -265,6 +265,9 @@ def test_log_probabilities_of_single_tokens_are_typed_and_others_stay() -> None:
     assert (bare.logprobs, left(bare)) == (None, {"logprobs": [{"token_ids": [12]}]})
     silent = stream(BLOCK, text("", logprobs=single), text("A"))
     assert (silent.logprobs, silent.text) == ((TokenLogprob("It", -0.25),), "A")
+    thought = {**says("content-delta", 0, content={"thinking": "It"}), "logprobs": single}
+    thinking = stream(says("content-start", 0, content={"type": "thinking", "thinking": ""}), thought)
+    assert (thinking.logprobs, thinking.reasoning) == ((TokenLogprob("It", -0.25),), "It")
 
 
 def test_what_is_odd_stays_where_a_body_has_it() -> None:

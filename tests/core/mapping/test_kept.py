@@ -189,6 +189,8 @@ def keeping(number: int, **more: Any) -> bytes:
         (lambda n: {"words": [{"index": 1, "word": "a"}]}, 1),
         (lambda n: {"timings": {"out": n, "ms": n / 2, "more": "x"}}, 1),
         (lambda n: {"timings": {"out": n, "cost": n / 2}}, 1),
+        (lambda n: {"timings": {"out": n, "odd": -1}}, 1),
+        (lambda n: {"timings": {"out": n, "odd": -n}}, 8),
         (lambda n: {"timings": {"out": n, "ms": n / 2, "longest": True}}, 8),
         (lambda n: {"token": {"logprob": -n / 8, "ids": [n, 5]}}, 1),
         (lambda n: {"token": {"logprob": -n / 8, "ids": n}}, 1),
@@ -325,6 +327,19 @@ def test_a_token_of_which_its_reader_makes_nothing_is_no_stamp() -> None:
 
     mapper = told(info={"logprob_leaves": {"p": weigh}, "stamp_leaves": ("p.id",)}, weigh=weigh)
     same_as_parsed([keeping(n, p={"id": n / 2 if n < 5 else n}) for n in range(10)], mapper)
+
+
+def test_counts_and_numbers_stand_at_the_top(parsed: list[bytes]) -> None:
+    def count(event: Any, state: MappingState) -> UsageInfo | None:
+        return state.usage_info(3, take_count(event["said"], "out"))
+
+    for info in ({"usage_leaves": ("said.out",)}, {"usage_leaves": ("out",), "number_leaves": ("said.n",)}):
+        mapper = told(info=info, count=count if info == {"usage_leaves": ("said.out",)} else None)
+        frames = [dump_json({"said": {"text": f"t{n} ", "out": n, "n": n}}) + b"\n" for n in range(8)]
+        same_as_parsed(frames, mapper)
+        parsed.clear()
+        made(frames, mapper)
+        assert len(parsed) == 8
 
 
 def test_one_of_two_objects_of_counts_is_no_stamp_either() -> None:
