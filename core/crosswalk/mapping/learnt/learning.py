@@ -165,65 +165,85 @@ def _pattern(frame: bytes, template: Template, gaps: Sequence[tuple[Role, Gap]],
 
 
 def _template(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> Template | None:
-    """The template of an event in which its values stand in the *whole* gaps, of objects taken apart."""
-    frame, name, ((delta,), _, rest, _), mapper, _ = mapped
-    if gaps_of_tree(rest):
-        return None  # it says what is a mark
-    gaps = [(role, gap) for role, gap in whole if role not in _PARTS]
-    texts = [value_in(frame, gap) for role, gap in whole if role == "text"]
-    made: dict[Role, Part] = {}
-    left: list[tuple[Path, Any, list[Gap]]] = []
-    said = None
-    if len(gaps) < len(whole):
-        for role in {role for role, _ in whole} & _PARTS:
-            outer = [gap for one, gap in whole if one == role]
-            found = _part(mapped, role, outer, texts[0])
-            if found is None:
-                return None
-            part, places, counted = found
-            made[role] = part
-            said = counted if role == "usage" else said
-            gaps += [("stamp" if number in part.kept else role, gap) for number, gap in enumerate(places)]
-            holder = outer[0].path[:-1]  # of all
-            left += [((*holder, key), subtree, places) for key, subtree in part.left.items()]
-        gaps.sort(key=lambda one: one[1].start)
-    numbers = {gap.start: number for number, (_, gap) in enumerate(gaps)}
-    stamps = [gap for role, gap in whole if role == "stamp"]
-    tree = copy_json(rest)
-    for gap in stamps:
-        put(tree, gap.path, mark_of(numbers[gap.start]))
-    for path, subtree, places in left:
-        put(tree, path, filled(subtree, [mark_of(numbers[gap.start]) for gap in places]))
-    if mapper.extensions is not None and has_copies(tree, [value_at(rest, gap.path) for gap in stamps]):
-        return None  # it may put a stamp elsewhere, too
-    kept = changing(tree, pieces_table(mapper.info.pieces))
-    beside = [
-        *leaves_of(kept, [gap.kind for _, gap in gaps]),
-        *((gap.path, False) for role, gap in whole if role in ("number", "usage")),
-    ]
-    kinds = [gap.kind for role, gap in gaps if role == "stamp"]
-    is_time = kinds == [str] and [(key,) for key in kept] == [gap.path for gap in stamps]
-    merger = None
-    if kept and not is_time:
-        merger = merger_of(kept, [gap.kind for _, gap in gaps], mapper.info.pieces)
-    call = delta.tool_call_delta
+    """The template of an event in which its values stand in the *whole* gaps; ``None`` where there is none."""
+    apart = _taken_apart(mapped, whole)
+    if apart is None:
+        return None
+    gaps, pieces = apart.gaps, mapped.mapper.info.pieces
+    kinds = [gap.kind for _, gap in gaps]
+    kept = changing(apart.tree, pieces_table(pieces))
+    stamps = [(gap.kind, gap.path) for role, gap in gaps if role == "stamp"]
+    is_time = stamps == [(str, (key,)) for key in kept] and len(stamps) == 1
+    beside = [*leaves_of(kept, kinds)]
+    beside += [(gap.path, False) for role, gap in whole if role in ("number", "usage")]
+    (delta,), call = mapped.said[0], mapped.said[0][0].tool_call_delta
     text = "content_delta" if delta.content_delta is not None else "reasoning_delta"
     return Template(
         delta.choice,
         text if call is None else "tool_call_delta",
         None if call is None else call.index,
-        name,
+        mapped.name,
         gaps,
-        between(frame, [gap for _, gap in gaps]),
-        between(frame, [gap for _, gap in whole]),
+        between(mapped.frame, [gap for _, gap in gaps]),
+        between(mapped.frame, [gap for _, gap in whole]),
         frozenset(beside),
-        made.get("usage"),
-        said,
-        made.get("logprobs"),
-        strings_left(tree),
+        apart.made.get("usage"),
+        apart.counted,
+        apart.made.get("logprobs"),
+        strings_left(apart.tree),
         kept,
-        merger,
+        merger_of(kept, kinds, pieces) if kept and not is_time else None,
     )
+
+
+class _Apart(NamedTuple):
+    """An event whose objects of counts and of log probabilities were taken apart.
+
+    Attributes:
+        gaps: what may change in it, in order.
+        made: what is made of its counts and of its log probabilities.
+        counted: what was made of the counts that it has; ``None`` where it has none.
+        tree: what the hooks have left of it.
+    """
+
+    gaps: list[tuple[Role, Gap]]
+    made: dict[Role, Part]
+    counted: Any
+    tree: dict[str, Any]
+
+
+def _taken_apart(mapped: _Mapped, whole: Sequence[tuple[Role, Gap]]) -> _Apart | None:
+    """The event in which its values stand in the *whole* gaps, taken apart; ``None`` where it cannot be."""
+    rest = mapped.said[2]
+    if gaps_of_tree(rest):
+        return None  # it says what is a mark
+    gaps = [(role, gap) for role, gap in whole if role not in _PARTS]
+    stamps = [gap for role, gap in gaps if role == "stamp"]
+    made: dict[Role, Part] = {}
+    left: list[tuple[Path, Any, list[Gap]]] = []
+    counted = None
+    for role in {role for role, _ in whole} & _PARTS:
+        outer = [gap for one, gap in whole if one == role]
+        text = next(value_in(mapped.frame, gap) for one, gap in whole if one == "text")
+        found = _part(mapped, role, outer, text)
+        if found is None:
+            return None
+        made[role], places, said = found
+        counted = said if role == "usage" else counted
+        gaps += [("stamp" if number in made[role].kept else role, gap) for number, gap in enumerate(places)]
+        holder = outer[0].path[:-1]  # of all
+        left += [((*holder, key), subtree, places) for key, subtree in made[role].left.items()]
+    gaps.sort(key=lambda one: one[1].start)
+    numbers = {gap.start: number for number, (_, gap) in enumerate(gaps)}
+    tree = copy_json(rest)
+    for gap in stamps:
+        put(tree, gap.path, mark_of(numbers[gap.start]))
+    for path, subtree, places in left:
+        put(tree, path, filled(subtree, [mark_of(numbers[gap.start]) for gap in places]))
+    may_copy = mapped.mapper.extensions is not None
+    if may_copy and has_copies(tree, [value_at(rest, gap.path) for gap in stamps]):
+        return None
+    return _Apart(gaps, made, counted, tree)
 
 
 def _part(mapped: _Mapped, role: Role, outer: Sequence[Gap], text: str) -> tuple[Part, list[Gap], Any] | None:
