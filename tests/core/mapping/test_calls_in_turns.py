@@ -18,6 +18,7 @@ from crosswalk import (
     ToolCallDelta,
     registry,
 )
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.plugin import hookimpl
 from crosswalk.plugin.take import NOTED
 from crosswalk.plugins import (
@@ -51,6 +52,25 @@ def test_arguments_of_calls_in_turns_are_not_parsed(parsed: list[bytes], order: 
     parsed.clear()
     made(frames, VLLM)
     assert len(parsed) <= most
+
+
+def test_arguments_of_calls_in_turns_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of two calls, of a log, in whatever order; one at a time only until both are known."""
+    frames = [*in_turns("01" * 6 + "0010111010" * 8 + "1"), sse(chunk({}, "tool_calls"))]
+    one_by_one: list[Template] = []
+    reader = Template.reader
+
+    def counted(template: Template, *given: Any, **known: Any) -> Any:
+        one_by_one.append(template)
+        return reader(template, *given, **known)
+
+    monkeypatch.setattr(Template, "reader", counted)
+    made([b"".join(frames)], VLLM, shows=False)
+    assert len(one_by_one) <= 1
+    after = piece_of(1, '"again"', more=1)  # the call that was told of last goes on without its number
+    bare = after.replace(b'"index":1,', b"")
+    for order in ("01" * 12 + "1", "01" * 12, "10" * 12 + "0"):
+        same_as_parsed([*in_turns(order), bare, *in_turns(order)[2:], frames[-1]], VLLM)
 
 
 @pytest.mark.parametrize("order", ["0101ab01ab", "ab01ab01ab01", "0a1b0a1b0a1b", "010101aaaa0101"])

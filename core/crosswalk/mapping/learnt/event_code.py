@@ -38,7 +38,7 @@ from crosswalk.types.tools import ToolCallDelta
 
 __all__ = ["DIGITS", "MOST", "SAME_NOTES", "EventCode", "Role", "bare", "function_of", "reader_of"]
 
-Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs", "choice"]
+Role: TypeAlias = Literal["text", "stamp", "number", "usage", "logprobs", "choice", "call"]
 
 _FEW: Final = 8
 """So many values are looked for and parsed one by one: to do it at once would cost more."""
@@ -247,7 +247,7 @@ class EventCode:
             lines.append("keep(data[frame])" if self.framed else "keep(data)")
         lines += [f"alike.number = h{number}" for number in self._numbers("number")]
         if self.is_remembered:
-            lines.append("template.told = data[frame]")
+            lines.append("alike.last.told = data[frame]")
         lines += self._stamping()
         if self.has_duration:
             lines.append("usage, state.request_duration = usage")

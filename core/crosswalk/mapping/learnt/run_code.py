@@ -28,7 +28,10 @@ __all__ = ["RunCode", "run_of"]
 
 @attrs.frozen(cache_hash=True)
 class RunCode(EventCode):
-    """What the code depends on. Events of several choices may come in any order: which one it is stands in a gap then."""
+    """What the code depends on.
+
+    Events of several choices, or of several calls of one, may come in any order: which it is stands in a gap then.
+    """
 
     @classmethod
     def count(cls, gaps: Sequence[tuple[Any, type]], literals: Sequence[bytes]) -> tuple[int, ...]:
@@ -99,9 +102,7 @@ class RunCode(EventCode):
             lines.append(f"if any(map(h{self._numbers('text')[0]}.__contains__, left)): return None")
         for number in self._numbers("number"):
             lines.append(f"if h{number} != [*range(alike.number + 1, alike.number + 1 + count)]: return None")
-        lines += [
-            f"if not add_to.keys() >= {{*h{number}}}: return None" for number in self._numbers("choice")
-        ]
+        lines += [f"if not turns.keys() >= {{*h{number}}}: return None" for number in self._turns]
         if self.has_usage:
             lines += [SAME_NOTES, f"usage = {self._mapped('usage')}", "if None in usage: return None"]
         if self.has_logprobs:
@@ -115,18 +116,25 @@ class RunCode(EventCode):
         )
         return f"[*map({role}_of, {values})]" if values else f"[{role}_of()] * count"
 
+    @property
+    def _turns(self) -> list[int]:
+        """The gap in which the number of the choice, or of the call, stands."""
+        return self._numbers("choice", "call")
+
     def _telling(self) -> list[str]:
-        whose = [
-            line
-            for number in self._numbers("choice")
-            for line in (f"choice = h{number}", "add = add_to[choice]")
-        ]
+        whose = []
+        for number in self._turns:
+            role, _ = self.gaps[number]
+            whose += [f"{role} = h{number}", f"whose, add = turns[{role}]"]
+            if role == "call":
+                whose.append("alike.last = whose")
         return [*whose, *super()._telling()]
 
     def _taking(self) -> list[str]:
         """Add all events to the answer: what telling one after the other would have made of it."""
         (text,) = self._numbers("text")
         lines = ["count = len(frames)", "alike.events += count", "state.delta_count += count"]
+        lines += [f"alike.last, _ = turns[h{number}[-1]]" for number in self._numbers("call")]
         if self.keeps_raw:
             lines.append("keep_all(frames)")
         lines += [f"alike.number = h{number}[-1]" for number in self._numbers("number")]
@@ -136,7 +144,7 @@ class RunCode(EventCode):
         else:
             lines += [f"kept[key{number}] = h{number}[-1]" for number in self._numbers("stamp")]
         if self.is_remembered:
-            lines.append("template.told = frames[-1]")
+            lines.append("alike.last.told = frames[-1]")
         if self.has_duration:
             lines.append("usage, durations = zip(*usage)")
             lines.append("state.request_duration = durations[-1]")
@@ -144,10 +152,10 @@ class RunCode(EventCode):
             lines.append("for one in usage: report(one)")
         if self.has_logprobs:
             lines.append("for one in logprobs: weigh(one)")
-        choices = self._numbers("choice")
-        if not choices:
+        if not self._turns:
             return [*lines, f"add_all(h{text})"]
-        return [*lines, f"for choice, text in zip(h{choices[0]}, h{text}): add_to[choice](text)"]
+        (turns,) = self._turns
+        return [*lines, f"for turn, text in zip(h{turns}, h{text}): turns[turn][1](text)"]
 
 
 def run_of(code: RunCode, literals: Sequence[bytes], known: dict[str, Any]) -> Any:

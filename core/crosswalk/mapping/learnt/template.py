@@ -12,7 +12,7 @@ enough, says :mod:`.event_code`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import attrs
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crosswalk.mapping.learnt.merge_code import Merge, Merger
     from crosswalk.mapping.learnt.parts import Part
 
-__all__ = ["NO_TEMPLATE", "Template", "only_text", "place_of_choice"]
+__all__ = ["NO_TEMPLATE", "Template", "Turn", "only_text", "turn_of"]
 
 Code = TypeVar("Code", bound="EventCode")
 
@@ -120,11 +120,11 @@ class Template:
         self.run, self.merge, self.grows, self.follower, self.texts = None, None, (), NO_TEMPLATE, []
 
     def alike(self) -> tuple[object, ...] | None:
-        """What it says but for its literals and its choice; ``None`` where it says something of the choice besides text."""
+        """What it says but for its literals, choice and call; ``None`` where it says more of the choice than a text."""
         if self.tokens is not None or self.merger is not None:
             return None
         gaps = [(role, gap.kind, gap.path) for role, gap in self.gaps]
-        return self.says, self.call, self.name, gaps, self.counts
+        return self.says, self.name, gaps, self.counts
 
     def takes_turns_with(self, other: Template) -> bool:
         """Whether it says pieces of one call, and *other* of another one of the same choice."""
@@ -150,23 +150,22 @@ class Template:
         # Passed on as it is: a call with so many names takes as long as all the rest.
         return reader_of(code, [before + first, *more], ends, self._names(self.gaps) | known)
 
-    def runner(self, known: dict[str, Any], place: Sequence[int] | None = None) -> Any:
+    def runner(self, known: dict[str, Any], turn: Turn | None = None) -> Any:
         """What reads many such events at once.
 
         Args:
             known: what its code knows by name.
-            place: in which literal the number of the choice stands, and behind how many bytes, where it is another one of
-                :attr:`choice` from event to event; nothing where all are of this choice.
+            turn: where the number of the choice, or of the call, stands, if that is another one from event to event.
         """
         from crosswalk.mapping.learnt.run_code import RunCode, run_of
 
         gaps, literals = [*self.gaps], [*self.literals]
-        if place:
+        if turn is not None:
             from crosswalk.mapping.learnt.marks import Gap
 
-            number, start = place
-            end = start + len(str(self.choice))
-            gaps.insert(number, ("choice", Gap(start, end, int, ())))
+            role, number, start = turn
+            end = start + len(str(self.choice if role == "choice" else self.call))
+            gaps.insert(number, (role, Gap(start, end, int, ())))
             literals[number : number + 1] = literals[number][:start], literals[number][end:]
         known["frame"] = slice(None)
         code = self._code(RunCode, gaps, literals, framed=False, raw="keep" in known)
@@ -219,26 +218,49 @@ NO_TEMPLATE: Final = Template(0, "content_delta", None, None, (), (), is_framed=
 """Reads nothing."""
 
 
-def place_of_choice(templates: Sequence[Template]) -> tuple[int, ...]:
-    """In which literal the number of the choice stands, and behind how many bytes; nothing where more differs."""
+class Turn(NamedTuple):
+    """Where that stands which differs in events that take turns.
+
+    Attributes:
+        role: whether it is the number of the choice, or of one of its calls.
+        literal: in which literal.
+        start: behind how many bytes.
+    """
+
+    role: Literal["choice", "call"]
+    literal: int
+    start: int
+
+
+def turn_of(templates: Sequence[Template]) -> Turn | None:
+    """Where the only thing stands in which the events of *templates* differ; ``None`` where more differs."""
     first, *others = templates
     same = first.alike()
-    is_one_each = len({each.choice for each in templates}) == len(templates)
-    if same is None or not is_one_each or any(other.alike() != same for other in others):
-        return ()
+    if same is None or any(other.alike() != same for other in others):
+        return None
+    numbers: dict[Literal["choice", "call"], list[Any]] = {
+        "choice": [each.choice for each in templates],
+        "call": [each.call for each in templates],
+    }
+    differing = [role for role, all_of in numbers.items() if len({*all_of}) > 1]
     columns = [*zip(*(each.literals for each in templates), strict=True)]
-    differing = [number for number, column in enumerate(columns) if len({*column}) > 1]
-    if len(differing) != 1:
-        return ()
-    (number,) = differing
-    digits = str(first.choice).encode()
-    start = first.literals[number].find(digits)
+    places = [number for number, column in enumerate(columns) if len({*column}) > 1]
+    if len(differing) != 1 or len(places) != 1:
+        return None
+    (role,), (place,) = differing, places
+    if len({*numbers[role]}) < len(templates):
+        return None
+    digits = str(numbers[role][0]).encode()
+    start = columns[place][0].find(digits)
     while start >= 0:
-        before, behind = first.literals[number][:start], first.literals[number][start + len(digits) :]
-        if all(each.literals[number] == b"%b%d%b" % (before, each.choice, behind) for each in others):
-            return number, start
-        start = first.literals[number].find(digits, start + 1)
-    return ()
+        before, behind = columns[place][0][:start], columns[place][0][start + len(digits) :]
+        if all(
+            column == b"%b%d%b" % (before, number, behind)
+            for column, number in zip(columns[place], numbers[role], strict=True)
+        ):
+            return Turn(role, place, start)
+        start = columns[place][0].find(digits, start + 1)
+    return None
 
 
 def only_text(said: Said) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, only_text, place_of_choice
+from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, Turn, only_text, turn_of
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
@@ -66,8 +66,8 @@ class Templates:
         self.number = 0
         self._known: list[Template] = []
         self._seen = NO_TEMPLATE  # the one whose like the hooks have seen last
-        # Of the choice, in all that are known; ``None`` before it is looked for.
-        self._place: tuple[int, ...] | None = None
+        self._turn: Turn | None = None  # in which those that are known differ, once it was looked for
+        self._is_looked_for = False
         self._mapped = 0  # the number of the event that was mapped last
         self._vain = 0  # so many events in a row have taught nothing
         self._rested = 0  # of so many before nothing was to be learnt
@@ -112,16 +112,17 @@ class Templates:
         template = self.last
         if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE:
             return _NONE
-        if self._place is None and len(self._known) > 1:
-            self._place = place_of_choice(self._known)
-        if not self._place and template.follower is not template:
+        if not self._is_looked_for:
+            self._turn, self._is_looked_for = turn_of(self._known), True
+        if self._turn is None and template.follower is not template:
             return _NONE
         datas, names = zip(*frames[:_RUN], strict=True)
         if names.count(template.name) < len(names):
             datas = datas[: next(number for number, name in enumerate(names) if name != template.name)]
         if template.run is None:
-            add_to = {each.choice: each.texts.append for each in self._known}
-            template.run = template.runner({"add_to": add_to, **self._around(template)}, self._place)
+            by_call = self._turn is not None and self._turn.role == "call"
+            turns = {each.call if by_call else each.choice: (each, each.texts.append) for each in self._known}
+            template.run = template.runner({"turns": turns, **self._around(template)}, self._turn)
         deltas = template.run(datas, shows)
         if deltas is None:  # another kind of event is among them, as at the end of an answer
             datas = datas[: self._count_alike(datas, template)]
@@ -131,8 +132,8 @@ class Templates:
     def _count_alike(self, datas: Sequence[bytes], template: Template) -> int:
         """How many of *datas* begin and end as they should, before one does not; 0 where it is not that."""
         begin, end = template.literals[0], template.literals[-1]
-        if self._place:  # the number of the choice may be in either
-            number, start = self._place
+        if self._turn is not None:  # it may be in either
+            _, number, start = self._turn
             begin = begin[:start] if number == 0 else begin
             end = b"" if number == len(template.literals) - 1 else end
         unlike = (
@@ -180,7 +181,7 @@ class Templates:
         """Forget all that was learnt."""
         for template in self._known:
             template.release()
-        self._known, self.last, self._seen, self._place = [], NO_TEMPLATE, NO_TEMPLATE, None
+        self._known, self.last, self._seen, self._is_looked_for = [], NO_TEMPLATE, NO_TEMPLATE, False
 
     def take_over(self, interpreter: Interpreter) -> list[Template]:
         """Those that are known, which are forgotten: an event comes that *interpreter* maps.
@@ -188,7 +189,7 @@ class Templates:
         Its hooks are told what was read without them since the event before.
         """
         known, last = self._known, self.last
-        self._known, self.last, self._place = [], NO_TEMPLATE, None
+        self._known, self.last, self._is_looked_for = [], NO_TEMPLATE, False
         have_told = self.events > self._mapped + 1  # others came between this and the one before
         self._mapped = self.events
         unseen: dict[int, list[str]] = {}
@@ -243,7 +244,7 @@ class Templates:
                     other.follower = made
                 other.run = None
             self._known, self.last, self._seen = [*others, made], made, made
-            self._place, self._vain = None, 0
+            self._is_looked_for, self._vain = False, 0
         if before:
             for each in {*before} - {*self._known}:
                 each.release()
