@@ -170,6 +170,8 @@ class Case:
 
     def __attrs_post_init__(self) -> None:
         capture, own = self.capture, self.mapper.info.framing
+        # It is the hooks that are checked: what is learnt of one event would read the next without asking them.
+        self._asking = attrs.evolve(self.mapper, is_plain=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
         try:
             self.events = capture.events(own)
@@ -189,12 +191,12 @@ class Case:
     def map(self, events: list[Any]) -> Outcome:
         """What *events* are mapped to, framed as the capture is."""
         self.tally.mappings += 1
-        return outcome(self.mapper, events, options=reader_options(self.capture), as_bytes=self._as_bytes)
+        return outcome(self._asking, events, options=reader_options(self.capture), as_bytes=self._as_bytes)
 
     def map_bytes(self, body: bytes) -> Outcome:
         """What *body* is mapped to."""
         self.tally.mappings += 1
-        return outcome(self.mapper, [], options=reader_options(self.capture), as_bytes=lambda _: body)
+        return outcome(self._asking, [], options=reader_options(self.capture), as_bytes=lambda _: body)
 
     def map_at_once(self, *answers: list[bytes]) -> list[Outcome]:
         """What *answers* are mapped to that are read at once, a chunk of each in turn."""

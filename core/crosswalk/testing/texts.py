@@ -43,6 +43,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
 _TEXTS: Final = {
     "  ": "a text of white space",
     "\n": "a line break",
+    "Kelp\x00\x07 \u200b": "a text with characters that nobody sees",
     f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",
 }
 

@@ -177,6 +177,36 @@ def test_an_honest_plugin_passes_and_what_was_tried_is_counted() -> None:
     assert str(total).startswith("2 captures, 8 events, ")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:1000],
+        lambda text: text.replace("\r\n", "\n"),
+        lambda text: text.replace("\0", ""),
+        lambda text: text.strip("\u200b"),
+    ],
+)
+def test_a_text_that_is_changed_is_found_although_its_leaf_is_declared(change: Any) -> None:
+    """What is learnt of the events before would pass it on as it is."""
+
+    class Changes(Honest):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="Toy", text_leaves=("text",))
+
+        @hookimpl
+        def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+            found = super().map_delta(event, state)
+            return [
+                attrs.evolve(delta, content_delta=change(delta.content_delta))
+                if delta.content_delta
+                else delta
+                for delta in found
+            ]
+
+    assert any("is not passed on as it is" in problem for problem in problems(Changes()))
+
+
 @pytest.mark.parametrize("place", ["cuts 0", "single bytes", "crlf", "blank lines", "no last newline"])
 def test_each_way_of_framing_is_tried(place: str) -> None:
     """Any cut, byte by byte, and whatever line endings the framing allows."""
