@@ -43,7 +43,8 @@ IN_THE_WAY = {
     "to_json": "least writes what is plain already; the objects are made so first, key by key; and to write a long text "
     "takes longer than to parse it",
     "from_json": "least knows where everything stands and what it is; a stored file may have been changed, so what is "
-    "always the same is compared, and the rest has to be what its field may hold; and a long text stands there twice",
+    "always the same is compared, and the rest has to be what its field may hold; and a long text stands there twice. "
+    "Of documents with log probabilities nothing is learnt",
 }
 
 
@@ -165,7 +166,11 @@ def leasts(body: bytes, written: bytes, response: ChatResponse) -> dict[str, Cal
     text = orjson.dumps(said_in(response))
     is_once = (body.count(text) or body.count(said_in(response).encode())) == 1
     if response.logprobs:
-        return {"least": least(body, response)}
+        remake = maker(response, said_in(response))
+        return {
+            "least": least(body, response),
+            "least from_json": lambda: orjson.loads(written) and remake(response.text or ""),
+        }
     if not is_once or written.count(text) != 2:
         return {}
     return {
@@ -198,6 +203,14 @@ def ways_with(log: Log, known: Registry) -> dict[str, Callable[[], object]]:
         "from_json": read_again,
         "from_json, nothing learnt": read_again_in_general,
     }
+
+
+def leasts_of(log: Log) -> dict[str, Callable[[], object]]:
+    """The least that can be done with all of *log*, as far as that of each of its bodies is known."""
+    responses = [normalize(*one) for one in log]
+    each = [leasts(body, to_json(one), one) for (body, _), one in zip(log, responses, strict=True)]
+    ways = set.intersection(*({*known} for known in each))
+    return {way: lambda way=way: [known[way]() for known in each] and None for way in sorted(ways)}
 
 
 def log_of(body: Body, size: int) -> Log:
@@ -266,7 +279,7 @@ def main(rounds: int) -> list[Above]:
             add(f"{name}, {length:,} bytes", body.bar(size), len(log_of(body, size)), ways_of(body, size))
     for name, (bar, log) in varied_logs().items():
         documents.forget()
-        add(name, bar, len(log), ways_with(log, Registry()))
+        add(name, bar, len(log), ways_with(log, Registry()) | leasts_of(log))
     header = ("", "floor us", "least", "read", "nothing learnt", "read may be")
     print_table("bodies, times orjson.loads", header, rows)
     header = ("", "least", "to_json", "least", "from_json", "nothing learnt")

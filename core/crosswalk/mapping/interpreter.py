@@ -199,7 +199,9 @@ class Interpreter:
             return self.mapper.broken(cause)
         # A plugin's bug on an odd payload must not surface as a bare KeyError (promise P4).
         self._state.show(deltas, None, {})
-        return MappingError(f"{cause}{_line_of(error)}")
+        # Of the texts of errors, which may quote content, the one that every author of a plugin meets first.
+        said = f" ({error})" if getattr(error, "code", None) == "ACODE-RSP-009" else ""
+        return MappingError(f"{cause}{said}{_line_of(error)}")
 
     def _whole(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
         """The event made of *source*, of which no mapping knows the type, as extensions."""

@@ -55,7 +55,11 @@ def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:
     return tuple(path(keys) if isinstance(keys, str) else tuple(keys) for keys in paths)
 
 
-def _as_readers(readers: Mapping[str | Path, LogprobReader]) -> dict[Path, LogprobReader]:
+def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
+    if not isinstance(readers, Mapping) or not all(map(callable, readers.values())):
+        raise TypeError(
+            f"logprob_leaves are functions by path, as in {{path: read}}, not {str(readers)[:40]!r}"
+        )
     return dict(zip(_as_paths(readers), readers.values(), strict=True))
 
 

@@ -597,6 +597,8 @@ def test_calls_are_those_that_were_given() -> None:
         {"text_leaves": "text"},
         {"text_leaves": (7,)},
         {"stamp_leaves": "at"},
+        {"logprob_leaves": (("lp", len),)},
+        {"logprob_leaves": {"lp": "read"}},
         {"pieces": "ids"},
         {"pieces": 7},
         {"speaks": "vllm"},
