@@ -26,13 +26,12 @@ from crosswalk.plugin.take import (
     mistyped,
     note_again,
     path_to,
-    paths_in,
     prune,
     unnoted,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
-from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table
+from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table, placed
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
 
@@ -60,6 +59,7 @@ class Interpreter:
 
     Attributes:
         mapper: the provider, or the one whose dialect its server speaks in this answer.
+        notes_move: whether something was noted of the event that was read last that will stand elsewhere in its like.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Interpreter:
         self._note_unknown = note_unknown
         self._pieces: Pieces = pieces_table(mapper.info.pieces)
         self._may_speak = bool(mapper.info.speaks)
+        self.notes_move = False
         self._last_rest: bytes | None = None
 
     def read(self, event: Any, name: str | None, source: Any) -> Said:
@@ -91,7 +92,7 @@ class Interpreter:
         """
         state = self._state
         state.event_name = name
-        state.goes_on = False
+        state.goes_on = self.notes_move = False
         before = mistyped() if NOTED.values else []  # of an event whose hook reads this one
         deltas: list[ResponseDelta] = []
         try:
@@ -166,11 +167,18 @@ class Interpreter:
         return usage, rest
 
     def _note_mistyped(self, noted: list[tuple[Any, Any]], rest: dict[str, Any]) -> None:
-        paths = paths_in(rest, {id(container) for container, _ in noted})
+        wanted = {id(container) for container, _ in noted}
+        found = {
+            id(one.value): one
+            for one in placed(self._state.extensions, rest, self._pieces)
+            if id(one.value) in wanted
+        }
         for container, key in noted:
-            path = ".".join(filter(None, ("metadata.extensions", paths.get(id(container)))))
-            place = f"{path}[{key}]" if type(key) is int else f"{path}.{key}"
-            self._state.note(place, Provenance.MISTYPED)
+            one = found.get(id(container))
+            path = ".".join(filter(None, ("metadata.extensions", one and one.path)))
+            place = f".{key}" if type(key) is str else f"[{one.items[key] if one else key}]"
+            self.notes_move = self.notes_move or (one is not None and not one.is_fixed)
+            self._state.note(path + place, Provenance.MISTYPED)
 
     def _news(self, rest: dict[str, Any]) -> dict[str, Any]:
         """What *rest* says that the extensions do not hold yet; they do now."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Container, Iterator, Set
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -370,11 +370,6 @@ _CONTAINERS: Final = (dict, list)
 def path_to(value: Any, container: Any) -> str | None:
     """Where in *value* the very object *container* stands, as ``choices[0].delta``; ``None`` where it does not."""
     return next((path for found, path in _containers(value, "") if found is container), None)
-
-
-def paths_in(value: Any, wanted: Set[int]) -> dict[int, str]:
-    """Where in *value* the objects and arrays of the identities *wanted* stand, found in one walk."""
-    return {id(found): path for found, path in _containers(value, "") if id(found) in wanted}
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:

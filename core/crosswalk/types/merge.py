@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 __all__ = [
     "JOIN",
@@ -15,6 +16,7 @@ __all__ = [
     "is_indexed",
     "merge",
     "pieces_table",
+    "placed",
     "same_json",
 ]
 
@@ -127,6 +129,72 @@ def _merge_indexed(
         elif new := merge(old, item, places, pieces):
             news.append({"index": index, **new})
     return news
+
+
+class Placed(NamedTuple):
+    """An object or array, and where it will stand.
+
+    Attributes:
+        value: the object or array.
+        path: its path.
+        items: of an array, where its items stand in the one that they are added to.
+        is_fixed: whether the same would stand there if it came again.
+    """
+
+    value: Any
+    path: str
+    items: Sequence[int]
+    is_fixed: bool
+
+
+def placed(known: Any, more: Any, pieces: Pieces) -> Iterator[Placed]:
+    """Each object and array in *more*, with its path once that is merged into *known*; see :func:`merge`."""
+    level = [(known, pieces, Placed(more, "", (), True))]
+    while level:
+        old, table, (value, path, _, is_fixed) = level.pop()
+        if type(value) is dict:
+            yield Placed(value, path, (), is_fixed)
+            inner = [
+                (
+                    old.get(key) if type(old) is dict else None,
+                    JOIN if table is JOIN else table.get(key, _NONE),
+                    Placed(item, f"{path}.{key}" if path else f"{key}", (), is_fixed),
+                )
+                for key, item in value.items()
+            ]
+        else:
+            olds = old if type(old) is list else []
+            items = _places(olds, value, table)
+            yield Placed(value, path, items, is_fixed)
+            is_fixed = is_fixed and is_indexed(value)
+            inner = [
+                (
+                    olds[place] if place < len(olds) else None,
+                    table,
+                    Placed(item, f"{path}[{place}]", (), is_fixed),
+                )
+                for place, item in zip(items, value, strict=True)
+            ]
+        level += [one for one in inner if type(one[2].value) in _CONTAINERS]
+
+
+def _places(known: list[Any], items: list[Any], pieces: Pieces) -> Sequence[int]:
+    """Where *items* stand once they are merged into *known*."""
+    count = len(known)
+    if is_indexed(items) and (not known or is_indexed(known)):
+        places = {item["index"]: place for place, item in enumerate(known)}
+        fresh = itertools.count(count)
+        return [
+            places[index] if (index := item["index"]) in places else places.setdefault(index, next(fresh))
+            for item in items
+        ]
+    if pieces is JOIN:
+        start = count
+    elif same_json(known[-len(items) :] if items else [], items):
+        start = count - len(items)
+    else:
+        start = 0 if len(items) > count and same_json(known, items[:count]) else count
+    return range(start, start + len(items))
 
 
 def is_indexed(items: list[Any]) -> bool:

@@ -229,7 +229,8 @@ class Templates:
         """
         mapper = interpreter.mapper
         rested, self._rested = self._rested, 0
-        text = only_text(said) if type(source) is bytes and mapper.is_plain else None
+        may_learn = type(source) is bytes and mapper.is_plain and not interpreter.notes_move
+        text = only_text(said) if may_learn else None
         made = self._made_of(source, text, name, said, mapper, rested) if text else None
         if made is None and self.learns:
             self._vain += 1
