@@ -543,8 +543,8 @@ def test_what_a_piece_cannot_say_stays_with_its_block() -> None:
     )
     assert segments(response) == [("citation", "", {}), ("text", "A", {})]
     assert content_left(response) == [{"index": 0, "deltas": [{"citation": {"title": 1}}, {"toolResult": 2}]}]
-    place = "metadata.extensions.output.message.content[0].deltas[0]"
-    assert noted(response) == {f"{place}.citation.title", f"{place}.toolResult"}
+    place = "metadata.extensions.output.message.content[0].deltas"
+    assert noted(response) == {f"{place}[0].citation.title", f"{place}[1].toolResult"}
 
 
 def test_what_came_before_an_error_is_kept_of_a_body_too() -> None:

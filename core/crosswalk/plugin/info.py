@@ -187,8 +187,9 @@ class ProviderInfo:
             the ``request_duration`` that the hook may set as well. Part of the same promise; a hook that remembers counts is
             told of the last such event that it has not seen.
         logprob_leaves: where an event carries log probabilities beside its text, each with the function by which
-            ``map_delta`` takes them: it gets the object that has that key, and the text. Whatever tokens, numbers and bytes
-            stand in the places of those that were there, it puts each where it belongs; part of the same promise.
+            ``map_delta`` takes them: it gets the object that has that key, and the text. Whatever the text, and whatever
+            tokens, numbers and bytes stand in the places of those that were there, it puts each where it belongs; part of
+            the same promise.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.

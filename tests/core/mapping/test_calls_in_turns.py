@@ -73,6 +73,33 @@ def test_arguments_of_calls_in_turns_are_read_at_once(monkeypatch: pytest.Monkey
         same_as_parsed([*in_turns(order), bare, *in_turns(order)[2:], frames[-1]], VLLM)
 
 
+@pytest.mark.parametrize("odd", [b"1 0", b"1-0", b"1\t0", b"10 ", b" 10", b"010", b"1e1", b'"10"', b"10.0"])
+@pytest.mark.parametrize("first", [0, 9, 10, 100])
+def test_the_number_of_a_call_is_a_whole_value(first: int, odd: bytes) -> None:
+    """What is written in the middle of it is no JSON."""
+    frames = [piece_of(first + n, "", name="go") for n in range(2)]
+    frames += [piece_of(first + n % 2, f"w{n} ") for n in range(12)]
+    one = piece_of(10, "odd").replace(b'"index":10', b'"index":' + odd)
+    frames += [one, *(piece_of(first + n % 2, "z") for n in range(4)), sse(chunk({}, "tool_calls"))]
+    same_as_parsed(frames, VLLM)
+
+
+def test_a_number_in_a_word_is_not_the_number_of_a_choice() -> None:
+    """The hook looks at the whole word."""
+
+    class Worded(Stamped):
+        leaves_hold = True
+
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+            choice = {"c0": 0, "c1": 1}.get(event.pop("c"), 2)
+            return [ResponseDelta(content_delta=take_string(event["said"], "text"), choice=choice)]
+
+    mapper = registry_of(worded=Worded()).mapper("worded")
+    words = ["c0", "c1"] * 8 + ["c 0", "c-0", "c0 "] + ["c0", "c1"] * 4
+    same_as_parsed([ndjson({"c": word, "said": {"text": f"t{n}"}}) for n, word in enumerate(words)], mapper)
+
+
 @pytest.mark.parametrize("order", ["0101ab01ab", "ab01ab01ab01", "0a1b0a1b0a1b", "010101aaaa0101"])
 def test_calls_of_several_choices_in_turns_are_read_as_if_parsed(order: str) -> None:
     ends = [sse(chunk({}, "tool_calls", choice=n), done=False) for n in range(2)]

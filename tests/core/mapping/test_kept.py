@@ -329,6 +329,17 @@ def test_a_token_of_which_its_reader_makes_nothing_is_no_stamp() -> None:
     same_as_parsed([keeping(n, p={"id": n / 2 if n < 5 else n}) for n in range(10)], mapper)
 
 
+def test_tokens_of_which_a_reader_makes_nothing_are_not_the_same_in_the_next() -> None:
+    def weigh(event: Any, text: str | None) -> tuple[TokenLogprob, ...] | None:
+        found = tuple(TokenLogprob(one, None) for one in event.pop("p")["of"])
+        return found if (text or "").strip() else None
+
+    mapper = told(info={"logprob_leaves": {"p": weigh}}, weigh=weigh)
+    texts = ["  ", " ", "abc", "abd"]
+    frames = [dump_json({"said": {"text": text}, "p": {"of": ["a"]}}) + b"\n" for text in texts]
+    same_as_parsed(frames, mapper)
+
+
 def test_counts_and_numbers_stand_at_the_top(parsed: list[bytes]) -> None:
     def count(event: Any, state: MappingState) -> UsageInfo | None:
         return state.usage_info(3, take_count(event["said"], "out"))

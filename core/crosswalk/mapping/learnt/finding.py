@@ -58,6 +58,8 @@ def gaps_of(
         leaves.append(("logprobs", weighed))
     if usage is None and any(value_at(event, path) for path in info.usage_leaves):
         return ()  # what their hook made nothing of, it may make something of in the next
+    if tokens is None and any(_says(value_at(event, path)) for path in info.logprob_leaves):
+        return ()
     parts = {*info.usage_leaves, *info.logprob_leaves}
     for path in info.stamp_leaves:
         if not any(path[:depth] in parts for depth in range(1, len(path) + 1)):
@@ -93,6 +95,13 @@ def _counted(event: Any, paths: Sequence[Path]) -> list[Path]:
     """Of these *paths* those where *event* has counts: the first object of such, or numbers."""
     objects = [path for path in paths if type(value_at(event, path)) is dict]
     return objects[:1] or [path for path in paths if type(value_at(event, path)) is int]
+
+
+def _says(value: Any) -> bool:
+    """Whether anything but nothing stands in *value*."""
+    if type(value) is dict or type(value) is list:
+        return any(map(_says, value.values() if type(value) is dict else value))
+    return value is not None and value != ""
 
 
 def _stamps_in(value: Any, path: Path) -> Iterator[Path]:

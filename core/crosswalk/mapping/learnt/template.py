@@ -11,6 +11,7 @@ enough, says :mod:`.event_code`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
@@ -233,7 +234,12 @@ class Turn(NamedTuple):
 
 
 def turn_of(templates: Sequence[Template]) -> Turn | None:
-    """Where the only thing stands in which the events of *templates* differ; ``None`` where more differs."""
+    """Where the only thing stands in which the events of *templates* differ; ``None`` where more differs.
+
+    It is a number by itself: what stands in a gap is a whole value, or it might be another with spaces in it.
+    """
+    from crosswalk.mapping.learnt.marks import TOKEN
+
     first, *others = templates
     same = first.alike()
     if same is None or any(other.alike() != same for other in others):
@@ -251,15 +257,15 @@ def turn_of(templates: Sequence[Template]) -> Turn | None:
     if len({*numbers[role]}) < len(templates):
         return None
     digits = str(numbers[role][0]).encode()
-    start = columns[place][0].find(digits)
-    while start >= 0:
+    offset = first.gaps[place - 1][1].end if place else 0
+    whole = {span.start() - offset for span in re.finditer(TOKEN, first.frame) if span[0] == digits}
+    for start in sorted(start for start in whole if 0 <= start < len(columns[place][0])):
         before, behind = columns[place][0][:start], columns[place][0][start + len(digits) :]
         if all(
             column == b"%b%d%b" % (before, number, behind)
             for column, number in zip(columns[place], numbers[role], strict=True)
         ):
             return Turn(role, place, start)
-        start = columns[place][0].find(digits, start + 1)
     return None
 
 
