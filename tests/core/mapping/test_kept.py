@@ -23,6 +23,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     TokenLogprob,
     UsageInfo,
+    accept_number,
     look_at_count,
     take_count,
     take_number,
@@ -338,6 +339,19 @@ def test_tokens_of_which_a_reader_makes_nothing_are_not_the_same_in_the_next() -
     texts = ["  ", " ", "abc", "abd"]
     frames = [dump_json({"said": {"text": text}, "p": {"of": ["a"]}}) + b"\n" for text in texts]
     same_as_parsed(frames, mapper)
+
+
+def test_tokens_of_which_something_is_noted_are_read_by_their_reader(parsed: list[bytes]) -> None:
+    def weigh(event: Any, _: str | None) -> tuple[TokenLogprob, ...] | None:
+        said = event["p"]
+        return (TokenLogprob(take_string(said, "t") or "", accept_number(said, "v")),)
+
+    mapper = told(info={"logprob_leaves": {"p": weigh}}, weigh=weigh)
+    frames = [keeping(n, p={"t": f"u{n}", "v": "odd"}) for n in range(8)]
+    same_as_parsed(frames, mapper)
+    parsed.clear()
+    made(frames, mapper)
+    assert len(parsed) == 8
 
 
 def test_counts_and_numbers_stand_at_the_top(parsed: list[bytes]) -> None:

@@ -254,8 +254,6 @@ def turn_of(templates: Sequence[Template]) -> Turn | None:
     if len(differing) != 1 or len(places) != 1:
         return None
     (role,), (place,) = differing, places
-    if len({*numbers[role]}) < len(templates):
-        return None
     digits = str(numbers[role][0]).encode()
     offset = first.gaps[place - 1][1].end if place else 0
     whole = {span.start() - offset for span in re.finditer(TOKEN, first.frame) if span[0] == digits}
