@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -17,8 +18,10 @@ from crosswalk.plugins import (
     accept_count,
     accept_logprobs,
     accept_object,
+    take_number,
     take_string,
 )
+from crosswalk.types.json import dump_json
 from wires import CLOCK, chunk, registry_of, sse
 
 OLLAMA, VLLM = registry.mapper("ollama"), registry.mapper("vllm")
@@ -145,3 +148,63 @@ def full(text: Any, out: Any = 1, tokens: Any = None, key: str = "text", **more:
 
 
 TOKENS = [{"token": "a", "logprob": -1, "bytes": [97]}]
+
+
+class Keeping(Stamped):
+    """A provider of which most stays in the extensions; its counts say how long it took, its tokens come beside their text."""
+
+    leaves_hold = True
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Promise all of it."""
+        return ProviderInfo(
+            title="Keeping",
+            text_leaves=("said.text",),
+            stamp_leaves=("at", "by", "timings", "of", "said.id", "token.ids", "tokens.id"),
+            usage_leaves=("timings",),
+            logprob_leaves={"token": self.token, "tokens": self.tokens},
+            pieces=("token", "words", "of.words"),
+        )
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        """Say the text, with its tokens."""
+        text = take_string(event["said"], "text")
+        found = self.token(event, text) if "token" in event else self.tokens(event, text)
+        return [ResponseDelta(content_delta=text, logprobs=found)]
+
+    def token(self, holder: dict[str, Any], text: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The text is the token; what is left becomes a list."""
+        said = holder["token"]
+        holder["token"] = [said]
+        return (TokenLogprob(text or "", take_number(said, "logprob")),)
+
+    def tokens(self, holder: dict[str, Any], _: str | None) -> tuple[TokenLogprob, ...] | None:
+        """The number of the token says what it is, and stays, or its bytes."""
+        said = holder.get("tokens", {}).get("id")
+        if said is None:
+            return None
+        return (
+            TokenLogprob("x", None, bytes(said)) if type(said) is list else TokenLogprob(f"{said}", None),
+        )
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts, which stay, and the duration: that of the last event, or the longest."""
+        timings = event.get("timings", event.get("elsewhere"))
+        if type(timings) is not dict or type(timings.get("out")) is not int:
+            return None
+        duration = timedelta(milliseconds=timings.get("ms", 0))
+        if "longest" in timings:
+            duration = max(duration, state.request_duration or duration)
+        state.request_duration = duration
+        return state.usage_info(3, timings["out"])
+
+
+KEEPING = registry_of(keeping=Keeping()).mapper("keeping")
+
+
+def keeping(number: int, **more: Any) -> bytes:
+    """An event with *more* beside its text."""
+    return dump_json({"said": {"text": f"t{number} "}, **more}) + b"\n"

@@ -6,8 +6,9 @@ Facts: provider document "Cohere Chat".
 from __future__ import annotations
 
 from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
-from crosswalk_cohere.chat import PIECES, ChatDialect, cohere_error, stretch_logprobs
+from crosswalk_cohere.chat import PIECES, ChatDialect, stretch_logprobs
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
+from crosswalk_cohere.shared import cohere_error
 
 __all__ = ["ChatDialect", "Cohere", "GenerateDialect", "LegacyChatDialect", "plugin"]
 

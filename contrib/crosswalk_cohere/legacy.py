@@ -30,7 +30,14 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_cohere.chat import FinishWords, citation_segment, cohere_error, end_delta, is_error, usage_info
+from crosswalk_cohere.shared import (
+    FinishWords,
+    citation_segment,
+    cohere_error,
+    end_delta,
+    is_error,
+    usage_info,
+)
 
 __all__ = ["GenerateDialect", "LegacyChatDialect"]
 

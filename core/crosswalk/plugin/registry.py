@@ -92,9 +92,8 @@ class Registry:
         self._registered: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
         self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
-        self._signs: Mapping[str, Signs | None] | None = (
-            None  # of all that are not blocked, once they are asked for
-        )
+        # Of all that are not blocked, once they are asked for.
+        self._signs: Mapping[str, Signs | None] | None = None
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
         self._lock = threading.RLock()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crosswalk.mapping import Reader
+from crosswalk.mapping.learnt.template import Template
 from crosswalk.wire import load_event
 
 
@@ -22,3 +23,17 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
 
     monkeypatch.setattr(Reader, "_load", lambda self, data: load(data))
     yield frames
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> list[Template]:
+    """The templates by which an event was read alone, not many at once."""
+    found: list[Template] = []
+    reader = Template.reader
+
+    def counted(template: Template, *given: Any, **known: Any) -> Any:
+        found.append(template)
+        return reader(template, *given, **known)
+
+    monkeypatch.setattr(Template, "reader", counted)
+    return found

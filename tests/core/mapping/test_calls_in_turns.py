@@ -54,17 +54,9 @@ def test_arguments_of_calls_in_turns_are_not_parsed(parsed: list[bytes], order: 
     assert len(parsed) <= most
 
 
-def test_arguments_of_calls_in_turns_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_calls_in_turns_are_read_at_once(one_by_one: list[Template]) -> None:
     """Those of two calls, of a log, in whatever order; one at a time only until both are known."""
     frames = [*in_turns("01" * 6 + "0010111010" * 8 + "1"), sse(chunk({}, "tool_calls"))]
-    one_by_one: list[Template] = []
-    reader = Template.reader
-
-    def counted(template: Template, *given: Any, **known: Any) -> Any:
-        one_by_one.append(template)
-        return reader(template, *given, **known)
-
-    monkeypatch.setattr(Template, "reader", counted)
     made([b"".join(frames)], VLLM, shows=False)
     assert len(one_by_one) <= 1
     after = piece_of(1, '"again"', more=1)  # the call that was told of last goes on without its number

@@ -186,7 +186,7 @@ def test_what_looks_like_the_bytes_around_a_value_is_read_as_if_parsed(
 
 @pytest.mark.parametrize("place", ["index", "text"])
 def test_the_number_of_a_choice_may_stand_anywhere(
-    parsed: list[bytes], monkeypatch: pytest.MonkeyPatch, place: str
+    parsed: list[bytes], one_by_one: list[Template], place: str
 ) -> None:
     """And nearly all events are read at once."""
 
@@ -200,14 +200,7 @@ def test_the_number_of_a_choice_may_stand_anywhere(
     response = same_as_parsed([*frames, *ends], VLLM)
     assert response[1]["message"]["content"] == "".join(f"{n} " for n in range(0, 60, 3))
     parsed.clear()
-    one_by_one: list[Template] = []
-    reader = Template.reader
-
-    def counted(template: Template, *given: bytes, **known: Any) -> Any:
-        one_by_one.append(template)
-        return reader(template, *given, **known)
-
-    monkeypatch.setattr(Template, "reader", counted)
+    one_by_one.clear()
     made([b"".join([*frames, *ends])], VLLM, shows=False)
     assert len(parsed) == 6
     assert len(one_by_one) == 1

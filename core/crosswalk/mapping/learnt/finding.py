@@ -81,9 +81,8 @@ def gaps_of(
     if any(type(value_at(event, path)) not in (int, NoneType) for path in info.number_leaves):
         return ()
     found: list[tuple[Role, Gap | None]] = []
-    for role, path in sorted(
-        leaves, key=lambda leaf: leaf[1] not in parts
-    ):  # what stands in those is no other leaf
+    leaves.sort(key=lambda leaf: leaf[1] not in parts)  # first those in which no other leaf stands
+    for role, path in leaves:
         found.append((role, find(frame, path, value_at(event, path), [gap for _, gap in found if gap])))
     whole = sorted(((role, gap) for role, gap in found if gap is not None), key=lambda one: one[1].start)
     if len(whole) < len(leaves) or not is_proven(frame, [gap for _, gap in whole], event):

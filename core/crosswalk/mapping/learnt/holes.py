@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from itertools import combinations, permutations
 from typing import Any, Final, NamedTuple
 
-from crosswalk.mapping.learnt.marks import MARK, UnlikeError, spans_of, strings_in, value_at
+from crosswalk.mapping.learnt.marks import MARK, UnlikeError, mark_of, spans_of, strings_in, value_at
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
 from crosswalk.types.json import dump_json, load_json
@@ -161,12 +161,12 @@ def respelt(value: Any, spell: Callable[[str], str] = str, most: int | None = No
 
 def _marked(number: int, hole: Hole) -> Any:
     if hole.is_weighed:
-        return respelt(hole.value, lambda _: f"crosswalk-mark-{number}-")
+        return respelt(hole.value, lambda _: mark_of(number))
     if type(hole.value) is float:
         return (1 << number) + 0.700001
     if hole.is_number:
         return MARK << hole.bit
-    mark = f"crosswalk-mark-{number}-"
+    mark = mark_of(number)
     return {mark: number} if type(hole.value) is dict else mark if _is_word(hole) else _at(number)
 
 

@@ -1,6 +1,6 @@
 """What an event adds to the extensions, as a function of what stands in its gaps.
 
-It is written as JSON with a mark, a string, in the place of each such value: a *tree*.
+It is written as JSON with a mark, a text, in the place of each such value (:func:`.marks.mark_of`): a *tree*.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from crosswalk.mapping.learnt.marks import strings_in
+from crosswalk.mapping.learnt.marks import is_mark, mark_of, number_of, strings_in
 from crosswalk.plugin.info import Path
 from crosswalk.types.merge import JOIN, Pieces, has_pieces, is_indexed, same_json
 
@@ -17,22 +17,12 @@ __all__ = [
     "filled",
     "gaps_of_tree",
     "has_copies",
-    "is_mark",
     "is_within",
     "leaves_of",
-    "mark_of",
-    "number_of",
     "put",
     "strings_left",
     "tree_of",
 ]
-
-_PREFIX = "crosswalk-mark-"
-
-
-def mark_of(number: int) -> str:
-    """What stands for the value of gap *number*."""
-    return f"{_PREFIX}{number}-"
 
 
 def put(value: Any, path: Path, leaf: Any) -> None:
@@ -64,16 +54,6 @@ def filled(tree: Any, values: Sequence[Any]) -> Any:
 def gaps_of_tree(tree: Any) -> set[int]:
     """The numbers of the gaps in *tree*."""
     return {number_of(text) for text in strings_in(tree, keys=False) if is_mark(text)}
-
-
-def is_mark(value: Any) -> bool:
-    """Whether *value* stands for that of a gap."""
-    return type(value) is str and value.startswith(_PREFIX)
-
-
-def number_of(mark: str) -> int:
-    """Of which gap *mark* stands for the value."""
-    return int(mark.removeprefix(_PREFIX)[:-1])
 
 
 def _says_news(tree: Any, pieces: Pieces) -> bool:

@@ -20,11 +20,10 @@ from crosswalk.mapping.learnt.kept import (
     gaps_of_tree,
     has_copies,
     leaves_of,
-    mark_of,
     put,
     strings_left,
 )
-from crosswalk.mapping.learnt.marks import Gap, between, strings_in, value_at, value_in
+from crosswalk.mapping.learnt.marks import Gap, between, mark_of, strings_in, value_at, value_in
 from crosswalk.mapping.learnt.merge_code import merger_of
 from crosswalk.mapping.learnt.pattern import Kind, Pattern, Patterns, patterns_of
 from crosswalk.mapping.learnt.template import Template

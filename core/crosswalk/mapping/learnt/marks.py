@@ -36,6 +36,9 @@ __all__ = [
     "between",
     "cuts",
     "has",
+    "is_mark",
+    "mark_of",
+    "number_of",
     "spans_of",
     "strings_in",
     "value_at",
@@ -178,7 +181,23 @@ MARK: Final = 700_001
 MADE_ID: Final = "crosswalk-made-id"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MADE_TIME: Final = datetime(1970, 7, 30, 4, 5, 6, 789, UTC)
-MARKED: Final = r"crosswalk-mark-(\d+)-"
+_PREFIX: Final = "crosswalk-mark-"
+MARKED: Final = _PREFIX + r"(\d+)-"
+
+
+def mark_of(number: int) -> str:
+    """A text that stands for the value of hole or gap *number*."""
+    return f"{_PREFIX}{number}-"
+
+
+def is_mark(value: Any) -> bool:
+    """Whether *value* is such a text."""
+    return type(value) is str and value.startswith(_PREFIX)
+
+
+def number_of(mark: str) -> int:
+    """The number of the hole or gap that *mark* stands for."""
+    return int(mark.removeprefix(_PREFIX)[:-1])
 
 
 def addends_of(value: int, marks: Sequence[Any]) -> list[int]:
@@ -311,7 +330,7 @@ class Code:
         if type(value) is not str or "crosswalk-ma" not in value:
             return None
         marks = re.findall(MARKED, value)
-        if "".join(f"crosswalk-mark-{mark}-" for mark in marks) != value:
+        if "".join(map(mark_of, map(int, marks))) != value:
             raise UnlikeError  # something is said with a text that is not all of it
         return " + ".join(f"h{mark}" for mark in marks)
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from crosswalk.mapping.learnt.kept import is_mark, number_of
-from crosswalk.mapping.learnt.marks import UnlikeError
+from crosswalk.mapping.learnt.marks import UnlikeError, is_mark, number_of
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.merge import JOIN, Pieces, Places, is_indexed, pieces_table
 

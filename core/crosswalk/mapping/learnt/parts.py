@@ -15,8 +15,19 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.mapping.learnt.holes import with_totals
-from crosswalk.mapping.learnt.kept import filled, gaps_of_tree, mark_of, tree_of
-from crosswalk.mapping.learnt.marks import MARK, Code, Gap, addends_of, between, cuts, has, spans_of, value_in
+from crosswalk.mapping.learnt.kept import filled, gaps_of_tree, tree_of
+from crosswalk.mapping.learnt.marks import (
+    MARK,
+    Code,
+    Gap,
+    addends_of,
+    between,
+    cuts,
+    has,
+    mark_of,
+    spans_of,
+    value_in,
+)
 from crosswalk.plugin.info import Path
 from crosswalk.types.json import load_json
 from crosswalk.types.told import told
@@ -200,9 +211,13 @@ def _learnt(data: bytes, gaps: Sequence[Gap], make: Make, kept: Collection[Path]
         return None  # bytes, or whole numbers?
     part = Part(function, tree, left - used, len(gaps) in used, is_remembered, ())
     probes = []
-    for spelling in (_odd, _large, _least):
-        others = with_totals([spelling(number, kind) for number, kind in enumerate(kinds)], totals)
-        text = f'{spelling} Aß€"\\'
+    sign = 1 if type(usage) is UsageInfo else -1  # of a logarithm
+    for spelling, text in ((_odd, 'Aß€ "\\'), (_large, "crosswalk " * 1000), (_least, " ")):
+        spelt = [
+            sign * spelling(number, kind) if kind is float else spelling(number, kind)
+            for number, kind in enumerate(kinds)
+        ]
+        others = with_totals(spelt, totals)
         made = part.made_of([kind(value) for kind, value in zip(kinds, others, strict=True)], text)
         if told(asked(others, text)) != told((made, filled(tree, others), is_remembered)):
             return None
@@ -221,7 +236,7 @@ def _spelt(value: Any) -> bytes:
 
 def _mark(number: int, kind: type) -> Any:
     if kind is str:
-        return f"crosswalk-mark-{number}-"
+        return mark_of(number)
     if kind is list:
         return [number, 201, 77]
     return MARK << number if kind is int else _SIDON * 2 * number + number * number % _SIDON + 0.700001
@@ -232,7 +247,8 @@ def _odd(number: int, kind: type) -> Any:
         return f' {number} Aß€\U0001f40e</think>{{[<|im_end|>]}} "quoted" \\ \r\n\t\x00\x7f'
     if kind is list:
         return [255, 0, number]
-    # As seconds, milliseconds or microseconds each is rounded otherwise than cut off, and so is a sum; some order.
+    # Each is rounded otherwise than cut off, as seconds, milliseconds or microseconds, and so is a sum of them. They rise
+    # in no order, as the greater of two may be all that is told.
     return 1783 + 3000 * number if kind is int else 3 * (37 * number % _SIDON) + 3.0003
 
 

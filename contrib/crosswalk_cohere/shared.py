@@ -1,0 +1,164 @@
+"""What all of Cohere's dialects share: how an answer ends or fails, citations and counts (sections 2 to 5, 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from crosswalk.plugins import (
+    CitationRef,
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
+    MappingState,
+    Provenance,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    UsageInfo,
+    accept_object,
+    accept_objects,
+    error_delta,
+    error_info,
+    leave_mistyped,
+    look_at,
+    refined,
+)
+
+__all__ = ["FinishWords", "citation_segment", "cohere_error", "end_delta", "is_error", "usage_info"]
+
+_LARGEST = 2**53  # from there on a float no longer tells neighbours apart
+_FINISH_REASONS = {
+    "COMPLETE": FinishReason.STOP,
+    "STOP_SEQUENCE": FinishReason.STOP,
+    "TOOL_CALL": FinishReason.TOOL_CALLS,
+    "MAX_TOKENS": FinishReason.LENGTH,
+    "ERROR_LIMIT": FinishReason.LENGTH,
+    "ERROR_TOXIC": FinishReason.CONTENT_FILTER,
+    "USER_CANCEL": FinishReason.CANCELLED,
+    "ERROR": FinishReason.ERROR,
+    "TIMEOUT": FinishReason.ERROR,
+    "": FinishReason.STOP,
+}
+_BY_STATUS = {
+    498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
+    499: ErrorKind.UNKNOWN,  # the client closed the connection
+}
+
+
+class FinishWords:
+    """The words of all dialects: the hook ``map_finish_reason``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """What ``finish_reason`` means; ``""`` is a body of v1 that is whole and has none."""
+        if reason == "":
+            state.note("finish_reason", Provenance.DERIVED)
+        return _FINISH_REASONS.get(reason)
+
+
+def end_delta(word: str, message: str | None) -> ResponseDelta:
+    """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
+    if not message:
+        return ResponseDelta(raw_finish_reason=word)
+    info = error_info(None, {"finish_reason": word or None, "error": message})
+    info = refined(attrs.evolve(info, code=word or None), ErrorKind.TIMEOUT if word == "TIMEOUT" else None)
+    return attrs.evolve(error_delta(info), raw_finish_reason=word)
+
+
+def is_error(event: dict[str, Any]) -> bool:
+    """Whether *event* is an error, although nothing but its text says so."""
+    return isinstance(event.get("message"), str) and "finish_reason" not in event and "text" not in event
+
+
+def cohere_error(status: int | None, body: Any) -> ErrorInfo:
+    """What an error body says; *status* is ``None`` for one inside a stream."""
+    return refined(error_info(status, body), _BY_STATUS.get(status or 0))
+
+
+def citation_segment(citation: dict[str, Any]) -> Segment:
+    """The segment of one citation of v2 or v1, with a reference for each source; the citation stays in the extensions.
+
+    The span counts the characters of the content block ``content_index``, or of the tool plan where ``type`` is ``PLAN``;
+    both stand in the metadata.
+    """
+    start, end = _look_at_count(citation, "start"), _look_at_count(citation, "end")
+    span = None if start is None or end is None else (start, end)
+    refs = [_source(source, span) for source in accept_objects(citation, "sources")]
+    ids = look_at(citation, "document_ids", list) or []
+    if all(type(id) is str for id in ids):
+        refs += [CitationRef(id, None, span) for id in ids]
+    else:
+        leave_mistyped(citation, "document_ids")
+    kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
+    about = {"type": kind, "content_index": index}
+    said = {name: value for name, value in about.items() if value is not None}
+    text = look_at(citation, "text", str) or ""
+    return Segment(SegmentType.CITATION, text, said, tuple(refs) or (CitationRef(span=span),))
+
+
+def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef:
+    """The reference for a tool's output or for a document, whose fields are the caller's own."""
+    document = look_at(source, "document", dict) or {}
+    names = (document.get(name) for name in ("url", "title"))
+    where = next((name for name in names if isinstance(name, str) and name), None)
+    return CitationRef(look_at(source, "id", str), where, span)
+
+
+def usage_info(
+    usage: dict[str, Any], state: MappingState, early: dict[str, Any] | None = None
+) -> UsageInfo | None:
+    """The counts of *usage*, an object with ``tokens``, ``billed_units`` and ``cached_tokens``; ``None`` without any.
+
+    What is charged stands in where the tokens are missing, and is marked as derived; it stays in the extensions as well.
+    Tokens of images are counted apart from those of text: the two make up the prompt, which is marked, because no document
+    says so.
+
+    Args:
+        usage: the object.
+        state: the state of this answer.
+        early: what the first version of v1 had in place of the tokens; ``None`` where it has nothing.
+    """
+    tokens = accept_object(usage, "tokens") or {}
+    prompt, completion = _accept_count(tokens, "input_tokens"), _accept_count(tokens, "output_tokens")
+    images = _look_at_count(tokens, "image_tokens")
+    is_derived = bool(images) and prompt is not None
+    if prompt is not None:
+        prompt += images or 0
+    if early:
+        said = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
+        prompt = said[0] if prompt is None else prompt
+        completion = said[1] if completion is None else completion
+    billed = accept_object(usage, "billed_units") or {}
+    charged = _look_at_count(billed, "input_tokens"), _look_at_count(billed, "output_tokens")
+    found = state.usage_info(
+        charged[0] if prompt is None else prompt,
+        charged[1] if completion is None else completion,
+        cached_tokens=_accept_count(usage, "cached_tokens"),
+        reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
+    )
+    if is_derived or (prompt is None and charged[0] is not None):
+        state.note("usage.prompt_tokens", Provenance.DERIVED)
+    if completion is None and charged[1] is not None:
+        state.note("usage.completion_tokens", Provenance.DERIVED)
+    return found
+
+
+def _look_at_count(container: dict[str, Any], key: str) -> int | None:
+    """The count under *key*, which stays: this API writes its counts as floats, ``12.0``. Anything else is noted."""
+    value = container.get(key)
+    if value is None:
+        return None
+    is_number = type(value) is float or type(value) is int
+    if is_number and 0 <= value <= _LARGEST and value == int(value):
+        return int(value)
+    leave_mistyped(container, key)
+    return None
+
+
+def _accept_count(container: dict[str, Any], key: str) -> int | None:
+    """Take the count under *key*; anything else stays, and is noted."""
+    count = _look_at_count(container, key)
+    if count is not None or container.get(key) is None:
+        container.pop(key, None)
+    return count
