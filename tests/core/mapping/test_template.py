@@ -35,7 +35,8 @@ from crosswalk.errors import IncompleteStreamError
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.learnt.learning import learn
-from crosswalk.mapping.learnt.template import Template, only_text
+from crosswalk.mapping.learnt.template import Template
+from crosswalk.mapping.learnt.templates import only_text
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin import Mapper, hookimpl
 from crosswalk.plugin.take import prune

@@ -90,7 +90,7 @@ def learn(
 
     Args:
         frame: the event.
-        text: what of that is the text, which is nearly all, see :func:`.template.only_text`.
+        text: what of that is the text, which is nearly all, see :func:`.templates.only_text`.
         name: its SSE name.
         said: what its hooks have made of it.
         mapper: whose hooks they are, and what their plugin promises.

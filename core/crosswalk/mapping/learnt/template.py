@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import attrs
 
 from crosswalk.learning import Budget
 from crosswalk.plugin.info import Path
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import EMPTY_OBJECT
 
 if TYPE_CHECKING:
-    from crosswalk.mapping.interpreter import Said
     from crosswalk.mapping.learnt.event_code import EventCode, Role
     from crosswalk.mapping.learnt.marks import Gap
     from crosswalk.mapping.learnt.merge_code import Merge, Merger
     from crosswalk.mapping.learnt.parts import Part
 
-__all__ = ["NO_TEMPLATE", "Template", "Turn", "only_text", "turn_of"]
+__all__ = ["Template", "Turn", "turn_of"]
 
 Code = TypeVar("Code", bound="EventCode")
 
@@ -114,11 +112,15 @@ class Template:
             self.budget.earn(0, len(texts))
         return texts
 
-    def release(self) -> None:
-        """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once."""
+    def release(self, follower: Template) -> None:
+        """Let go of the answer: its code and it know each other, and what goes in a circle nobody frees at once.
+
+        Args:
+            follower: another one, which does not know it.
+        """
         self.unheard()
         self.read = self.read_chunk = _nothing
-        self.run, self.merge, self.grows, self.follower, self.texts = None, None, (), NO_TEMPLATE, []
+        self.run, self.merge, self.grows, self.follower, self.texts = None, None, (), follower, []
 
     def alike(self) -> tuple[object, ...] | None:
         """What it says but for its literals, choice and call; ``None`` where it says more of the choice than a text."""
@@ -215,10 +217,6 @@ class Template:
         }
 
 
-NO_TEMPLATE: Final = Template(0, "content_delta", None, None, (), (), is_framed=True)
-"""Reads nothing."""
-
-
 class Turn(NamedTuple):
     """Where that stands which differs in events that take turns.
 
@@ -265,28 +263,3 @@ def turn_of(templates: Sequence[Template]) -> Turn | None:
         ):
             return Turn(role, place, start)
     return None
-
-
-def only_text(said: Said) -> str | None:
-    """The text, reasoning, or arguments of a known call that an event has *said*, if that is all but log probabilities."""
-    deltas, _, _, news = said
-    if len(deltas) != 1:
-        return None
-    (delta,) = deltas
-    call = delta.tool_call_delta
-    if call is not None and (call.id is not None or call.name is not None):
-        return None
-    arguments = None if call is None else call.arguments_delta
-    texts = [text for text in (delta.content_delta, delta.reasoning_delta, arguments) if text is not None]
-    is_alone = (
-        len(texts) == 1
-        and delta.finish_reason is None
-        and delta.usage is None
-        and delta.refusal_delta is None
-        and delta.segment is None
-        and delta.raw_finish_reason is None
-        and (delta.logprobs is None or delta.content_delta is not None)
-        # Its own are none; what is new was added when it was shown.
-        and (delta.extensions is EMPTY_OBJECT or delta.extensions._data is news)
-    )
-    return texts[0] if is_alone else None

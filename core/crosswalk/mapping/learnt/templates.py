@@ -9,19 +9,21 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import combinations
 from operator import is_
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from crosswalk.learning import learning
 from crosswalk.mapping.interpreter import Interpreter, Said
-from crosswalk.mapping.learnt.template import NO_TEMPLATE, Template, Turn, only_text, turn_of
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import load_json
+from crosswalk.types.json import EMPTY_OBJECT, load_json
 from crosswalk.wire import Frame, Limits
 from crosswalk.wire.framing import PushDecoder
 
-__all__ = ["Templates"]
+if TYPE_CHECKING:
+    from crosswalk.mapping.learnt.template import Template, Turn  # what is read alone needs none
+
+__all__ = ["Templates", "only_text"]
 
 _MOST: Final = 16
 """So many are tried, one after the other, before an event is parsed: as many as choices or calls may take turns."""
@@ -32,6 +34,26 @@ _VAIN: Final = 8
 """So many events at the beginning of an answer, or between its texts, may well say something else."""
 _LONGEST_REST: Final = 64
 _NONE: Final[tuple[int, Iterable[ResponseDelta]]] = 0, ()
+
+
+class _NoTemplate:
+    """Stands where no template is known, and reads nothing."""
+
+    choice = 0
+    name = call = told = None
+    is_framed = True
+
+    @property
+    def follower(self) -> Template:
+        return NO_TEMPLATE
+
+    def read(self, _: bytes) -> None:
+        return None
+
+    read_chunk = read
+
+
+NO_TEMPLATE: Final = cast("Template", _NoTemplate())
 
 
 class Templates:
@@ -113,6 +135,8 @@ class Templates:
         if len(frames) < _SHORTEST_RUN or template is NO_TEMPLATE:
             return _NONE
         if not self._is_looked_for:
+            from crosswalk.mapping.learnt.template import turn_of
+
             self._turn, self._is_looked_for = turn_of(self._known), True
         if self._turn is None and template.follower is not template:
             return _NONE
@@ -180,7 +204,7 @@ class Templates:
     def forget(self) -> None:
         """Forget all that was learnt."""
         for template in self._known:
-            template.release()
+            template.release(NO_TEMPLATE)
         self._known, self.last, self._seen, self._is_looked_for = [], NO_TEMPLATE, NO_TEMPLATE, False
 
     def take_over(self, interpreter: Interpreter) -> list[Template]:
@@ -248,7 +272,7 @@ class Templates:
             self._is_looked_for, self._vain = False, 0
         if before:
             for each in {*before} - {*self._known}:
-                each.release()
+                each.release(NO_TEMPLATE)
 
     def _made_of(
         self, frame: bytes, text: str, name: str | None, said: Said, mapper: Mapper, rested: int
@@ -345,3 +369,28 @@ class Templates:
 
 def _take_turns(templates: Sequence[Template]) -> bool:
     return any(one.takes_turns_with(other) for one, other in combinations(templates, 2))
+
+
+def only_text(said: Said) -> str | None:
+    """The text, reasoning, or arguments of a known call that an event has *said*, if that is all but log probabilities."""
+    deltas, _, _, news = said
+    if len(deltas) != 1:
+        return None
+    (delta,) = deltas
+    call = delta.tool_call_delta
+    if call is not None and (call.id is not None or call.name is not None):
+        return None
+    arguments = None if call is None else call.arguments_delta
+    texts = [text for text in (delta.content_delta, delta.reasoning_delta, arguments) if text is not None]
+    is_alone = (
+        len(texts) == 1
+        and delta.finish_reason is None
+        and delta.usage is None
+        and delta.refusal_delta is None
+        and delta.segment is None
+        and delta.raw_finish_reason is None
+        and (delta.logprobs is None or delta.content_delta is not None)
+        # Its own are none; what is new was added when it was shown.
+        and (delta.extensions is EMPTY_OBJECT or delta.extensions._data is news)
+    )
+    return texts[0] if is_alone else None
