@@ -125,7 +125,7 @@ _PROBES: Final = 2
 # The parser tells whether a value that is read is JSON. No number has more digits than a float or 64 bits can hold.
 _STRING: Final = rb'[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 _INTEGER: Final = rb"[0-9]{1,15}+"
-_FRACTION: Final = rb"(?:\.[0-9]{1,30}+)?+"
+_FRACTION: Final = rb"(?:\.[0-9]{1,30}+)?"
 _TEXT: Final = _Kind(b"", (rb'"\u0022quoted\" \\ A\u00df\n\t\u0000 {\"a\":[1]}"', b'""'))
 _WORD: Final = _Kind(rb'"(?!")' + _STRING, ('"a \\" \U0001f40e"'.encode(), b'" "'))
 _ANY_WORD: Final = _Kind(b'"' + _STRING, ('"\\\\ß\\u0001"'.encode(), b'""'))
@@ -133,7 +133,7 @@ _TIME: Final = _Kind(_WORD.pattern, (b'"1999-12-31T23:59:58.123456Z"', b'"0001-0
 _DECIMAL: Final = _Kind(rb'"[0-9]{1,40}(?:\.[0-9]{1,40})?"', (b'"12.50"', b'"0"'))
 _COUNT: Final = _Kind(_INTEGER, (b"999999999999999", b"0"))
 _SECONDS: Final = _Kind(rb"[0-9]{1,10}+" + _FRACTION, (b"9999999999.123456789", b"0.0"))
-_NUMBER: Final = _Kind(rb"-?" + _INTEGER + rb"(?:[.eE][-+.0-9eE]{1,30}+)?+", (b"-1.25e-9", b"-0"))
+_NUMBER: Final = _Kind(rb"-?" + _INTEGER + rb"(?:[.eE][-+.0-9eE]{1,30}+)?", (b"-1.25e-9", b"-0"))
 _COMPUTED: Final = _Kind(rb"(?!0[0-9])" + _INTEGER + _FRACTION, (b"12.5", b"0"), is_read=False)
 
 

@@ -32,7 +32,7 @@ _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
 # An object of strings, numbers and words in which nothing is odd: most of the small ones, found in one step.
 _STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
-_FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*+\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
+_FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
 _LONGEST_FENCE: Final = 200
 _CLOSER: Final = {"{": "}", "[": "]"}
 _MOST_STRAYS: Final = 16

@@ -78,11 +78,11 @@ def _label(text: str, start: int) -> str:
 # ------------------------------------------------------------------------------------------ behind it
 
 _MADE_UP: Final = (
-    r"(?:(?:an?|all|just|merely|only|the) )*+(?:dummy|examples?|fictional|hypothetical|illustrative|invented|made[ -]up"
+    r"(?:(?:an?|all|just|merely|only|the) )*(?:dummy|examples?|fictional|hypothetical|illustrative|invented|made[ -]up"
     r"|placeholders?|samples?|templates?)\b"
 )
 _RETRACTED: Final = re.compile(
-    r"[\s`~]*+[\u274c\u2717\u2718]\s*+(?:\n|\Z)|(?:[^\w<]|</?\w+>)*+(?:(?:(?:oh|ah|uh|ugh|okay|ps)\b[ ,:]*+)?"
+    r"[\s`~]*+[\u274c\u2717\u2718]\s*+(?:\n|\Z)|(?:[^\w<]|</?\w+>)*(?:(?:(?:oh|ah|uh|ugh|okay|ps)\b[ ,:]*+)?"
     r"(?:(?:oops|hmm+|scratch that|(?:up)?on (?:second thought|reflection|closer (?:look|inspection))|never ?mind)\b"
     r"|i (?:misread|miscounted|misunderstood|mistyped|overlooked)\b|make (?:that|it) [\"'`\d]"
     r"|<-+ ?(?:wrong|incorrect|not|should|no)\b"
@@ -98,7 +98,7 @@ _RETRACTED: Final = re.compile(
     rf"|{_MADE_UP}(?: (?:data|only|values?))?\s*+(?:[).]|\n|\Z)|drafts?\b\W*+(?:not|only)\b"
     r"|(?:wait|hold on|actually|sorry|correction|edit|update)(?:\W{0,2}[,.:;!\u2013\u2014\u2026]| -)"
     r"|no(?:[,;:!\u2014\u2026]|\.\s++\w)|correction\s*+\n"
-    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*+(?:(?:rejected|discarded)(?:\s*+[.,;:)]| by\b)"
+    r"|(?:(?:but|please|which|i|we|was|is|have|then|later) )*(?:(?:rejected|discarded)(?:\s*+[.,;:)]| by\b)"
     r"|(?:rejected|discarded|withdrew|dropped|ignore|disregard|discard) (?:it|this|that|the above)\b)"
     r"|(?:this|that|it|the above)(?: \w+)? (?:is|was) "
     r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
