@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,29 +17,67 @@ from crosswalk.learning import Budget
 from crosswalk.testing import Capture
 from pages import ROOT
 
-settings.register_profile("crosswalk", deadline=None, derandomize=True)
+settings.register_profile("crosswalk", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("search", deadline=None, max_examples=5000)  # --hypothesis-profile=search
 if settings.get_current_profile_name() == "default":
     settings.load_profile("crosswalk")
+_SAMPLE: Final = "10"
+"""How many leaves of a capture the kit changes, where a run is not thorough."""
+_EVERY: Final = 4
+"""The kit then changes one capture in so many."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option for a run that may take its time."""
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="try all that is worth trying, as before a release, and not a sample of it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try a sample, the same one every time, or everything."""
+    if config.option.thorough:
+        settings.load_profile("thorough")
+    elif config.option.crosswalk_sample is None:
+        config.option.crosswalk_sample = _SAMPLE
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tries very many captures or values, and put all that is marked so last.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what tries very many captures or values, put all that is marked so last, and leave out what takes too long.
 
-    That is the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
-    all for which values are invented.
+    Marked are the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
+    all for which values are invented. Left out, where a run is not thorough, are the kit's changes of three captures in four.
     """
+    left_out = []
+    captures: dict[object, dict[str, None]] = {}
     for item in items:
         is_kit = item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
         is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        given = item.callspec.params if hasattr(item, "callspec") else {}
         if (
             is_kit
             or is_property
-            or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given)
+            or item.get_closest_marker("thorough") is not None
+            or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given.values())
         ):
             item.add_marker("sweep")
+        if config.option.thorough:
+            continue
+        if item.get_closest_marker("thorough") is not None:
+            item.add_marker(pytest.mark.skip(reason="takes long: tried with --thorough"))
+        if is_kit:
+            of_class = captures.setdefault(item.parent, {})
+            of_class[given["conformance_capture"].case] = None
+            if (len(of_class) - 1) % _EVERY:
+                left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = {*left_out}
+        items[:] = [item for item in items if item not in gone]
     items.sort(key=is_sweep)
 
 
@@ -72,8 +111,9 @@ def is_sweep(item: pytest.Item) -> bool:
     return item.get_closest_marker("sweep") is not None
 
 
-_STOPPED: Final[list[coverage.Coverage]] = []
-"""What measures, while a sweep runs."""
+_STOPPED: Final[list[tuple[coverage.Coverage, str | None]]] = []
+"""What measures, while a sweep runs, and what lets the processes that it starts measure."""
+_MEASURED: Final = "COVERAGE_PROCESS_CONFIG"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,9 +122,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     measuring = coverage.Coverage.current()
     if measuring is not None and is_sweep(item):
         measuring.stop()
-        _STOPPED.append(measuring)
+        _STOPPED.append((measuring, os.environ.pop(_MEASURED, None)))
     elif _STOPPED and not is_sweep(item):
-        _STOPPED.pop().start()
+        measuring, config = _STOPPED.pop()
+        if config is not None:
+            os.environ[_MEASURED] = config
+        measuring.start()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -112,6 +112,7 @@ def printed(program: str, server: str) -> str:
     return out.getvalue()
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("default")  # the others' warnings are theirs
 @pytest.mark.parametrize(("theirs", "ours"), pairs())
 def test_both_programs_print_the_same(theirs: str, ours: str, server: str) -> None:

@@ -148,6 +148,7 @@ def test_the_first_command_reads_two_real_streams() -> None:
     assert read == ["ollama", "vllm"]
 
 
+@pytest.mark.sweep
 def test_the_demo_needs_nothing() -> None:
     done = subprocess.run(
         commands()[2], shell=True, env=environment(), capture_output=True, text=True, check=True
@@ -164,6 +165,7 @@ def test_the_last_command_is_what_continuous_integration_runs() -> None:
     assert installed.removeprefix(INSTALL) in ran
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("number", range(len(blocks(ROOT / "README.md", "python"))))
 def test_a_program_of_readme_runs_alone_and_anywhere(number: int, tmp_path: Path) -> None:
     program = blocks(ROOT / "README.md", "python")[number]
@@ -261,6 +263,7 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     assert "3 snapshots passed" in second.stdout
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [

@@ -53,6 +53,7 @@ ALONE = {
 """Programs that need nothing: the last lines that each prints."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ALONE)
 def test_a_program_that_needs_nothing(name: str) -> None:
     done = run_example(name)
@@ -157,6 +158,7 @@ def test_example_audit_folder_counts_tokens_and_errors(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sweep
 def test_example_watch_openai_tells_what_its_own_server_says(monkeypatch: pytest.MonkeyPatch) -> None:
     with ReplayServer() as server:
         server.add(Answer.of_events([chunk({"content": "Hi."}), chunk({}, "stop")]))
@@ -174,6 +176,7 @@ def test_example_custom_provider_reads_its_stream() -> None:
     assert response.metadata.extensions == {"perch": "left"}
 
 
+@pytest.mark.sweep
 def test_example_chat_session_goes_on(tmp_path: Path) -> None:
     for turns in (3, 5):
         done = run_example("chat_session.py", str(tmp_path / "s.json"), "Hello!")
@@ -181,6 +184,7 @@ def test_example_chat_session_goes_on(tmp_path: Path) -> None:
         assert f"[{turns} turns, " in done.stdout
 
 
+@pytest.mark.sweep
 def test_example_chat_app_runs_tools_and_answers(tmp_path: Path) -> None:
     done = run_example("chat_app.py", str(tmp_path / "c.db"), "ann", text="The weather?\nThanks!\n")
     assert done.returncode == 0, done.stderr
@@ -189,6 +193,7 @@ def test_example_chat_app_runs_tools_and_answers(tmp_path: Path) -> None:
     assert run_example("chat_app.py").returncode == 2
 
 
+@pytest.mark.sweep
 def test_example_chat_app_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     """At another provider: the first one is gone. What had been done is not done again."""
     call = {

@@ -101,6 +101,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "program",
     [
@@ -122,6 +123,7 @@ def test_importing_is_light() -> None:
     assert not sorted(name for name in loaded if name.startswith(("cattrs", "attr", "pluggy", "orjson")))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("provider", "other"), [("ollama", "vllm"), ("vllm", "ollama")])
 def test_normalizing_loads_one_plugin(provider: str, other: str) -> None:
     """Only the provider that is named, and no JSON schema or converter for it."""

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 
 
 PROVIDERS = sorted(folder.name for folder in (ROOT / "tests/captures").iterdir() if folder.is_dir())
+LONG = ("llamacpp", "openai_responses", "sglang", "vllm")
+"""The longest ones take as long as all others together."""
 
 
 def test_every_provider_has_a_table() -> None:
@@ -20,7 +22,10 @@ def test_every_provider_has_a_table() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    "provider",
+    [pytest.param(name, marks=pytest.mark.thorough) if name in LONG else name for name in PROVIDERS],
+)
 def test_the_table_is_current(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
     captures = ROOT / "tests/captures" / provider
     status = main(["table", provider, "--format", "markdown", str(captures)])

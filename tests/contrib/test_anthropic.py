@@ -252,6 +252,7 @@ BLOCKS: list[tuple[str, dict[str, Any], list[Any], list[Any], dict[str, Any]]] =
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("block", "said", "left"), [b[1:2] + b[3:] for b in BLOCKS], ids=[b[0] for b in BLOCKS]
 )
@@ -262,6 +263,7 @@ def test_block_whole(block: dict[str, Any], said: list[Any], left: dict[str, Any
     assert response.finish_reason == ("tool_calls" if block["type"] == "tool_use" else "stop")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("block", "pieces", "said", "left"), [b[1:] for b in BLOCKS], ids=[b[0] for b in BLOCKS]
 )

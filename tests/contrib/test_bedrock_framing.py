@@ -30,6 +30,7 @@ from crosswalk import (
 )
 from crosswalk_bedrock import EventStreamError
 from crosswalk_bedrock.eventstream import EventStreamDecoder, aevents, events
+from tries import tries
 
 SENT = (BEGIN, piece(0, {"text": "H\u2028i\n"}), piece(0, {"text": "!"}), stop(0), END, METADATA)
 
@@ -56,7 +57,7 @@ def test_a_binary_stream_reads_as_its_events_do() -> None:
 
 
 @given(st.lists(st.integers(0, len(binary(*SENT))), max_size=8))
-@settings(max_examples=50)
+@settings(max_examples=tries(50))
 def test_it_does_not_matter_where_it_was_cut(cuts: list[int]) -> None:
     sent, places = binary(*SENT), sorted(cuts)
     chunks = [sent[a:b] for a, b in zip([0, *places], [*places, len(sent)], strict=True)]
@@ -205,7 +206,7 @@ def test_limits_hold_and_an_error_stays() -> None:
 
 
 @given(st.binary(max_size=60), st.integers(0, len(GOOD)))
-@settings(max_examples=100)
+@settings(max_examples=tries(100))
 def test_any_bytes_give_frames_or_a_typed_error(noise: bytes, at: int) -> None:
     try:
         list(events([GOOD[:at] + noise + GOOD[at:]]))

@@ -39,6 +39,7 @@ from crosswalk_gemini import Gemini, plugin
 from crosswalk_gemini.arguments import ArgumentsWriter
 from crosswalk_gemini.arrays import ArrayDecoder
 from known_differences import ENUMS
+from tries import tries
 
 
 class TestGemini(ProviderConformance):
@@ -328,6 +329,7 @@ def test_nothing_written_needs_no_end() -> None:
 # Section 4: ends.
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
@@ -963,6 +965,7 @@ SIDES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("path", "value"), SIDES.items(), ids=SIDES)
 def test_a_side_field_of_another_type_stays_and_costs_itself_alone(path: str, value: Any) -> None:
     body = whole(
@@ -1101,6 +1104,7 @@ def test_an_element_is_given_before_anything_follows_it() -> None:
     assert sent == [0]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("at", range(1, len(ARRAY), 7))
 def test_an_array_that_was_cut_anywhere_is_incomplete_and_keeps_what_came(at: int) -> None:
     with pytest.raises(IncompleteStreamError) as caught:
@@ -1120,7 +1124,7 @@ json_values = st.recursive(
 
 
 @given(st.lists(json_values, max_size=4), st.booleans(), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150))
 def test_the_elements_of_any_array_cut_anywhere(
     values: list[Any], indented: bool, data: st.DataObject
 ) -> None:
@@ -1134,7 +1138,7 @@ def test_the_elements_of_any_array_cut_anywhere(
 @given(
     st.lists(st.sampled_from([b"[", b"]", b"{", b"}", b",", b'"', b"\\", b"1", b" ", b"\xff"]), max_size=14)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150))
 def test_any_bytes_are_elements_or_a_typed_error_however_they_are_cut(marks: list[bytes]) -> None:
     sent = b"[" + b"".join(marks)
     whole, single, halves = (outcome_of(sent, *cuts) for cuts in ((), range(len(sent)), (len(sent) // 2,)))

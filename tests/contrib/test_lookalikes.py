@@ -864,6 +864,7 @@ def test_perplexity_message_that_says_something_else_is_kept() -> None:
     assert extensions(response)["choices"][0]["message"] == {"content": "Ho"}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("delta", [None, {}, {"content": ""}, {"role": "assistant", "content": None}])
 def test_a_body_with_an_empty_delta_beside_its_message(name: str, delta: Any) -> None:
@@ -1057,6 +1058,7 @@ def test_together_logprobs_of_a_body(tops: Any, left: Any) -> None:
 CHAT_SERVERS = sorted({*NAMES, "llamacpp", "ollama", "openai", "tgi", "vllm"})
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("done", [True, False])
 @pytest.mark.parametrize("name", CHAT_SERVERS)
 def test_usage_that_was_cut_off_is_told_from_usage_that_never_came(name: str, done: bool) -> None:

@@ -986,6 +986,7 @@ def test_other_ids_and_another_order_in_the_end() -> None:
     assert [item["id"] for item in extensions(answer)["output"]] == ["msg_z", "rs_x"]
 
 
+@pytest.mark.sweep
 def test_many_items_and_parts() -> None:
     """As many as there may be: each is found without looking at the others."""
     count = 1000

@@ -57,6 +57,7 @@ def captures(folder: Path, servers: dict[str, str]) -> Iterator[tuple[Capture, s
             yield capture, servers[server], dialect
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dialect", sorted(DIALECTS.values()))
 def test_the_projects_own_captures(dialect: str) -> None:
     found = list(captures(ROOT / "tests/captures" / dialect, PROVIDERS))

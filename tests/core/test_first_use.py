@@ -67,6 +67,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
 def test_the_first_answer_loads_what_it_needs(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

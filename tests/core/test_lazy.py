@@ -82,6 +82,7 @@ def loaded_by(program: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PACKAGES)
 def test_importing_a_package_is_light(name: str) -> None:
     """It loads no module of its own, and nothing of other people's."""
@@ -109,6 +110,7 @@ def test_a_star_gives_all_names(name: str) -> None:
     assert set(import_module(name).__all__) == given.keys() - {"__builtins__"}
 
 
+@pytest.mark.sweep
 def test_everything_is_registered_by_whoever_reads() -> None:
     """What an item is read as does not depend on what else was imported."""
     program = (

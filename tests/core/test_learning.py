@@ -142,6 +142,7 @@ def test_what_fits_none_for_long_is_not_tried_any_more() -> None:
     assert log.read(1, 2) == [True, False]
 
 
+@pytest.mark.sweep
 def test_a_log_in_which_no_kind_pays_costs_a_sixteenth() -> None:
     """Each kind comes twice, and never again."""
     log = Log(first=4)
@@ -170,6 +171,7 @@ def test_an_error_that_is_another_matter_passes() -> None:
         shapes.read()
 
 
+@pytest.mark.sweep
 def test_of_streams_that_never_repeat_themselves_little_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each event has another id: at first some are learnt from, then one of a hundred; and one that goes on brings it in."""
     known, learnt = Registry(), list[Any]()
@@ -238,6 +240,7 @@ def frames_of(*deltas: dict[str, Any]) -> list[bytes]:
     return [*(sse(chunk(delta), done=False) for delta in deltas), sse(chunk({}, "stop"))]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [1, 20])
 def test_a_stream_that_says_nothing_to_learn_from_is_left_alone_for_a_while(
     asked: list[bytes], size: int

@@ -234,6 +234,7 @@ def shown(value: Any) -> Any:
     return [shown(item) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", ["", "_stream"], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     "case", ["openai_reasoning_calls", "openai_patch", "openai_refusal", "openai_server_tools"]
@@ -797,6 +798,7 @@ def test_a_mark_stays_behind_what_a_tool_shows() -> None:
     assert [part.get("cache_control") for part in last["content"]] == [None, None, {"type": "ephemeral"}]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock", "openrouter"])
 def test_a_mark_behind_the_system_message_is_one_of_the_system(provider: str) -> None:
     first, named = (built(provider, asking(*TURNS, cache_marks=[mark])).body for mark in (0, "system"))
@@ -804,6 +806,7 @@ def test_a_mark_behind_the_system_message_is_one_of_the_system(provider: str) ->
     assert first != built(provider, asking(*TURNS)).body
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", ["openai", "openai_responses", "vllm", "gemini", "cohere"])
 def test_who_caches_by_himself_is_told_nothing(provider: str) -> None:
     assert built(provider, asking(*TURNS, cache_marks=MARKS)).body == built(provider, asking(*TURNS)).body
@@ -862,6 +865,7 @@ EXCHANGES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("provider", "case", "finish"), EXCHANGES)
 def test_an_exchange(provider: str, case: str, finish: FinishReason, stream: bool) -> None:

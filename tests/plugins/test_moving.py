@@ -141,6 +141,7 @@ def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:
         assert calls == [id for is_result, id in said_ids(messages_of(target, *turns)) if not is_result]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("origin", PROVIDERS)
 def test_a_conversation_with_calls_goes_on_where_there_are_no_tools(origin: str) -> None:
     """Perplexity is told of them in words: "user and assistant roles should be alternating", its error 400 says."""
@@ -242,6 +243,7 @@ def arguments_in(value: Any) -> Iterator[Any]:
                 yield from arguments_in(inner)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("text", ['{"city":', "", "[1]", "not JSON", '{"a":1,"a":2}'])
 @pytest.mark.parametrize("target", [name for name in PROVIDERS if name != "perplexity"])
 def test_arguments_that_are_none_go_back_as_an_object(target: str, text: str) -> None:

@@ -163,6 +163,7 @@ def rounds_are_whole(messages: list[dict[str, Any]]) -> bool:
     return not left
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("turns", MENDED.values(), ids=MENDED)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_can_be_told_is_sent_as_the_server_takes_it(provider: str, turns: list[Any]) -> None:

@@ -433,6 +433,7 @@ def test_a_stream_without_its_last_line_is_incomplete(lines: list[Any]) -> None:
 # ----------------------------------------------------------------------------- section 4: finish reasons
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("end", "reason", "raw", "provenance"),
     [

@@ -191,6 +191,7 @@ def thawed(value: Any) -> Any:
     return json.loads(json.dumps(value, default=lambda v: dict(v) if hasattr(v, "keys") else list(v)))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "value"), TOP)
 @pytest.mark.parametrize("value_or_null", ["value", "null"])
 def test_top_fields_are_kept(name: str, value: Any, value_or_null: str) -> None:

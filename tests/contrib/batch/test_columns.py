@@ -18,6 +18,7 @@ from crosswalk import CanonicalJSONError, ChatMessage, ChatResponse, UsageInfo, 
 from crosswalk.types import FrozenObject, ImagePart, ResponseMetadata, TextPart, TokenLogprob
 from crosswalk_batch import from_arrow, schema, to_arrow
 from strategies import chat_responses
+from tries import tries
 
 from .conftest import ollama
 
@@ -28,7 +29,7 @@ def response(**more: Any) -> ChatResponse:
     return attrs.evolve(normalize(ollama(), "ollama", id_factory=lambda: "r"), **more)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(chat_responses)
 def test_a_table_holds_all_of_a_response(one: ChatResponse) -> None:
     table = to_arrow([one, response()], include_raw=True)

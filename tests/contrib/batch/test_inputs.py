@@ -330,6 +330,7 @@ def test_what_is_not_there_is_a_wrong_command_line(
         find_inputs(paths, Path("out"))
 
 
+@pytest.mark.sweep
 def test_a_record_of_two_hundred_megabytes_takes_little_memory(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     with file.open("wb") as log:

@@ -104,6 +104,7 @@ def test_a_run_that_is_done_does_nothing(run: Run, monkeypatch: pytest.MonkeyPat
     assert contents("out") == before
 
 
+@pytest.mark.sweep
 def test_two_processes_write_the_same_bytes(run: Run, small: None) -> None:
     log(*map(record, range(12)), b"{", *map(record, range(12, 20)))
     one = run("batch", "log.jsonl", "--output", "one", "--part-size", 2, "--jobs", 1)
@@ -385,6 +386,7 @@ def test_the_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -
     assert cores() == (os.cpu_count() or 1)
 
 
+@pytest.mark.sweep
 def test_a_killed_run_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     log(*map(record, range(400)))
     program = "import sys; from crosswalk_batch import inputs; inputs.MIB = 2000; from crosswalk.cli import main; sys.exit(main(sys.argv[1:]))"

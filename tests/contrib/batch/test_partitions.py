@@ -62,6 +62,7 @@ def test_tools_read_the_folders_as_columns(run: Run) -> None:
     assert dataset.count_rows(filter=ds.field("provider") == "ollama") == 4
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 def test_a_part_is_put_together_in_the_order_of_its_records(run: Run, kind: str) -> None:
     log(8)
@@ -74,6 +75,7 @@ def test_a_part_is_put_together_in_the_order_of_its_records(run: Run, kind: str)
     assert run("diff", "flat", "--stored", "out").status == 0
 
 
+@pytest.mark.sweep
 def test_the_same_folders_whoever_writes_them(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "MIB", 400)
     log(20)

@@ -335,6 +335,7 @@ def test_parquet_needs_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------ captures
 
 
+@pytest.mark.sweep
 def test_exchanges_become_captures_of_the_kit(observe: Observe, tmp_path: Path) -> None:
     sink = CaptureFolder(tmp_path / "new")
     streamed = observe(sink)

@@ -52,6 +52,7 @@ def observe(
     return SEEN.pop()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", PATHS)
 def test_each_capture_is_what_normalize_makes_of_it(provider: str) -> None:
     for one in load_captures(CAPTURES / provider):

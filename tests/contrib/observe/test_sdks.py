@@ -230,6 +230,7 @@ def given(ask: Ask, watcher: Watcher | None, url: str, *, stream: bool, most: in
         return plain(error)
 
 
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("default")  # the others' warnings are theirs
 @pytest.mark.parametrize(
     ("sdk", "way"),

@@ -175,6 +175,7 @@ def test_the_application_gets_its_bytes_and_the_record_says_what_they_say(
     assert record.request.headers["authorization"] == "<secret>"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("stack", ["aiohttp any", "requests content 64", "urllib3 stream"])
 @pytest.mark.parametrize("provider", PATHS)
 def test_every_kind_of_answer(
@@ -401,6 +402,7 @@ FRAMES = b"".join(frame(name, said) for name, said in TOLD)
 MODEL = "anthropic.claude-3-haiku"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", ["given", "installed"])
 def test_bedrock_streams(bedrock: Bedrock, way: str, server: ReplayServer, watch: Watch, seen: Seen) -> None:
     server.add(Answer((FRAMES,), headers={"Content-Type": "application/vnd.amazon.eventstream"}), times=2)

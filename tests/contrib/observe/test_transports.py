@@ -33,6 +33,7 @@ CHAT = "/v1/chat/completions"
 ASKED = {"model": "tiny", "messages": [{"role": "user", "content": "Why?"}], "stream": True, "seed": 7}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", PATHS)
 def test_the_application_gets_its_bytes_and_the_record_says_what_they_say(
     provider: str, client: Client, server: ReplayServer, watch: Watch, seen: Seen

@@ -78,6 +78,7 @@ def logged(upstream: ReplayServer, provider: str, folder: Path, answer: Capture,
     return read_record(line)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", STREAMS)
 def test_streams_are_read_from_the_log_as_they_came(
     upstream: ReplayServer, tmp_path: Path, provider: str
@@ -95,6 +96,7 @@ def test_streams_are_read_from_the_log_as_they_came(
         assert said(again) == said(expected), capture
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", STREAMS)
 def test_so_is_one_that_broke_off(upstream: ReplayServer, tmp_path: Path, provider: str) -> None:
     capture = max(STREAMS[provider], key=lambda one: len(one.body))

@@ -58,16 +58,19 @@ MODELS = {"openai": _openai, "responses": _responses, "anthropic": _anthropic, "
 
 @pytest.mark.parametrize("of", MODELS.values(), ids=MODELS)
 class TestLangChain:
+    @pytest.mark.sweep
     def test_whole(self, of: Callable[[str], Any], gateway: Live, upstream: ReplayServer) -> None:
         upstream.add(says("Hello"))
         answer = of(gateway.url).invoke("Hi")
         assert answer.text == "Hello"
         assert answer.usage_metadata["total_tokens"] == 13
 
+    @pytest.mark.sweep
     def test_streamed(self, of: Callable[[str], Any], gateway: Live, upstream: ReplayServer) -> None:
         upstream.add(streams("Hel", "lo"))
         assert "".join(chunk.text for chunk in of(gateway.url).stream("Hi")) == "Hello"
 
+    @pytest.mark.sweep
     def test_a_tool_over_two_turns(
         self, of: Callable[[str], Any], gateway: Live, upstream: ReplayServer
     ) -> None:

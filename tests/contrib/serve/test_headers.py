@@ -85,6 +85,7 @@ def test_features_are_switched_on_where_the_server_knows_them(
     assert said == ([lost] if lost else [])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", ASKED)
 @pytest.mark.parametrize("provider", ANSWERS)
 def test_no_other_header_of_a_client_reaches_a_server(

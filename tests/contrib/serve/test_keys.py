@@ -93,6 +93,7 @@ def test_a_hash_is_read_back_and_tells_nothing() -> None:
     assert len({new_key() for _ in range(100)}) == 100
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "text", ["", ALICE, "sha256:00:00", "sha256:0011223344556:" + "0" * 64, "md5:" + "0" * 81]
 )

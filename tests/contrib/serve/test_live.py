@@ -309,6 +309,7 @@ def test_a_hostile_request_gets_an_error_and_hurts_nobody(upstream: ReplayServer
         wait_until_idle(here)
 
 
+@pytest.mark.sweep
 def test_keys_are_not_guessed_and_not_logged(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -330,6 +331,7 @@ def test_keys_are_not_guessed_and_not_logged(
     assert upstream.requests == ()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("listen", "said"),
     [("", "127.0.0.1"), ("listen: {trusted_proxies: 192.0.2.1}", "127.0.0.1"), ("listen: {trusted_proxies: 127.0.0.1}", "203.0.113.7")],

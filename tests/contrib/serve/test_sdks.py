@@ -164,6 +164,7 @@ class TestOpenAI:
         with pytest.raises(openai.BadRequestError, match="previous_response_id"):
             gpt.responses.create(model="tiny", input="x", previous_response_id="resp_none")
 
+    @pytest.mark.sweep
     def test_responses_streamed(self, gpt: openai.OpenAI, upstream: ReplayServer) -> None:
         upstream.add(thinks()).add(says("Mild."))
         tools: Any = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": None}]

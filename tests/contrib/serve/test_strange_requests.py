@@ -15,6 +15,7 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError
 from crosswalk.service import build_http_request
 from crosswalk_serve.requests import BadRequestError, read_request
+from tries import tries
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=3)),
@@ -46,7 +47,7 @@ def strange(draw: st.DrawFn, body: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(data=st.data())
 def test_a_strange_request_is_read_or_refused(name: str, data: st.DataObject) -> None:
     form, body = REQUESTS[name]

@@ -285,6 +285,7 @@ def test_an_async_stop_leaves_what_came(server: ReplayServer, run: Run) -> None:
     run(use)
 
 
+@pytest.mark.sweep
 def test_200_streams_on_one_event_loop_all_come_back_whole(server: ReplayServer, run: Run) -> None:
     """Each answer is its own, cut into pieces, and none is read on before all have begun."""
     count = 200
@@ -388,6 +389,7 @@ def test_a_conversation_goes_on_after_a_pause(
     assert messages[1]["content"] == response.text
 
 
+@pytest.mark.sweep
 def test_importing_agents_loads_no_http_client() -> None:
     code = "from crosswalk.agent import *; import sys; print({'httpx2', 'rich'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

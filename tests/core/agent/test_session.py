@@ -32,6 +32,7 @@ from crosswalk import (
 from crosswalk.agent import SESSION_FORMAT_VERSION, ChatSession
 from pages import ROOT
 from strategies import chat_messages, chat_responses
+from tries import tries
 
 STORED = sorted((ROOT / "tests/stored/sessions").glob("v*/*.json"))
 CREATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -202,7 +203,7 @@ def test_a_file_that_cannot_be_written_stays_what_it_was(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [folder]
 
 
-@settings(max_examples=30)
+@settings(max_examples=tries(30))
 @given(st.lists(chat_messages | chat_responses, max_size=4))
 def test_whatever_was_said_comes_back(turns: list[Any]) -> None:
     turns = [turn for turn in turns if not isinstance(turn, ChatResponse) or turn.error_info is None]

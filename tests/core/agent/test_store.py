@@ -217,6 +217,7 @@ for turn in range(10):
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", MAKE)
 def test_processes_lose_nothing(tmp_path: Path, kind: str) -> None:
     place = tmp_path / ("a/sessions" if kind == "folder" else "sessions.db")

@@ -21,6 +21,7 @@ from crosswalk import (
 from crosswalk.agent import Agent, AgentOutcome, ChatSession, Trimming, keep_tokens, keep_turns
 from crosswalk.service import ChatRequest, Turn
 from crosswalk.testing.replay import Answer, ReplayServer
+from tries import tries
 
 Run = Callable[..., Any]
 Said = Callable[..., Answer]
@@ -205,7 +206,7 @@ TURNS = st.sampled_from([SYSTEM, ChatMessage.user("u"), answer("a", prompt=9), a
 POLICIES = st.one_of(st.builds(keep_turns, st.integers(1, 3)), st.builds(keep_tokens, st.integers(1, 20)))
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 @given(st.lists(TURNS, max_size=12), POLICIES)
 def test_no_call_is_left_without_its_result(turns: list[Turn], policy: Trimming) -> None:
     session = ChatSession(turns)

@@ -58,6 +58,7 @@ def test_what_is_broken_is_listed(run: Run, lossy: str, captures: Captures) -> N
     assert not done.out.endswith("; 0 problems\n")
 
 
+@pytest.mark.sweep
 def test_pairs_are_compared(run: Run, captures: Captures) -> None:
     captures("a", line("whole"))
     captures("a_stream", line("stre", done=False), line("amed"))

@@ -49,6 +49,7 @@ def test_ctrl_c_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--provider vllm" not in done.err
 
 
+@pytest.mark.sweep
 def test_its_recordings_are_captures_of_this_project() -> None:
     recorded = load_captures(demo._RECORDINGS)
     assert [capture.server for capture in recorded] == ["ollama", "vllm"]

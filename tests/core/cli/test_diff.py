@@ -187,6 +187,7 @@ def test_what_had_been_received_may_come_or_go(run: Run, captures: Captures, wre
     assert "partial: absent -> {} in 1 capture" in run("diff", "captures", "--stored", "stored").out
 
 
+@pytest.mark.sweep
 def test_snapshots_of_the_kit_are_stored_answers(run: Run) -> None:
     done = run("diff", ROOT / "tests/captures/ollama", "--stored", ROOT / "snapshots/ollama")
     assert (done.status, done.err) == (0, "")

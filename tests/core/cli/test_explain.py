@@ -52,6 +52,7 @@ def test_every_leaf_of_a_body(run: Run) -> None:
     assert not any(row["lost"] for row in rows.values())
 
 
+@pytest.mark.sweep
 def test_a_stream_tells_more_in_its_deltas(run: Run) -> None:
     rows = explained(run, OLLAMA / "go_chat_logprobs_stream.response.ndjson")
     assert effects(rows[2, "created_at"]) == set()
@@ -63,6 +64,7 @@ def test_a_stream_tells_more_in_its_deltas(run: Run) -> None:
     assert effects(rows[1, "logprobs[0].bytes[0]"]) == {("typed", "logprobs[0].bytes[0]")}
 
 
+@pytest.mark.sweep
 def test_what_tells_choices_apart_changes_as_one(run: Run) -> None:
     rows = explained(run, VLLM / "n2_stream.response.sse")
     assert ("typed", "alternatives[0].index") in effects(rows[2, "choices[0].index"])
@@ -84,6 +86,7 @@ def test_tool_calls_and_nulls(run: Run) -> None:
     assert effects(rows[1, "service_tier"]) == {("extensions", "metadata.extensions.service_tier")}
 
 
+@pytest.mark.sweep
 def test_text_is_a_table(run: Run) -> None:
     done = run("explain", VLLM / "logprobs_tool.response.json")
     assert done.status == 0

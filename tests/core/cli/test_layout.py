@@ -15,6 +15,7 @@ Run = Callable[..., Done]
 ANSWER = str(ROOT / "tests/captures/ollama/go_chat_stop.response.json")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "command",
     [("explain", ANSWER), ("providers",), ("table", "ollama", ANSWER)],

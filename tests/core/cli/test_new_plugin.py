@@ -77,6 +77,7 @@ def test_which_versions_it_works_with(installed: str, expected: str) -> None:
     assert _range(installed) == expected
 
 
+@pytest.mark.sweep
 def test_its_mapping_keeps_every_promise_and_its_snapshots_are_true(
     made: Path, provider: Callable[[object, str], str]
 ) -> None:

@@ -572,6 +572,7 @@ class Inline:
         """Nothing runs."""
 
 
+@pytest.mark.sweep
 def test_several_processes_write_the_same(run: Run, tmp_path: Path) -> None:
     file = mixed_log(tmp_path)
     alone = run("normalize", file, "--created", WHEN)

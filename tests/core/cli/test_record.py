@@ -66,6 +66,7 @@ def test_a_stream_is_kept_byte_for_byte(run: Run, server: ReplayServer) -> None:
     assert server.requests[0].headers["accept-encoding"] == "identity"
 
 
+@pytest.mark.sweep
 def test_what_is_recorded_is_read_by_every_command(run: Run, server: ReplayServer) -> None:
     server.add(WHOLE).add(STREAMED)
     done = run("record", *to(server), "--both", "--output", "caps", "--name", "think", "Why?")

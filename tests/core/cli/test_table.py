@@ -30,6 +30,7 @@ def tables(text: str) -> dict[str, list[list[str]]]:
     return found
 
 
+@pytest.mark.sweep
 def test_sections_by_endpoint_and_form(run: Run) -> None:
     done = run("table", "ollama", OLLAMA, "--format", "markdown")
     assert done.status == 0
@@ -68,6 +69,7 @@ def test_rows_tell_path_types_and_how(run: Run, captures: Captures) -> None:
     assert order.index("`message.tool_calls[].function.name`") < order.index("`done`")
 
 
+@pytest.mark.sweep
 def test_keys_that_are_data_are_one_row(run: Run) -> None:
     done = run("table", "vllm", VLLM / "cmpl_echo_logprobs.response.json", "--format", "markdown")
     rows = {row[0]: row[1:] for row in tables(done.out)["/v1/completions, whole"]}

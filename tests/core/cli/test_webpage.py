@@ -17,6 +17,14 @@ from .conftest import ROOT, Done, line
 Run = Callable[..., Done]
 Captures = Callable[..., Path]
 CAPTURES = ROOT / "tests/captures"
+FEW = (
+    "ollama/go_chat_stop.response.json",
+    "ollama/chat_length_stream.response.ndjson",
+    "ollama/err_gen_unknown_model.response.json",
+    "anthropic/made_complete.response.json",
+    "anthropic/made_complete_stream.response.sse",
+    "anthropic/made_thinking_tools.response.json",
+)
 EVIL = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
 
 
@@ -67,8 +75,11 @@ class Page(HTMLParser):
         return next(said for row in rows for cell, said in row if cell.get("data-h") == "example")
 
 
-def test_a_matrix_of_fields_by_providers(run: Run) -> None:
-    done = run("table", "ollama,anthropic", CAPTURES, "--html")
+def test_a_matrix_of_fields_by_providers(run: Run, tmp_path: Path) -> None:
+    for name in FEW:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((CAPTURES / name).read_bytes())
+    done = run("table", "ollama,anthropic", tmp_path, "--html")
     assert done.status == 0
     page = Page(done.out)
     heads = [said for cell, said in page.rows[0] if cell.get("scope") == "col"]

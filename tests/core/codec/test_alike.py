@@ -37,6 +37,7 @@ from crosswalk.types import (
     UsageInfo,
 )
 from strategies import BY_TYPE, unfolded
+from tries import tries
 
 TESTS = Path(__file__).parents[2]
 
@@ -210,6 +211,7 @@ ODD = [b'""', b'"a', b'"a\\"', b'b","c"', b'"\\ud800"', b'"\xff"', b'"\n"', b"1"
        b"1e999", b"0." + b"1" * 40, b'"a","content":"b"', b"99999999999.5", b"9" * 20, b'"1.50"', b'"-1"', b'"+1"']  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ONES)
 def test_no_value_is_read_otherwise_than_in_the_general_way(name: str) -> None:
     """Each leaf in turn, and all that are equal at once, with each odd value: the same response, or none."""
@@ -382,7 +384,7 @@ def test_a_log_is_read_alike() -> None:
 
 
 @pytest.mark.sweep
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100))
 @given(one=BY_TYPE[ChatResponse], other=BY_TYPE[ChatResponse], data=st.data())
 def test_whatever_a_response_holds(one: ChatResponse, other: ChatResponse, data: st.DataObject) -> None:
     """It is read by its shape as in the general way; so is another with the texts, counts, id and time of a third."""

@@ -17,6 +17,7 @@ from crosswalk.codec.quick import quick_readers
 from crosswalk.types import ChatResponse, FinishReason, ResponseDelta, ToolCallDelta
 from crosswalk.types.json import load_json
 from strategies import BY_TYPE, json_values, unfolded
+from tries import tries
 
 
 def quick(value: Any, cls: type) -> Any:
@@ -29,7 +30,7 @@ def quick(value: Any, cls: type) -> Any:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(20))
 @given(data=st.data())
 def test_both_ways_read_the_same(cls: type, data: st.DataObject) -> None:
     """Every value, its raw bytes included, in every field."""
@@ -42,7 +43,7 @@ def test_both_ways_read_the_same(cls: type, data: st.DataObject) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(20))
 @given(data=st.data())
 def test_the_quick_way_reads_nothing_that_the_kinds_refuse(cls: type, data: st.DataObject) -> None:
     """With any other value under any key, or without it."""

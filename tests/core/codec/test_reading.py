@@ -32,6 +32,7 @@ from crosswalk.types import (
     UsageInfo,
 )
 from strategies import BY_TYPE, json_values, unfolded
+from tries import tries
 
 MINIMAL: dict[str, Any] = {
     "id": "r",
@@ -57,7 +58,7 @@ def _problems(data: bytes | str, cls: Any) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 def test_unknown_keys_are_ignored(cls: type, data: st.DataObject) -> None:
     """A key that this version does not know, at any level, changes nothing (FR-108)."""
@@ -426,7 +427,7 @@ def _replaced(plain: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("cls", [Alternative, ChatResponse, Segment, StreamEvent, ChatMessage])
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80))
 @given(data=st.data())
 def test_junk_raises_only_our_error(cls: type, data: st.DataObject) -> None:
     """A document with anything anywhere is read, or refused with a place and without quoting content."""

@@ -32,6 +32,7 @@ from crosswalk.types import (
     UsageInfo,
 )
 from strategies import BY_TYPE, chat_responses, json_objects, unfolded
+from tries import tries
 
 every_type = pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
 
@@ -52,7 +53,7 @@ def test_every_field_is_written(cls: type) -> None:
 
 @pytest.mark.sweep
 @every_type
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60))
 @given(data=st.data())
 def test_round_trip(cls: type, data: st.DataObject) -> None:
     """Reading gives back every field, and writing again the same bytes."""
@@ -64,7 +65,7 @@ def test_round_trip(cls: type, data: st.DataObject) -> None:
 
 
 @pytest.mark.sweep
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(50))
 @given(st.lists(chat_responses, max_size=3))
 def test_round_trip_of_several(responses: list[ChatResponse]) -> None:
     """A list or tuple of values is an array, read as either."""
@@ -75,7 +76,7 @@ def test_round_trip_of_several(responses: list[ChatResponse]) -> None:
 
 
 @pytest.mark.sweep
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(50))
 @given(chat_responses)
 def test_jsonable_is_the_same_json(response: ChatResponse) -> None:
     """The plain form holds what the bytes hold, indented or not, raw events or not."""

@@ -12,13 +12,14 @@ from crosswalk.codec import json_schema, to_jsonable
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.types import ChatResponse, CitationRef, FinishReason, StreamEvent, TokenLogprob, UsageInfo
 from strategies import BY_TYPE
+from tries import tries
 
 every_type = pytest.mark.parametrize("cls", sorted(CANONICAL, key=str))
 
 
 @pytest.mark.sweep
 @every_type
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 def test_what_is_written_validates(cls: type, data: st.DataObject) -> None:
     """Everything written validates against its type's schema, raw bytes included."""

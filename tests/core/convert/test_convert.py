@@ -61,6 +61,7 @@ from crosswalk.convert import (
 )
 from crosswalk.convert.openai_chat import ChatWriter
 from strategies import chat_responses, names, segments, texts, usage_infos
+from tries import tries
 from wires import NOW, registry_of
 
 CHAT, RESPONSES, MESSAGES = FORMS
@@ -206,6 +207,7 @@ def test_the_same_turn_becomes_a_message() -> None:
     assert "created" in report.paths
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("reason", [r for r in FinishReason if r is not FinishReason.ERROR])
 def test_every_way_to_end_stays_or_is_named(form: WireForm, reason: FinishReason) -> None:
@@ -632,6 +634,7 @@ def failed(kind: ErrorKind, **more: Any) -> ChatResponse:
     return ChatResponse.error(ErrorInfo(kind, "It broke.", **more), "m")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ErrorKind)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_kind_of_http_error_is_one_in_every_form(kind: ErrorKind, form: WireForm) -> None:
@@ -647,6 +650,7 @@ def test_every_kind_of_http_error_is_one_in_every_form(kind: ErrorKind, form: Wi
     assert form is MESSAGES or kind in vague or back.error_info.kind is kind  # type: ignore[union-attr]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ErrorKind)
 def test_an_error_without_a_status_gets_the_usual_one(kind: ErrorKind) -> None:
     assert convert(failed(kind), CHAT).status >= 400
@@ -820,6 +824,7 @@ def test_calls_that_come_in_turns_stay_apart(form: WireForm) -> None:
     assert not report.names("message.tool_calls[0]")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("order", [(1, 0), (2, 0, 2), (5,)])
 def test_calls_come_in_the_order_in_which_they_began(form: WireForm, order: tuple[int, ...]) -> None:
@@ -883,6 +888,7 @@ def test_arguments_that_are_no_object_are_no_input_whole_and_streamed(arguments:
         assert trouble_of_client(form, sent) is None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -916,6 +922,7 @@ def test_arguments_of_any_depth_are_compared() -> None:
         assert Loss("message.tool_calls[0].arguments", reason) in report.losses
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("finish", ["length", "tool_calls"])
 def test_arguments_that_were_cut_reach_a_client_of_messages_as_far_as_they_came(finish: str) -> None:
     whole = ' {"a\\"{":[1.5e+3,{"b":true}],"é":"\\u00e9\\ud83d\\ude00","c":"d"}'
@@ -1028,7 +1035,7 @@ def test_what_cannot_be_converted_at_all() -> None:
             convert(answer(), form, registry=registry_of())
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(25))
 @given(chat_responses)
 def test_no_answer_loses_anything_in_silence(response: ChatResponse) -> None:
     for form in FORMS:
@@ -1053,7 +1060,7 @@ pieces = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=tries(25))
 @given(st.lists(pieces, max_size=8), st.sampled_from(FinishReason), st.none() | usage_infos)
 def test_no_stream_loses_anything_in_silence(
     said: list[dict[str, Any]], finish: FinishReason, usage: UsageInfo | None

@@ -56,6 +56,7 @@ def reader(answer: ChatResponse, form: WireForm) -> str:
     return answer.metadata.provider_id if is_own else form.provider
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("provider", broad_first(PROVIDERS))
 def test_of_recorded_answers_nothing_is_lost_in_silence(provider: str) -> None:
     problems: list[str] = []

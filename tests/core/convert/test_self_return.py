@@ -125,6 +125,7 @@ def read(body: bytes, provider: str) -> ChatResponse | None:
         return None
 
 
+@pytest.mark.sweep
 @recorded
 def test_a_recorded_body_comes_back_as_it_was_received(captures: Captures) -> None:
     counts: Counter[WireForm] = Counter()
@@ -382,6 +383,7 @@ def test_an_item_comes_back_as_it_was(type: str) -> None:
     assert to_dict(parse_item(item, unknown="keep")) == item
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("type", THE_ITEMS)
 def test_a_streamed_item_comes_back_as_it_was(type: str) -> None:
     body = response_with(item_of(type))

@@ -65,6 +65,7 @@ def test_arguments_of_calls_in_turns_are_read_at_once(one_by_one: list[Template]
         same_as_parsed([*in_turns(order), bare, *in_turns(order)[2:], frames[-1]], VLLM)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("odd", [b"1 0", b"1-0", b"1\t0", b"10 ", b" 10", b"010", b"1e1", b'"10"', b"10.0"])
 @pytest.mark.parametrize("first", [0, 9, 10, 100])
 def test_the_number_of_a_call_is_a_whole_value(first: int, odd: bytes) -> None:

@@ -41,6 +41,7 @@ def test_a_list_that_grows_is_not_parsed(parsed: list[bytes]) -> None:
     assert len(parsed) == 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "odd", [[], [-1], [1, -1], [True], [1.0], [10**20], ["1"], [[1]], None, 7, "7", {"a": 1}], ids=repr
 )
@@ -163,6 +164,7 @@ def test_the_duration_is_that_of_the_event_before() -> None:
     assert response["metadata"]["request_duration_seconds"] == pytest.approx(0.8935)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("other", ["x", 5, [1], None, {}, {"b": 1}, [{"index": 0, "a": 1}]], ids=repr)
 def test_what_takes_the_place_of_an_object_is_not_added_to(other: Any) -> None:
     """Another kind of event comes between two of a kind, with something else in the place of an object or a list."""

@@ -83,6 +83,7 @@ def events_of(kind: str, count: int = 270) -> tuple[Mapper, list[bytes]]:
     return VLLM, [*start, *(name + sse(chunk(said(n)), done=False) for n in range(count))]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize("live", [True, False])
@@ -109,6 +110,7 @@ def test_many_alike_are_read_as_if_parsed(parsed: list[bytes], kind: str, raw: b
     assert parsed.index(b"") <= (140 if kind in ("odd", "numbered") else 6)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("raw", [True, False])
 def test_an_answer_is_the_same_where_nobody_asks_for_deltas(kind: str, raw: bool) -> None:
@@ -136,6 +138,7 @@ def test_an_answer_is_the_same_where_nobody_asks_for_deltas(kind: str, raw: bool
         assert count < len(frames) / 2, "nobody has asked for so many"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "broken",
     [
@@ -285,6 +288,7 @@ def in_the_middle(event: Callable[[int], Any], *odd: bytes) -> list[bytes]:
     return [frame + b"\n" for frame in (*frames[:20], *odd, *frames[20:])]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("event", "odd"),
     [

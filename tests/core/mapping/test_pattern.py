@@ -73,6 +73,7 @@ def test_of_each_choice_something_is_learnt_once(learnt: list[bytes], choices: i
     assert len(learnt) == choices
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "events",
     [
@@ -203,6 +204,7 @@ def test_one_that_is_like_another_shows_that_it_is_worth_it(learnt: list[bytes])
     assert not learnt
 
 
+@pytest.mark.sweep
 def test_of_too_many_kinds_no_more_is_kept() -> None:
     mapper = fresh(VLLM)
     for n in range(300):

@@ -286,6 +286,7 @@ ENDS: list[tuple[list[str], bool, FinishReason, str | None]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("words", "called", "reason", "provenance"), ENDS)
 @pytest.mark.parametrize("choice", [0, 1])
 def test_the_finish_precedence(

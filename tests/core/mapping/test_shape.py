@@ -268,6 +268,7 @@ ALIKE = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ALIKE)
 @pytest.mark.parametrize("keep_raw", [True, False])
 @pytest.mark.parametrize("end", [b"", b"\n", b" \r\n"])

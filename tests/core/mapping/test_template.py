@@ -444,6 +444,7 @@ def test_most_fragments_of_arguments_are_not_parsed(parsed: list[bytes]) -> None
     assert len(parsed) == 4, "the two that open the call, one to learn from, and the end"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("choices", "most"), [(2, 5), (8, 17), (80, 500)])
 def test_interleaved_choices_are_read_as_if_parsed(parsed: list[bytes], choices: int, most: int) -> None:
     """Each choice has its template, as long as there are not too many."""

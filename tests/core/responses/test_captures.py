@@ -284,6 +284,7 @@ def piped(capture: Capture, data: list[bytes]) -> tuple[Response | None, list[Up
     return response, shown.updates
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("capture", STREAMS, ids=name_of)
 def test_keep_alives_at_any_place_change_nothing_that_is_shown(capture: Capture) -> None:
     expected = piped(capture, [data for data, _ in capture.frames()])

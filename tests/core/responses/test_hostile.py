@@ -24,6 +24,7 @@ from crosswalk.responses import (
     to_json,
 )
 from crosswalk.testing import load_captures
+from tries import tries
 
 CAPTURES = load_captures(Path(__file__).parents[2] / "captures/openai_responses")
 BODIES = [orjson.loads(c.body) for c in CAPTURES if c.file.suffix == ".json" and c.status < 400]
@@ -66,7 +67,7 @@ def changed(draw: st.DrawFn, samples: list[Any]) -> Any:
     return value
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(120))
 @given(value=changed(BODIES), unknown=st.sampled_from(["raise", "keep"]))
 def test_a_changed_body_comes_back_as_it_was_or_is_refused(value: Any, unknown: Any) -> None:
     try:
@@ -78,7 +79,7 @@ def test_a_changed_body_comes_back_as_it_was_or_is_refused(value: Any, unknown: 
     assert parse_response(value, unknown=unknown) == response
 
 
-@settings(max_examples=120)
+@settings(max_examples=tries(120))
 @given(value=changed(EVENTS), unknown=st.sampled_from(["raise", "keep"]))
 def test_a_changed_event_comes_back_as_it_was_or_is_refused(value: Any, unknown: Any) -> None:
     try:
@@ -88,7 +89,7 @@ def test_a_changed_event_comes_back_as_it_was_or_is_refused(value: Any, unknown:
     assert orjson.loads(to_json(event)) == value
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 @given(value=JSON)
 @pytest.mark.parametrize("read", [parse_event, parse_item, parse_input_item, parse_response, parse_params])
 def test_any_json_is_read_or_refused(read: Any, value: Any) -> None:
@@ -99,13 +100,13 @@ def test_any_json_is_read_or_refused(read: Any, value: Any) -> None:
     assert orjson.loads(to_json(record)) == value
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(picks=st.lists(st.sampled_from(EVENTS), max_size=25))
 def test_events_in_any_order_give_snapshots_or_a_typed_error(picks: list[Any]) -> None:
     follow([parse_event(orjson.dumps(event)) for event in picks])
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(data=st.data(), stream=st.sampled_from(STREAMS))
 def test_a_changed_stream_gives_snapshots_or_a_typed_error(data: st.DataObject, stream: list[Any]) -> None:
     events = []

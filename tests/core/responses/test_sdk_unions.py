@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing
 from enum import StrEnum
 from typing import Any, Literal, Union
@@ -39,6 +40,9 @@ def models(annotation: Any) -> list[type[BaseModel]]:
     return [model for inner in typing.get_args(annotation) for model in models(inner)]
 
 
+hints_of = functools.cache(typing.get_type_hints)
+
+
 def records(annotation: Any) -> list[type[Record]]:
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return [annotation]
@@ -53,7 +57,7 @@ def tags(annotation: Any) -> set[str]:
 
 
 def own_tags(cls: type[Record]) -> set[str]:
-    return tags(typing.get_type_hints(cls).get("type"))
+    return tags(hints_of(cls).get("type"))
 
 
 def model_tags(model: type[BaseModel]) -> set[str]:
@@ -92,7 +96,7 @@ def differences(theirs: Any, mine: Any, path: str, seen: set[tuple[Any, Any]]) -
         seen.add((model, tuple(found)))
         keys: dict[str, list[Any]] = {}
         for cls in found:
-            hints = typing.get_type_hints(cls)
+            hints = hints_of(cls)
             for key, attribute in wire_keys(cls).items():
                 keys.setdefault(key, []).append(hints[attribute])
         for name, field in model.model_fields.items():

@@ -372,6 +372,7 @@ def steps() -> Iterator[tuple[str, str, str, bool]]:
                 yield tool, before, after, (before, after) in allowed or before == after
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("tool", "before", "after", "possible"), list(steps()))
 def test_a_status_takes_only_its_steps(tool: str, before: str, after: str, possible: bool) -> None:
     needed = {"call_id": "c", "name": "f", "file_id": "f"}

@@ -178,6 +178,7 @@ def partial(*events: Any) -> ChatResponse:
 CREATED = {"type": "response.created", "response": body(status="in_progress")}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("type", EVENTS)
 def test_an_event_is_read_by_all(type: str) -> None:
     event = sample(type)

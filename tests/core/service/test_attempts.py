@@ -14,6 +14,7 @@ from crosswalk.service import RetryPolicy, Timeouts
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.cooling import Cooling
 from crosswalk.service.failures import request_id_of, retry_after_of
+from tries import tries
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
 WRONG = Failure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
@@ -185,7 +186,7 @@ def test_nothing_cools_down_alone_or_if_it_is_not_wanted(endpoints: int, policy:
     assert service.call(*[DOWN] * endpoints) == first
 
 
-@settings(max_examples=50)
+@settings(max_examples=tries(50))
 @given(
     st.integers(1, 4),
     st.integers(1, 4),

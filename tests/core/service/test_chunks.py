@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 from crosswalk import StreamTooLargeError
 from crosswalk.service.chunks import HEAD_BYTES, Address, Chunked, Tap, UntilClosed, past
 from crosswalk.service.decoding import body_of, decoded
+from tries import tries
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 Pieces = list[bytes]
@@ -133,7 +134,7 @@ def test_chunks_are_read_as_the_library_reads_them(body: bytes, size: int) -> No
     assert past_the_library(pieces, HEAD) == by_the_library(pieces, HEAD)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200))
 @given(
     st.lists(st.binary(min_size=1, max_size=40), max_size=6),
     st.lists(st.integers(1, 30), max_size=30),
@@ -226,6 +227,7 @@ def packed(megabytes: int) -> bytes:
     return b"".join([*(packer.compress(MEGABYTE) for _ in range(megabytes)), packer.flush()])
 
 
+@pytest.mark.sweep
 def test_far_more_than_was_sent_is_refused() -> None:
     data = packed(200)
 

@@ -452,6 +452,7 @@ def test_a_server_that_says_nothing(server: ReplayServer, service_of: Make) -> N
     assert len(server.requests) == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("limits", "events", "code", "text"),
     [

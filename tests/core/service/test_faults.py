@@ -166,6 +166,7 @@ def a_server() -> Iterator[ReplayServer]:
 # ----------------------------------------------------------------------- faults before anything could be shown
 
 
+@pytest.mark.sweep
 @every_way
 @pytest.mark.parametrize(
     ("answer", "faults", "code"),
@@ -209,6 +210,7 @@ def test_what_nobody_has_seen_is_tried_again(
     assert len(server.requests) == 3
 
 
+@pytest.mark.sweep
 @every_way
 @pytest.mark.parametrize("fault", [Stall(), Stall(after_events=0), Stall(after_events=1)], ids=repr)
 def test_silence_is_given_up_and_tried_again(server: ReplayServer, way: Way, fault: Stall) -> None:
@@ -221,6 +223,7 @@ def test_silence_is_given_up_and_tried_again(server: ReplayServer, way: Way, fau
     server.wait_for(lambda server: server.requests[0] in server.disconnects)
 
 
+@pytest.mark.sweep
 @every_way
 @pytest.mark.parametrize(
     ("answer", "faults", "kind"),
@@ -253,6 +256,7 @@ def test_a_fault_that_stays_ends_after_the_last_attempt(
 # ------------------------------------------------------------------------- faults in the middle of an answer
 
 
+@pytest.mark.sweep
 @every_way
 @pytest.mark.parametrize(
     ("fault", "kind", "code"),
@@ -300,6 +304,7 @@ def assert_kept(way: Way, told: Told) -> None:
     assert response.attempts
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("way", [complete, stream])
 @pytest.mark.parametrize(
     ("limits", "code"),
@@ -314,6 +319,7 @@ def test_a_time_limit_keeps_what_came(server: ReplayServer, way: Way, limits: Ti
     assert len(server.requests) == 1
 
 
+@pytest.mark.sweep
 @every_way
 @pytest.mark.parametrize("fault", [Delay(0.01), Slow(0.0, chunk_bytes=50), Slow(0.001)], ids=repr)
 def test_slowness_alone_harms_nothing(server: ReplayServer, way: Way, fault: Fault) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk.service import loops
 from crosswalk.service.loops import Connection, Connections, _Pipe, head_of
+from tries import tries
 
 HERE = httpcore2.Origin(b"http", b"127.0.0.1", 1)
 Use = Callable[[Connection, socket.socket], Awaitable[None]]
@@ -119,7 +120,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=tries(15))
 @given(data=st.data())
 def test_an_answer_is_what_h11_reads_however_it_comes(name: str, data: st.DataObject) -> None:
     answer = ANSWERS[name]

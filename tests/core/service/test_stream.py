@@ -217,6 +217,7 @@ def test_an_empty_text_is_no_token(server: ReplayServer, service_of: Make) -> No
     assert texts(events) == stream.response.text != ""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("fault", [Reset(after_events=4), Cut(after_events=4), Stall(after_events=4)])
 def test_after_the_first_token_nothing_is_repeated(
     server: ReplayServer, service_of: Make, fault: Any
@@ -434,6 +435,7 @@ def test_a_forgotten_stream_closes_its_connection(server: ReplayServer, service_
 # ------------------------------------------------------------------------------------ many at once
 
 
+@pytest.mark.sweep
 def test_200_streams_on_one_event_loop(server: ReplayServer, service_of: Make) -> None:
     """All come back whole, and nothing is left running."""
     server.add(ANSWER, Slow(chunk_bytes=700), times=None)

@@ -173,6 +173,7 @@ service.close()
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_a_forked_process_has_a_thread_and_connections_of_its_own(

@@ -30,6 +30,7 @@ def each(check: Callable[[Answer], None], answers: list[Answer]) -> None:
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.sweep
 @of_each_kind
 def test_an_answer_is_read_as_it_should_be(answers: list[Answer]) -> None:
     def check(answer: Answer) -> None:

@@ -14,9 +14,10 @@ from crosswalk.structured.cache import AnswerCache, CachedAnswer, CacheStats, an
 from crosswalk.structured.cache_entry import ENTRY_FORMAT, StoredEntry, decode_entry, encode_entry
 from crosswalk.structured.cache_stored import StoredCache
 from crosswalk.structured.result import Violation
+from tries import tries
 
 KEY = answer_key("schema", "text")
-SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(20))
 DOCUMENTS = st.recursive(
     st.none()
     | st.booleans()

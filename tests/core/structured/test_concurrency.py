@@ -203,6 +203,7 @@ def ask_in_tasks(cache: StoredCache, produce: Callable[[], object], keys: int) -
     return asyncio.run(ask_all())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("answer", [VALUE, FAILURE], ids=["value", "failure"])
 def test_of_many_tasks_one_parses_and_the_others_wait(backend: Backend, answer: CachedAnswer) -> None:
     cache, parses = backend.cache(), []

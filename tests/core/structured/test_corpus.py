@@ -111,6 +111,7 @@ def test_a_cut_document_is_never_a_success(name: str) -> None:
             assert result.value in (None, whole), cut  # only the words around it were cut
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("partial", [Partial.CLOSE, Partial.ACCEPT])
 def test_a_cut_document_that_is_accepted_is_marked_and_valid(name: str, partial: Partial) -> None:

@@ -386,6 +386,7 @@ def test_what_a_parser_would_never_have_stored_is_a_miss(answer: CachedAnswer) -
     assert memory.load(answer) is None
 
 
+@pytest.mark.sweep
 def test_50_threads_and_1000_tasks_on_one_parser_add_up() -> None:
     metrics, cache = ParserMetrics(), MemoryCache()
     plain = StructuredParser(POINTS, metrics=metrics)

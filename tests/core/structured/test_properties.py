@@ -33,6 +33,7 @@ from crosswalk.structured import (
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.response import RESPONSE_INVARIANTS
 from crosswalk.structured.scan import find_regions
+from tries import tries
 
 from .answers import POINTS, Node, Point
 
@@ -68,7 +69,7 @@ documents = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(300))
 @given(texts, st.sampled_from(Partial))
 def test_any_text_gives_a_valid_value_or_a_reason(text: str, partial: Partial) -> None:
     for parser in (PARSER, POINT_PARSER, NODES):
@@ -82,7 +83,7 @@ def test_any_text_gives_a_valid_value_or_a_reason(text: str, partial: Partial) -
             assert all(rule.is_kept(result.value) for rule in RESPONSE_INVARIANTS)
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 @given(texts)
 def test_the_building_blocks_take_any_text(text: str) -> None:
     found = extract_json(text)
@@ -94,7 +95,7 @@ def test_the_building_blocks_take_any_text(text: str) -> None:
         assert text[region.start : region.end] == region.text
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(
     documents, st.sampled_from(["{}", "```json\n{}\n```", "Sure: {}", "<a>{}</a>"]), st.booleans(), st.data()
 )
@@ -118,7 +119,7 @@ def test_a_document_is_read_whole_or_said_to_be_cut(
             assert accepted.value.items_shown == document["items_shown"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60))
 @given(documents, st.integers(1, 9))
 def test_a_stream_ends_as_its_text_does(document: dict[str, Any], size: int) -> None:
     text = "So: " + orjson.dumps(document).decode()
@@ -349,7 +350,7 @@ def edited(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.sweep
-@settings(max_examples=1500)
+@settings(max_examples=tries(1500))
 @given(damaged() | texts | edited(), st.sampled_from(Partial))
 def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> None:
     result = run_chain(anything, text, None, partial)
@@ -379,7 +380,7 @@ _SMALL = [
 _SMALL += ['{"x": 1}', '{"y": 2}', "{'y': 1, 'y': 2}", "{'y': ...}", "'x'", "Draft: ", "```\n"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=tries(200))
 @given(st.lists(st.sampled_from(_SMALL), max_size=6).map(" ".join), st.sampled_from(Partial))
 def test_to_know_the_required_keys_spares_work_and_changes_nothing(text: str, partial: Partial) -> None:
     assert run_chain(POINTS.read, text, None, partial, None, POINTS) == run_chain(

@@ -166,6 +166,7 @@ def problems(plugin: Any, events: list[Any] | None = None, **options: Any) -> li
     return [str(problem) for problem in found]
 
 
+@pytest.mark.sweep
 def test_an_honest_plugin_passes_and_what_was_tried_is_counted() -> None:
     """No problem, and the tally says how much was tried."""
     tally = Tally()
@@ -177,6 +178,7 @@ def test_an_honest_plugin_passes_and_what_was_tried_is_counted() -> None:
     assert str(total).startswith("2 captures, 8 events, ")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "change",
     [
@@ -207,12 +209,14 @@ def test_a_text_that_is_changed_is_found_although_its_leaf_is_declared(change: A
     assert any("is not passed on as it is" in problem for problem in problems(Changes()))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", ["cuts 0", "single bytes", "crlf", "blank lines", "no last newline"])
 def test_each_way_of_framing_is_tried(place: str) -> None:
     """Any cut, byte by byte, and whatever line endings the framing allows."""
     assert any(problem.startswith(f"P3 case, {place}: ") for problem in problems(Wavers()))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("place", ["crlf", "cr", "comments", "byte order mark"])
 def test_each_way_of_framing_events_is_tried(place: str) -> None:
     """Server-sent events have ways of their own."""
@@ -242,6 +246,7 @@ class IgnoresErrors(Honest):
         return super().map_delta(event, state)
 
 
+@pytest.mark.sweep
 def test_an_error_in_mid_stream_that_is_ignored_is_lost() -> None:
     assert problems(IgnoresErrors()) == [
         "P4 case, event 3 an error: the answer is whole, and the error is gone"
@@ -250,6 +255,7 @@ def test_an_error_in_mid_stream_that_is_ignored_is_lost() -> None:
     assert "P1 case, event 3, error.message: lost: changing its value changes nothing" in found
 
 
+@pytest.mark.sweep
 def test_a_framing_of_the_providers_own_is_used() -> None:
     """Where the bytes are in it, what is tried is written as server-sent events."""
     body = b"".join(b"\0" + orjson.dumps(event) + b"\n" for event in STREAM)
@@ -336,6 +342,7 @@ def test_what_was_cut_on_its_way_may_be_no_json() -> None:
     assert check_capture(mapper(Honest()), cut) == []
 
 
+@pytest.mark.sweep
 def test_an_exception_is_for_one_check_at_one_path() -> None:
     """What a check rightly finds may be right nevertheless."""
     found = problems(NormalizesNumbers())
@@ -348,6 +355,7 @@ def test_an_exception_is_for_one_check_at_one_path() -> None:
     )
 
 
+@pytest.mark.sweep
 def test_a_promise_about_text_leaves_is_held_to() -> None:
     """What is read by its likeness to the event before must be what mapping it would have given."""
     events = [STREAM[0], {"text": "a"}, {"text": "lo"}, STREAM[-1]]

@@ -444,6 +444,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("sample", [None, 40, 2])
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
     """However much is tried: that a row's cells mean different things in different rows is no mistake."""

@@ -440,6 +440,7 @@ def test_async_clients_are_served_all_at_once() -> None:
     assert asyncio.run(main()) == [SSE.body] * 20
 
 
+@pytest.mark.sweep
 def test_plain_use_needs_no_test_framework() -> None:
     code = "import crosswalk.testing.replay, sys; print({'pytest', 'syrupy', 'httpx2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -446,6 +446,7 @@ def test_a_partial_answer_is_never_refused(deltas: list[ResponseDelta]) -> None:
         assert partial.message.tool_calls == (accumulator.current.tool_calls or None)
 
 
+@pytest.mark.sweep
 def test_appends_from_eight_threads_lose_nothing() -> None:
     """FR-076, AC-085: each thread appends every eighth delta; all are there, in order."""
     count = 4000

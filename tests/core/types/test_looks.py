@@ -86,6 +86,7 @@ def test_rich_shows_the_fields_of_repr_by_name() -> None:
     assert printed(Endpoint("vllm", model="m", base_url="http://127.0.0.1")).startswith("Endpoint(")
 
 
+@pytest.mark.sweep
 def test_a_traceback_with_locals_shows_content_once_at_most() -> None:
     def fail() -> None:
         partial = ANSWER  # noqa: F841  # what the traceback shows

@@ -168,6 +168,7 @@ def test_only_a_line_is_bounded_by_line_bytes(maker: Callable[[Limits], Decoder]
     assert outcome(maker(Limits(line_bytes=8)), [unit * 5]) == ([frame_of(b"{}")] * 5, None)
 
 
+@pytest.mark.sweep
 @every_decoder
 def test_a_long_line_in_small_chunks_is_one_frame(maker: Callable[[Limits], Decoder]) -> None:
     """16 MiB in 65,536 chunks come out whole; work that grew with the square would take minutes."""
