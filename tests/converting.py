@@ -48,7 +48,7 @@ FORMS = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
 PLAIN_FORMS = tuple(form for form in WireForm if form not in FORMS)
 """Those that can say little beside text and, Ollama's, reasoning and calls."""
 
-BROAD = ("anthropic", "ollama", "openai_responses", "openrouter")
+BROAD = ("anthropic", "openai_responses", "openrouter")
 """Whose answers have the most in them."""
 
 

@@ -18,6 +18,7 @@ Run = Callable[..., Done]
 Captures = Callable[..., Path]
 CAPTURES = ROOT / "tests/captures"
 FEW = (
+    "ollama/MANIFEST.jsonl",
     "ollama/go_chat_stop.response.json",
     "ollama/chat_length_stream.response.ndjson",
     "ollama/err_gen_unknown_model.response.json",
