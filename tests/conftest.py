@@ -14,15 +14,18 @@ from hypothesis import settings
 
 from beside import TRIED, table
 from crosswalk.learning import Budget
-from crosswalk.testing import Capture
+from crosswalk.testing import Capture, ProviderConformance
 from pages import ROOT
 
 settings.register_profile("crosswalk", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("search", deadline=None, max_examples=5000)  # --hypothesis-profile=search
-if settings.get_current_profile_name() == "default":
+if settings.get_current_profile_name() in (
+    "default",
+    "ci",
+):  # Hypothesis's own, of which a forge's machine has the latter
     settings.load_profile("crosswalk")
-_SAMPLE: Final = "10"
+_SAMPLE: Final = 10
 """How many leaves of a capture the kit changes, where a run is not thorough."""
 _EVERY: Final = 4
 """The kit then changes one capture in so many."""
@@ -41,8 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Try a sample, the same one every time, or everything."""
     if config.option.thorough:
         settings.load_profile("thorough")
-    elif config.option.crosswalk_sample is None:
-        config.option.crosswalk_sample = _SAMPLE
+    else:
+        ProviderConformance.sample = _SAMPLE
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -50,8 +53,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what tries very many captures or values, put all that is marked so last, and leave out what takes too long.
 
     Marked are the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
-    all for which values are invented. Left out, where a run is not thorough, are the kit's changes of three captures in four.
+    all for which values are invented. Left out, where a run is not thorough and nobody has said which tests, are the kit's
+    changes of three captures in four.
     """
+    option = config.option
+    is_selected = option.keyword or option.crosswalk_sample or any("::" in one for one in config.args)
     left_out = []
     captures: dict[object, dict[str, None]] = {}
     for item in items:
@@ -65,11 +71,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given.values())
         ):
             item.add_marker("sweep")
-        if config.option.thorough:
+        if option.thorough:
             continue
         if item.get_closest_marker("thorough") is not None:
             item.add_marker(pytest.mark.skip(reason="takes long: tried with --thorough"))
-        if is_kit:
+        if is_kit and not is_selected:
             of_class = captures.setdefault(item.parent, {})
             of_class[given["conformance_capture"].case] = None
             if (len(of_class) - 1) % _EVERY:

@@ -76,8 +76,8 @@ _END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
 _LONGEST_INDENT: Final = 200
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
 _WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
-# No group that may begin in vain is possessive (``(?:…)*+``), here as elsewhere: before 3.11.5 Python goes on behind what
-# such a group has begun with.
+# A group that may begin and then not fit is not possessive (``(?:…)*+``), here as elsewhere: before 3.11.5 Python goes on
+# behind what it has begun with. Where the rest cannot fit there either, as at the end of a text, it may be.
 _WHOLE: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*)"
 _INTEGER: Final = re.compile(rf"[-+]?(?:{_WHOLE}|0[xX][0-9a-fA-F]++|0[oO][0-7]++|0[bB][01]++)")
 _NUMBER: Final = re.compile(rf"[-+]?(?:{_WHOLE}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
