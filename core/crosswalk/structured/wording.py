@@ -81,9 +81,10 @@ _MADE_UP: Final = (
     r"(?:(?:an?|all|just|merely|only|the) )*(?:dummy|examples?|fictional|hypothetical|illustrative|invented|made[ -]up"
     r"|placeholders?|samples?|templates?)\b"
 )
-_CROSSED_OUT: Final = re.compile(r"[\s`~]*+[\u274c\u2717\u2718]\s*+(?:\n|\Z)")
-_NO_WORDS: Final = re.compile(r"(?:[^\w<]|</?\w+>)*")
+_NO_WORD: Final = r"(?:[^\w<]|</?\w+>)"
 _RETRACTED: Final = re.compile(
+    # All that is no word, as by *+, behind which Python before 3.11.5 goes on with what a group has begun in vain.
+    rf"[\s`~]*+[\u274c\u2717\u2718]\s*+(?:\n|\Z)|{_NO_WORD}*(?!{_NO_WORD})(?:"
     r"(?:(?:oh|ah|uh|ugh|okay|ps)\b[ ,:]*+)?"
     r"(?:(?:oops|hmm+|scratch that|(?:up)?on (?:second thought|reflection|closer (?:look|inspection))|never ?mind)\b"
     r"|i (?:misread|miscounted|misunderstood|mistyped|overlooked)\b|make (?:that|it) [\"'`\d]"
@@ -106,7 +107,7 @@ _RETRACTED: Final = re.compile(
     r"(?:wrong|incorrect|invalid|rejected|not (?:right|correct|valid))\b"
     r"|i (?:made (?:a mistake|an error)|was wrong|got (?:it|that) wrong)\b"
     r"|my (?:mistake|bad|error)\b|let me (?:correct|double|fix|re-?check|reconsider|redo|revise|start over|try)\b"
-    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')})",
+    rf"|(?:{words('wait')})\s?(?:{MARK}|[.\u3002]| -)|(?:{words('no')})\s?(?:{MARK}|[.\u3002]\s*+\w)|{words('is_wrong')}))",
     re.IGNORECASE,
 )
 """How a model that takes back what it has just written goes on, with its first word."""
@@ -131,11 +132,9 @@ _LEFT_OUT: Final = re.compile(
 
 def is_rejected(text: str, start: int, end: int) -> bool:
     """Whether the object from *start* to *end* is introduced as no answer, taken back, or an operand of a program."""
-    no_words = _NO_WORDS.match(text, end)
     return (
         _REJECTED.search(_label(text, start)) is not None
-        or _CROSSED_OUT.match(text, end) is not None
-        or _RETRACTED.match(text, no_words.end() if no_words else end) is not None
+        or _RETRACTED.match(text, end) is not None
         or _OPERAND.match(text, end) is not None
     )
 
