@@ -20,10 +20,8 @@ from pages import ROOT
 settings.register_profile("crosswalk", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("search", deadline=None, max_examples=5000)  # --hypothesis-profile=search
-if settings.get_current_profile_name() in (
-    "default",
-    "ci",
-):  # Hypothesis's own, of which a forge's machine has the latter
+# Hypothesis's own; a forge's machine has the latter.
+if settings.get_current_profile_name() in {"default", "ci"}:
     settings.load_profile("crosswalk")
 _SAMPLE: Final = 10
 """How many leaves of a capture the kit changes, where a run is not thorough."""
@@ -50,41 +48,50 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what tries very many captures or values, put all that is marked so last, and leave out what takes too long.
+    """Put the sweeps last, and leave out what only a thorough run has time for."""
+    for item in items:
+        if _tries_much(item):
+            item.add_marker("sweep")
+    if not config.option.thorough:
+        _sample(config, items)
+    items.sort(key=is_sweep)
 
-    Marked are the kit's changes of every capture of a shipped provider, all tests of a capture that lies beside the project, and
-    all for which values are invented. Left out, where a run is not thorough and nobody has said which tests, are the kit's
-    changes of three captures in four.
+
+def _tries_much(item: pytest.Item) -> bool:
+    """Whether *item* is a sweep without saying so.
+
+    That is what takes long, the kit's changes of a capture of a shipped provider, each test of a capture that lies beside the
+    project, and each for which values are invented.
     """
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return (
+        _is_change(item)
+        or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        or item.get_closest_marker("thorough") is not None
+        or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given.values())
+    )
+
+
+def _is_change(item: pytest.Item) -> bool:
+    return item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
+
+
+def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what takes long, and leave the kit's changes of three captures in four out where nobody has said which tests."""
     option = config.option
     is_selected = option.keyword or option.crosswalk_sample or any("::" in one for one in config.args)
-    left_out = []
-    captures: dict[object, dict[str, None]] = {}
+    left_out = set()
+    captures: dict[object, dict[str, int]] = {}
     for item in items:
-        is_kit = item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
-        is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        if (
-            is_kit
-            or is_property
-            or item.get_closest_marker("thorough") is not None
-            or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given.values())
-        ):
-            item.add_marker("sweep")
-        if option.thorough:
-            continue
         if item.get_closest_marker("thorough") is not None:
             item.add_marker(pytest.mark.skip(reason="takes long: tried with --thorough"))
-        if is_kit and not is_selected:
+        if _is_change(item) and not is_selected:
             of_class = captures.setdefault(item.parent, {})
-            of_class[given["conformance_capture"].case] = None
-            if (len(of_class) - 1) % _EVERY:
-                left_out.append(item)
+            if of_class.setdefault(item.callspec.params["conformance_capture"].case, len(of_class)) % _EVERY:
+                left_out.add(item)
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        gone = {*left_out}
-        items[:] = [item for item in items if item not in gone]
-    items.sort(key=is_sweep)
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
