@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -50,20 +50,27 @@ class Settings:
     disabled_plugins: frozenset[str] = frozenset()
 
 
-class _Kind(NamedTuple):
+class _Kind:
     """A type of setting.
 
-    Attributes:
+    Args:
         expected: what is right, in words.
         fits: whether a value is right.
         from_text: how an environment variable says it; ``ValueError`` or ``None`` where it does not.
         clean: a right value as ``Settings`` keeps it.
     """
 
-    expected: str
-    fits: Callable[[Any], bool]
-    from_text: Callable[[str], Any]
-    clean: Callable[[Any], Any]
+    def __init__(
+        self,
+        expected: str,
+        fits: Callable[[Any], bool],
+        from_text: Callable[[str], Any],
+        clean: Callable[[Any], Any],
+    ) -> None:
+        self.expected = expected
+        self.fits = fits
+        self.from_text = from_text
+        self.clean = clean
 
 
 def _is_seconds(value: Any) -> bool:

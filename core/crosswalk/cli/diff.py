@@ -84,7 +84,7 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
 def _with_stored(source: Source, stored: Path | None) -> Source:
     """*source*, or the log with the stored answers that was made of it."""
     if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
-        return source._replace(file=str(file), root=None)
+        return Source(str(file), source.records)
     return source
 
 
@@ -109,8 +109,8 @@ def _compared(
     if answer.provider is None and stored_as is not None:
         # It is mapped as it was; else it is found out again.
         metadata = stored_as.metadata
-        is_guess = "metadata.provider_id" in metadata.provenance
-        answer = answer._replace(provider=metadata.provider_id, is_guess=is_guess)
+        answer.provider = metadata.provider_id
+        answer.is_guess = "metadata.provider_id" in metadata.provenance
     after = outcome_of(answer, arguments)
     yield place, provider_of_both(before, after), between(before, after)
 

@@ -7,7 +7,7 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 1 << 20
 """How much one process is given at once."""
 
 
-class Failed(NamedTuple):
+class Failed:
     """What could not be done, and why.
 
     Attributes:
@@ -36,9 +36,12 @@ class Failed(NamedTuple):
         kind: the name of the error; ``unreadable`` for what is no answer at all.
     """
 
-    place: str
-    cause: str
-    kind: str = _UNREADABLE
+    __slots__ = ("cause", "kind", "place")
+
+    def __init__(self, place: str, cause: str, kind: str = _UNREADABLE) -> None:
+        self.place = place
+        self.cause = cause
+        self.kind = kind
 
 
 Work: TypeAlias = Callable[[Item, Answer | Fault], Iterable[Any]]
@@ -165,7 +168,8 @@ def _with_log(every: Iterator[Item], arguments: argparse.Namespace) -> Iterator[
 
     log = provider_of_log(told(), arguments.settings.default_provider)
     for item in itertools.chain(looked_at, every):
-        yield item._replace(log=log)
+        item.log = log
+        yield item
 
 
 @contextmanager

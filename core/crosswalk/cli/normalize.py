@@ -6,7 +6,6 @@ import argparse
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import Literal, NamedTuple
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
@@ -33,9 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         return _store(arguments)
     sources, faults = find_sources(arguments.paths, records=records_of(arguments))
-    shape = _shape(arguments, sources)
-    work = partial(_mapped, arguments, shape.pretty)
-    with Progress("normalizing", total_size(sources)) as progress, _Writer(shape) as writer:
+    writer = _writer(arguments, sources)
+    work = partial(_mapped, arguments, writer.pretty)
+    with Progress("normalizing", total_size(sources)) as progress, writer:
         tally = Tally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
@@ -78,19 +77,7 @@ def _store(arguments: argparse.Namespace) -> int:
     return store_all(arguments)
 
 
-class _Shape(NamedTuple):
-    """How several JSON values become one output.
-
-    Attributes:
-        kind: a line each, one value alone, or an array.
-        pretty: whether each is indented.
-    """
-
-    kind: Literal["lines", "value", "array"]
-    pretty: bool
-
-
-def _shape(arguments: argparse.Namespace, sources: list[Source]) -> _Shape:
+def _writer(arguments: argparse.Namespace, sources: list[Source]) -> _Writer:
     # A folder is many, whatever is in it today.
     has_folder = any(os.path.isdir(path) for path in arguments.paths)
     is_one = len(sources) == 1 and not sources[0].records and not has_folder
@@ -100,16 +87,21 @@ def _shape(arguments: argparse.Namespace, sources: list[Source]) -> _Shape:
     if chosen == "jsonl":
         if arguments.indent:
             raise UsageError("JSON Lines have no indentation; say --format json")
-        return _Shape("lines", pretty=False)
-    return _Shape("value" if is_one else "array", pretty=arguments.indent is not False)
+        return _Writer(is_array=False, pretty=False)
+    return _Writer(is_array=not is_one, pretty=arguments.indent is not False)
 
 
 class _Writer:
-    """Writes JSON values to standard output in one of the shapes, each as soon as it is there."""
+    """Writes JSON values to standard output, each as soon as it is there.
 
-    def __init__(self, shape: _Shape) -> None:
-        self.pretty = shape.pretty
-        self._is_array = shape.kind == "array"
+    Args:
+        is_array: whether they are the items of one array; else each stands for itself, and ends its line.
+        pretty: whether each is indented.
+    """
+
+    def __init__(self, *, is_array: bool, pretty: bool) -> None:
+        self.pretty = pretty
+        self._is_array = is_array
         self._count = 0
 
     def __enter__(self) -> _Writer:

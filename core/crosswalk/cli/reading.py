@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
@@ -27,7 +27,7 @@ _TRIED = 100
 """How many answers of a log are looked at to find out whose it is."""
 
 
-class Provider(NamedTuple):
+class Provider:
     """Who sent an answer.
 
     Attributes:
@@ -35,8 +35,11 @@ class Provider(NamedTuple):
         is_guess: whether others answer like that, too, and nobody has said that it was this one.
     """
 
-    name: str
-    is_guess: bool = False
+    __slots__ = ("is_guess", "name")
+
+    def __init__(self, name: str, *, is_guess: bool = False) -> None:
+        self.name = name
+        self.is_guess = is_guess
 
     def marked(self, response: ChatResponse) -> ChatResponse:
         """*response*, with the word that its provider was worked out where it was."""
@@ -47,7 +50,7 @@ class Provider(NamedTuple):
         return as_guessed(response)
 
 
-class Told(NamedTuple):
+class Told:
     """What an answer of a log tells of who sent it.
 
     Attributes:
@@ -56,9 +59,12 @@ class Told(NamedTuple):
         server: who answered, in the recorder's words; ``None`` when unknown.
     """
 
-    body: bytes
-    provider: str | None = None
-    server: str | None = None
+    __slots__ = ("body", "provider", "server")
+
+    def __init__(self, body: bytes, provider: str | None = None, server: str | None = None) -> None:
+        self.body = body
+        self.provider = provider
+        self.server = server
 
 
 def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
@@ -37,7 +37,7 @@ _RECORDS: Final = ".jsonl"
 _CHUNK: Final = MIB
 
 
-class Source(NamedTuple):
+class Source:
     """A file or standard input.
 
     Attributes:
@@ -46,9 +46,12 @@ class Source(NamedTuple):
         root: the folder that was named and searched through; ``None`` where the file itself was named.
     """
 
-    file: str | None
-    records: bool
-    root: Path | None = None
+    __slots__ = ("file", "records", "root")
+
+    def __init__(self, file: str | None, records: bool, root: Path | None = None) -> None:
+        self.file = file
+        self.records = records
+        self.root = root
 
     @property
     def path(self) -> Path | None:
@@ -71,7 +74,7 @@ class Source(NamedTuple):
             return None
 
 
-class Answer(NamedTuple):
+class Answer:
     """One recorded answer, to be mapped.
 
     Attributes:
@@ -87,19 +90,37 @@ class Answer(NamedTuple):
         is_guess: whether *provider* was worked out, and others answer like that, too.
     """
 
-    place: str
-    chunks: Iterable[bytes]
-    status: int | None = None
-    provider: str | None = None
-    id: str | None = None
-    size: int = 0
-    server: str | None = None
-    record: Record | None = None
-    log: str | None = None
-    is_guess: bool = False
+    __slots__ = (
+        "chunks", "id", "is_guess", "log", "place", "provider", "record", "server", "size", "status",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        place: str,
+        chunks: Iterable[bytes],
+        status: int | None = None,
+        *,
+        provider: str | None = None,
+        server: str | None = None,
+        id: str | None = None,
+        size: int = 0,
+        record: Record | None = None,
+        log: str | None = None,
+        is_guess: bool = False,
+    ) -> None:
+        self.place = place
+        self.chunks = chunks
+        self.status = status
+        self.provider = provider
+        self.server = server
+        self.id = id
+        self.size = size
+        self.record = record
+        self.log = log
+        self.is_guess = is_guess
 
 
-class Fault(NamedTuple):
+class Fault:
     """Input that is not an answer, and why.
 
     Attributes:
@@ -109,10 +130,13 @@ class Fault(NamedTuple):
         line: the line of a log that it is, without its end; empty where it is none, or too long to be kept.
     """
 
-    place: str
-    cause: str
-    size: int = 0
-    line: bytes = b""
+    __slots__ = ("cause", "line", "place", "size")
+
+    def __init__(self, place: str, cause: str, size: int = 0, line: bytes = b"") -> None:
+        self.place = place
+        self.cause = cause
+        self.size = size
+        self.line = line
 
 
 def records_of(arguments: argparse.Namespace) -> bool | None:
@@ -194,7 +218,7 @@ def _source(file: str, records: bool | None, root: Path | None = None) -> Source
     return Source(file, os.path.splitext(file)[1] == _RECORDS if records is None else records, root)
 
 
-class Item(NamedTuple):
+class Item:
     """What one answer is read from, small enough to be sent to another process.
 
     Attributes:
@@ -204,10 +228,13 @@ class Item(NamedTuple):
         fault: why the source cannot be read any further; ``None`` where it can.
     """
 
-    source: Source
-    line: Line | None = None
-    log: str | None = None
-    fault: str | None = None
+    __slots__ = ("fault", "line", "log", "source")
+
+    def __init__(self, source: Source, line: Line | None = None, *, fault: str | None = None) -> None:
+        self.source = source
+        self.line = line
+        self.log: str | None = None
+        self.fault = fault
 
     @property
     def size(self) -> int:
@@ -259,9 +286,9 @@ def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) ->
         place,
         [record.body],
         record.status,
-        record.provider,
-        record.id,
-        record.size,
+        provider=record.provider,
+        id=record.id,
+        size=record.size,
         record=record,
         log=log,
     )

@@ -11,7 +11,7 @@ import operator
 import typing
 from collections.abc import Collection
 from types import NoneType, UnionType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import attrs
 
@@ -120,7 +120,7 @@ _RENAMED: Final[dict[tuple[type, str], str]] = {
 _OMITTED_AT_ZERO: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice")}
 
 
-class Key(NamedTuple):
+class Key:
     """One key of a JSON object.
 
     Attributes:
@@ -134,13 +134,26 @@ class Key(NamedTuple):
         computed: whether it is written for the reader's comfort only, and ignored on reading.
     """
 
-    name: str
-    attribute: str
-    type: Any
-    required: bool
-    omit_empty: bool
-    nullable: bool
-    computed: bool
+    __slots__ = ("attribute", "computed", "name", "nullable", "omit_empty", "required", "type")
+
+    def __init__(
+        self,
+        name: str,
+        attribute: str,
+        type: Any,
+        *,
+        required: bool,
+        omit_empty: bool,
+        nullable: bool,
+        computed: bool,
+    ) -> None:
+        self.name = name
+        self.attribute = attribute
+        self.type = type
+        self.required = required
+        self.omit_empty = omit_empty
+        self.nullable = nullable
+        self.computed = computed
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["InstalledPoint", "Point", "installed_points", "source_of"]
 
 
-class InstalledPoint(NamedTuple):
+class InstalledPoint:
     """An entry point of a distribution that is installed in a folder.
 
     Attributes:
@@ -30,9 +30,12 @@ class InstalledPoint(NamedTuple):
         folder: where the distribution's metadata are.
     """
 
-    name: str
-    value: str
-    folder: str
+    __slots__ = ("folder", "name", "value")
+
+    def __init__(self, name: str, value: str, folder: str) -> None:
+        self.name = name
+        self.value = value
+        self.folder = folder
 
     @property
     def dist(self) -> Distribution:

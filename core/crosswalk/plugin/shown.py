@@ -5,7 +5,7 @@ It is no business of a plugin's.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.types.answer import Answer
@@ -24,7 +24,7 @@ __all__ = ["End", "ShownAnswer", "is_token"]
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 
 
-class End(NamedTuple):
+class End:
     """How one choice ended.
 
     Attributes:
@@ -33,9 +33,12 @@ class End(NamedTuple):
         unmapped: whether no mapping knows the word.
     """
 
-    reason: FinishReason
-    raw: str | None
-    unmapped: bool = False
+    __slots__ = ("raw", "reason", "unmapped")
+
+    def __init__(self, reason: FinishReason, raw: str | None, *, unmapped: bool = False) -> None:
+        self.reason = reason
+        self.raw = raw
+        self.unmapped = unmapped
 
 
 class ShownAnswer(Answer):

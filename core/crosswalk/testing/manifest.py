@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
@@ -47,7 +47,7 @@ def _bytes_of(file: str) -> bytes:
         return opened.read()
 
 
-class Manifest(NamedTuple):
+class Manifest:
     """What a manifest says.
 
     Attributes:
@@ -55,8 +55,11 @@ class Manifest(NamedTuple):
         requests: the real paths of files that hold requests.
     """
 
-    answers: dict[str, dict[str, Any]]
-    requests: frozenset[str]
+    __slots__ = ("answers", "requests")
+
+    def __init__(self, answers: dict[str, dict[str, Any]], requests: frozenset[str]) -> None:
+        self.answers = answers
+        self.requests = requests
 
 
 def manifest_of(folder: str) -> Manifest:
