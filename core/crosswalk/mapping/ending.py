@@ -72,7 +72,9 @@ def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str |
     if before is None or _SEVERITY.index(reason) >= _SEVERITY.index(before.reason):
         state.ends[delta.choice] = End(reason, raw, unmapped=unknown is not None)
     elif before.raw is None:
-        state.ends[delta.choice] = End(before.reason, raw, unmapped=before.unmapped)  # the first word there is
+        state.ends[delta.choice] = End(
+            before.reason, raw, unmapped=before.unmapped
+        )  # the first word there is
     return unknown
 
 

@@ -175,7 +175,7 @@ class Interpreter:
         }
         for container, key in noted:
             one = found.get(id(container))
-            path = ".".join(filter(None, ("metadata.extensions", one and one.path)))
+            path = ".".join(filter(None, ("metadata.extensions", one.path if one else None)))
             place = f".{key}" if type(key) is str else f"[{one.items[key] if one else key}]"
             self.notes_move = self.notes_move or (one is not None and not one.is_fixed)
             self._state.note(path + place, Provenance.MISTYPED)

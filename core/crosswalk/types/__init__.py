@@ -1,7 +1,9 @@
 """The canonical vocabulary: immutable values, validated when made."""
 
-from crosswalk.types.accumulator import accumulate
-from crosswalk.types.builder import ResponseBuilder
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.filter import (
@@ -40,6 +42,11 @@ from crosswalk.types.segment import (
 from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import Cost, UsageInfo
 
+if TYPE_CHECKING:
+    from crosswalk.types.builder import ResponseBuilder as ResponseBuilder
+else:
+    __getattr__, __dir__ = lazy(__name__, "builder")  # what reads answers does not need it
+
 __all__ = [
     "Alternative",
     "Annotation",
@@ -62,7 +69,6 @@ __all__ = [
     "Provenance",
     "ProviderAttempt",
     "RawEvents",
-    "ResponseBuilder",
     "ResponseDelta",
     "ResponseMetadata",
     "Role",
@@ -81,5 +87,12 @@ __all__ = [
     "thaw",
 ]
 
-ChatResponse._accumulate = accumulate
+
+def _accumulate(deltas: Iterable[ResponseDelta]) -> ChatResponse:
+    from crosswalk.types.accumulator import accumulate  # what reads answers does not need it
+
+    return accumulate(deltas)
+
+
+ChatResponse._accumulate = _accumulate
 ChatResponse._error_of = error_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -75,13 +75,22 @@ class Call:
         return "".join(self.arguments) or ("" if partial else "{}")
 
 
-class Built(NamedTuple):
+class Built:
     """The finished parts of a choice."""
 
-    message: ChatMessage
-    segments: tuple[Segment, ...]
-    refusal: str | None
-    logprobs: tuple[TokenLogprob, ...] | None
+    __slots__ = ("logprobs", "message", "refusal", "segments")
+
+    def __init__(
+        self,
+        message: ChatMessage,
+        segments: tuple[Segment, ...],
+        refusal: str | None,
+        logprobs: tuple[TokenLogprob, ...] | None,
+    ) -> None:
+        self.message = message
+        self.segments = segments
+        self.refusal = refusal
+        self.logprobs = logprobs
 
 
 class Choice:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 __all__ = [
     "JOIN",
@@ -131,7 +131,7 @@ def _merge_indexed(
     return news
 
 
-class Placed(NamedTuple):
+class Placed:
     """An object or array, and where it will stand.
 
     Attributes:
@@ -141,41 +141,46 @@ class Placed(NamedTuple):
         is_fixed: whether the same would stand there if it came again.
     """
 
-    value: Any
-    path: str
-    items: Sequence[int]
-    is_fixed: bool
+    __slots__ = ("is_fixed", "items", "path", "value")
+
+    def __init__(self, value: Any, path: str, *, is_fixed: bool, items: Sequence[int] = ()) -> None:
+        self.value = value
+        self.path = path
+        self.items = items
+        self.is_fixed = is_fixed
 
 
 def placed(known: Any, more: Any, pieces: Pieces) -> Iterator[Placed]:
     """Each object and array in *more*, with its path once that is merged into *known*; see :func:`merge`."""
-    level = [(known, pieces, Placed(more, "", (), True))]
+    level = [(known, pieces, Placed(more, "", is_fixed=True))]
     while level:
-        old, table, (value, path, _, is_fixed) = level.pop()
+        old, table, one = level.pop()
+        value, path, is_fixed = one.value, one.path, one.is_fixed
         if type(value) is dict:
-            yield Placed(value, path, (), is_fixed)
+            yield one
             inner = [
                 (
                     old.get(key) if type(old) is dict else None,
                     JOIN if table is JOIN else table.get(key, _NONE),
-                    Placed(item, f"{path}.{key}" if path else f"{key}", (), is_fixed),
+                    Placed(item, f"{path}.{key}" if path else f"{key}", is_fixed=is_fixed),
                 )
                 for key, item in value.items()
             ]
         else:
             olds = old if type(old) is list else []
             items = _places(olds, value, table)
-            yield Placed(value, path, items, is_fixed)
+            one.items = items
+            yield one
             is_fixed = is_fixed and is_indexed(value)
             inner = [
                 (
                     olds[place] if place < len(olds) else None,
                     table,
-                    Placed(item, f"{path}[{place}]", (), is_fixed),
+                    Placed(item, f"{path}[{place}]", is_fixed=is_fixed),
                 )
                 for place, item in zip(items, value, strict=True)
             ]
-        level += [one for one in inner if type(one[2].value) in _CONTAINERS]
+        level += [each for each in inner if type(each[2].value) in _CONTAINERS]
 
 
 def _places(known: list[Any], items: list[Any], pieces: Pieces) -> Sequence[int]:
