@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
-import attrs
-
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["Budget", "Learning", "OddError", "Shape", "Shapes", "learning"]
@@ -65,7 +63,6 @@ class Budget:
         return is_allowed
 
 
-@attrs.define(eq=False)
 class Shape:
     """What reads answers of one kind.
 
@@ -75,9 +72,12 @@ class Shape:
         hits: how many it has read lately.
     """
 
-    read: Callable[..., ChatResponse | None]
-    kind: object = attrs.Factory(object)
-    hits: int = 1
+    __slots__ = ("hits", "kind", "read")
+
+    def __init__(self, read: Callable[..., ChatResponse | None], kind: object = None) -> None:
+        self.read = read
+        self.kind = object() if kind is None else kind
+        self.hits = 1
 
 
 class OddError(Exception):

@@ -43,6 +43,7 @@ from crosswalk.wire.framing import PushDecoder as PushDecoder
 if TYPE_CHECKING:
     from crosswalk.mapping.blocks import *
     from crosswalk.mapping.totals import *
+    from crosswalk.plugin.call_ids import *
     from crosswalk.plugin.signed import *
     from crosswalk.service.errors import *
     from crosswalk.service.openai_chat import *
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
-    _modules = "mapping.blocks mapping.totals plugin.signed service.errors service.openai_chat service.request service.turns"
+    _modules = (
+        "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
+        "service.errors service.openai_chat service.request service.turns"
+    )
     _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
     __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

@@ -10,10 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from crosswalk.cli.arguments_live import LIVE_COMMANDS
 from crosswalk.cli.exits import USAGE
 from crosswalk.cli.terminal import write_text
-from crosswalk.cli.usage import show_examples
 from crosswalk.cli.values import http_status, whole_number, zoned_time
 from crosswalk.text import harmless, meant
 
@@ -66,6 +64,12 @@ class _Parser(argparse.ArgumentParser):
         # An option that is abbreviated today would be ambiguous with the next one that is added.
         super().__init__(**options, formatter_class=_formatter, allow_abbrev=False)
 
+    def format_help(self) -> str:
+        from crosswalk.cli.usage import show_examples  # to run a command needs none
+
+        show_examples(self.prog.rpartition(" ")[2], self)
+        return super().format_help()
+
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file in (None, sys.stdout):
             write_text(message)  # argparse would say nothing of a full disk
@@ -113,11 +117,13 @@ def _build(command: str | None) -> _Parser:
         "new-plugin": _new_plugin,
         "convert": _convert,
         "completion": _completion,
-        **LIVE_COMMANDS,
     }
+    if command not in adders:
+        from crosswalk.cli.arguments_live import LIVE_COMMANDS
+
+        adders |= LIVE_COMMANDS
     if command in adders:
         adders[command](commands)
-        show_examples(command, commands.choices[command])
         return parser
     from crosswalk.cli.installed import installed_commands  # not needed for any of our own
 
@@ -127,8 +133,6 @@ def _build(command: str | None) -> _Parser:
         return parser
     for add in adders.values():
         add(commands)
-    for name, inside in commands.choices.items():
-        show_examples(name, inside)
     for name, other in installed.items():
         if name not in adders:
             other.name_in(commands)

@@ -16,7 +16,6 @@ from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.limits import DEFAULT
-from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     import hashlib
@@ -214,6 +213,8 @@ def provider_of(
             f"several providers recognize it; say --provider: {names}", candidates=candidates
         )
     if not events:
+        from crosswalk.wire.looks import looks_like  # to read JSON needs none
+
         likeness = looks_like(body)
         why = f"it looks like {likeness}" if likeness else "--provider NAME says why"
         raise DetectionError(f"no JSON can be read from its beginning; {why}")

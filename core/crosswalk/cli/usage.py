@@ -50,7 +50,9 @@ class Help(argparse.HelpFormatter):
 
 
 def show_examples(command: str, parser: argparse.ArgumentParser) -> None:
-    """Let the help of *command* end with its examples."""
+    """Let the help of *command* end with its examples, if it has any."""
+    if command not in EXAMPLES or parser.formatter_class is Help:
+        return
     parser.formatter_class = Help
     lines = "\n".join(f"  {line}" for line in EXAMPLES[command])
     parser.epilog = f"{parser.epilog or ''}Examples:\n{lines}"

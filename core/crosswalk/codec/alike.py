@@ -50,7 +50,6 @@ Read: TypeAlias = Callable[[bytes], ChatResponse]
 """The general way; it may raise anything."""
 
 
-@attrs.define(eq=False, kw_only=True)
 class Shape(learning.Shape):
     """What documents of one kind have in common: all that differ only in which leaves may change.
 
@@ -59,8 +58,19 @@ class Shape(learning.Shape):
         changing: the numbers of those that are holes.
     """
 
-    leaves: tuple[bytes, ...]
-    changing: frozenset[int]
+    __slots__ = ("changing", "leaves")
+
+    def __init__(
+        self,
+        read: Callable[[bytes], ChatResponse | None],
+        kind: object,
+        *,
+        leaves: tuple[bytes, ...],
+        changing: frozenset[int],
+    ) -> None:
+        super().__init__(read, kind)
+        self.leaves = leaves
+        self.changing = changing
 
 
 _MOST_HOLES: Final = 64
@@ -94,7 +104,7 @@ def learn(data: bytes, response: ChatResponse, known: Collection[Shape], read: R
                 changing = shape.changing | {number for number, (now, then) in pairs if now != then}
                 code = _Code(changing)
                 code.instance(response)
-        shape = Shape(read=code.function(), kind=skeleton, leaves=leaves, changing=code.changing)
+        shape = Shape(code.function(), skeleton, leaves=leaves, changing=code.changing)
         for document in (data, *(code.document(number) for number in range(_PROBES))):
             if told(shape.read(document)) != told(read(document)):
                 return None

@@ -19,7 +19,7 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents, Segment
+from crosswalk.types import ChatResponse, Cost, FrozenObject, RawEvents, Segment
 from crosswalk.types.json import dump_json, holds_non_finite, is_known_json, load_json, plain_view
 
 __all__ = ["to_json", "to_jsonable"]
@@ -170,7 +170,7 @@ def _said(kind: Any, item: str) -> str:
     if str in union_members(kind):  # a message's content, a text or parts
         parts = f"[writers[type(each)](each, doubtful) for each in {item}]"
         return f"{item} if type({item}) is str else {parts}"
-    if kind in CANONICAL:
+    if kind in CANONICAL and kind is not Cost:  # which few answers have
         return f"{kind.__name__}({item}, doubtful)"
     # A union of canonical types.
     return f"writers[type({item})]({item}, doubtful)"

@@ -36,7 +36,6 @@ from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import Limits
 from crosswalk.wire.limits import DEFAULT
-from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     from crosswalk.stream.replay import StreamingChatResponse
@@ -143,6 +142,8 @@ def _guessed(
     if response is not None:
         return response
     if not ambiguous.candidates and next(decode_events(data, options.limits), None) is None:
+        from crosswalk.wire.looks import looks_like  # to read JSON needs none
+
         likeness = looks_like(data)
         if likeness:
             raise DetectionError(f"no provider recognizes what is no JSON: it looks like {likeness}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import attrs
 import orjson
@@ -27,11 +27,9 @@ from crosswalk.errors import (
     TrailingContentError,
 )
 from crosswalk.mapping.ending import final_deltas, missing
-from crosswalk.mapping.error_body import read_error_body
 from crosswalk.mapping.interpreter import Interpreter, Unknown
 from crosswalk.mapping.learnt.templates import Templates
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
-from crosswalk.mapping.redacted import Redact, redact_delta, redact_error, redact_response
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.shown import is_token
 from crosswalk.types._value import altered
@@ -43,6 +41,9 @@ from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.redacted import Redact
 
 __all__ = ["Reader", "ReaderOptions", "Unknown"]
 
@@ -247,6 +248,8 @@ class Reader:
         if self._error_body is not None:
             body = frames[0][0] if frames else b""
             self._count(body)
+            from crosswalk.mapping.error_body import read_error_body  # an answer needs none
+
             self._state.error = read_error_body(
                 self._mapper, self._options.status, body, self._options.limits
             )
@@ -304,7 +307,11 @@ class Reader:
 
     def _redacted(self, response: ChatResponse) -> ChatResponse:
         redact = self._options.redact
-        return response if redact is None else redact_response(response, redact)
+        if redact is None:
+            return response
+        from crosswalk.mapping.redacted import redact_response  # who has sent nothing needs none
+
+        return redact_response(response, redact)
 
     def _too_many(self) -> MappingError:
         limit = self._options.limits.events
@@ -430,6 +437,8 @@ class Reader:
         try:
             last = list(final_deltas(state))
             if self._options.redact is not None:
+                from crosswalk.mapping.redacted import redact_delta
+
                 last = [redact_delta(delta, self._options.redact) for delta in last]
         except Exception as error:
             raise self._damaged(error) from error
@@ -489,6 +498,8 @@ class Reader:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
         if self._options.redact is not None:
+            from crosswalk.mapping.redacted import redact_error
+
             redact_error(error, self._options.redact)
         if error.partial is None and self._alike.events:
             error.partial = self.partial(error.cause)

@@ -1,6 +1,6 @@
 """Ids and names of tool calls as the server that is asked takes them, whoever made them.
 
-Servers refuse ids that are not like their own (:class:`~crosswalk.plugin.CallIds`), and some refuse a conversation in which
+Servers refuse ids that are not like their own (:class:`~crosswalk.plugins.CallIds`), and some refuse a conversation in which
 two answers use the same one, as the ids that mapping makes up are. The same conversation always gets the same ids, also
 when it has grown.
 """
@@ -13,7 +13,7 @@ from itertools import count
 
 import attrs
 
-from crosswalk.plugin.info import CallIds
+from crosswalk.plugin.call_ids import CallIds
 from crosswalk.service.request import Turn
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse

@@ -71,8 +71,6 @@ class _MediaPart:
     __repr__ = short_repr("media_type", "url", "data")
 
 
-@by_fields
-@attrs.frozen(repr=False, eq=False)
 class ImagePart(_MediaPart):
     """An image as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
@@ -80,15 +78,17 @@ class ImagePart(_MediaPart):
         ResponseValidationError: it has neither, or both.
     """
 
+    __slots__ = ()  # the fields are those above: attrs need not make a class of it again
 
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+
 class AudioPart(_MediaPart):
     """Sound as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
     Raises:
         ResponseValidationError: it has neither, or both.
     """
+
+    __slots__ = ()
 
 
 @brief

@@ -16,7 +16,6 @@ from crosswalk.errors import (
 from crosswalk.lazy import pattern
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import DEFAULT, Limits
-from crosswalk.wire.looks import looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +125,11 @@ def _failure(data: bytes, error: orjson.JSONDecodeError, limits: Limits, place: 
     if _is_deeper(depth, data, offset):
         return _too_deep(depth, place)
     cause = f"not JSON at byte {offset}: {error.msg}"
-    likeness = looks_like(data) if offset <= 1 else None
+    likeness = None
+    if offset <= 1:
+        from crosswalk.wire.looks import looks_like  # to read JSON needs none
+
+        likeness = looks_like(data)
     return InvalidJSONError(
         f"{cause}; it looks like {likeness}" if likeness else cause, offset=offset, place=place
     )
