@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Set
 from types import NoneType, UnionType
 from typing import Any, Final
 
@@ -30,7 +30,6 @@ from crosswalk.types import (
     ResponseMetadata,
     SafetyAnnotation,
     Segment,
-    StreamEvent,
     TextPart,
     TokenLogprob,
     ToolCall,
@@ -38,7 +37,7 @@ from crosswalk.types import (
     UsageInfo,
 )
 
-__all__ = ["CANONICAL", "RAW", "TAGS", "Key", "layout", "union_members", "without_none"]
+__all__ = ["ANSWERS", "CANONICAL", "RAW", "TAGS", "Key", "layout", "union_members", "without_none"]
 
 TAGS: Final[dict[type, str]] = {
     TextPart: "text",
@@ -50,7 +49,7 @@ TAGS: Final[dict[type, str]] = {
 }
 """The members of unions, by what their key ``type`` says, which is always the first."""
 
-CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
+ANSWERS: Final[frozenset[type]] = frozenset(TAGS) | {
     Alternative,
     ChatMessage,
     ChatResponse,
@@ -60,12 +59,35 @@ CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     ResponseDelta,
     ResponseMetadata,
     Segment,
-    StreamEvent,
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
     UsageInfo,
 }
+"""What answers are made of."""
+
+
+class _Canonical(Set[type]):
+    # The events of streams are loaded where somebody has one, or asks for every type: to read and write answers needs none.
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in ANSWERS or (getattr(kind, "__module__", "") == _EVENTS and kind in self._all)
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @functools.cached_property
+    def _all(self) -> frozenset[type]:
+        from crosswalk.types.event import StreamEvent
+
+        return ANSWERS | {StreamEvent}
+
+
+_EVENTS: Final = "crosswalk.types.event"
+CANONICAL: Final[Set[type]] = _Canonical()
 """Every type that has a JSON object of its own."""
 
 RAW: Final = frozenset({"raw_events", "raw_event"})

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from crosswalk.codec.layout import CANONICAL, RAW, TAGS, layout, union_members
+from crosswalk.codec.layout import ANSWERS, CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
 from crosswalk.types import ChatResponse, Cost, FrozenObject, RawEvents, Segment
@@ -123,7 +123,7 @@ class _Writers(dict[type, _Writer]):
         exec(f"def write(value, doubtful):\n{source}", names)
         self[cls] = names["write"]
         # What each answer has is called by its name; what some have is written when there is one.
-        names |= {each.__name__: self[each] for each in CANONICAL if f"{each.__name__}(" in source}
+        names |= {each.__name__: self[each] for each in ANSWERS if f"{each.__name__}(" in source}
         return self[cls]
 
     def _lines(self, cls: type, value: str, plain: str) -> list[str]:

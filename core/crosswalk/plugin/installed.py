@@ -7,7 +7,6 @@ left for what it alone can do: distributions in archives, and finders of an appl
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, reduce
@@ -89,7 +88,6 @@ def installed_points(group: str) -> list[Point]:
 def _folders(path: Iterable[str]) -> list[str] | None:
     """The folders of metadata on *path*, of each distribution the first; ``None`` where some may be in no folder."""
     found: dict[str, str] = {}
-    separators = re.compile(r"[-_.]+").sub
     for place in path:
         try:
             inside = list(os.scandir(place or "."))
@@ -101,9 +99,14 @@ def _folders(path: Iterable[str]) -> list[str] | None:
             return None
         for each in inside:
             if each.name.endswith((".dist-info", ".egg-info")):
-                distribution = separators("-", each.name.rpartition(".")[0].partition("-")[0]).lower()
+                distribution = _normalized(each.name.rpartition(".")[0].partition("-")[0])
                 found.setdefault(distribution, each.path)
     return list(found.values())
+
+
+def _normalized(name: str) -> str:
+    """The *name* of a distribution, of which several spellings are one."""
+    return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))
 
 
 def _points(folder: str, group: str) -> Iterator[InstalledPoint]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from crosswalk.lazy import lazy
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.filter import (
     ContentFilterCategory,
     ContentFilterResult,
@@ -44,8 +43,9 @@ from crosswalk.types.usage import Cost, UsageInfo
 
 if TYPE_CHECKING:
     from crosswalk.types.builder import ResponseBuilder as ResponseBuilder
+    from crosswalk.types.event import StreamEvent as StreamEvent, StreamEventType as StreamEventType
 else:
-    __getattr__, __dir__ = lazy(__name__, "builder")  # what reads answers does not need it
+    __getattr__, __dir__ = lazy(__name__, "builder event")  # what reads answers does not need it
 
 __all__ = [
     "Alternative",
@@ -75,8 +75,6 @@ __all__ = [
     "SafetyAnnotation",
     "Segment",
     "SegmentType",
-    "StreamEvent",
-    "StreamEventType",
     "TextPart",
     "TokenLogprob",
     "ToolCall",

@@ -6,7 +6,6 @@ from crosswalk.wire.framing import Decoder, Frame, is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.ndjson import NDJSONDecoder
 from crosswalk.wire.sniff import Framing, SniffingDecoder
-from crosswalk.wire.sse import SSEDecoder
 
 __all__ = [
     "BodyDecoder",
@@ -15,7 +14,6 @@ __all__ = [
     "Framing",
     "Limits",
     "NDJSONDecoder",
-    "SSEDecoder",
     "SniffingDecoder",
     "is_done",
     "load_event",

@@ -9,7 +9,6 @@ from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.framing import Decoder, Frame, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.ndjson import NDJSONDecoder
-from crosswalk.wire.sse import SSEDecoder
 
 __all__ = ["Framing", "SniffingDecoder"]
 
@@ -19,12 +18,6 @@ Framing = Literal["sse", "ndjson", "json"]
 _SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
 _LONGEST_START = max(map(len, _SSE_STARTS))
-
-_DECODERS: dict[Framing, type[PushDecoder]] = {
-    "sse": SSEDecoder,
-    "ndjson": NDJSONDecoder,
-    "json": BodyDecoder,
-}
 
 
 class SniffingDecoder(PushDecoder):
@@ -105,7 +98,7 @@ class SniffingDecoder(PushDecoder):
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
-        self._chosen = chosen = _DECODERS[framing](self.limits)
+        self._chosen = chosen = _decoder(framing)(self.limits)
         chosen.room, chosen._head = self.room, None
         return chosen
 
@@ -114,6 +107,14 @@ class SniffingDecoder(PushDecoder):
         if whitespace := text[: len(text) - len(start)]:
             self._indented = not whitespace.endswith((b"\n", b"\r"))
         return start
+
+
+def _decoder(framing: Framing) -> type[PushDecoder]:
+    if framing == "sse":
+        from crosswalk.wire.sse import SSEDecoder  # a body needs none
+
+        return SSEDecoder
+    return NDJSONDecoder if framing == "ndjson" else BodyDecoder
 
 
 def _framing_of(start: bytes, *, indented: bool) -> Framing | None:

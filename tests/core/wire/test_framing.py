@@ -14,10 +14,10 @@ from crosswalk.wire import (
     Limits,
     NDJSONDecoder,
     SniffingDecoder,
-    SSEDecoder,
     is_done,
 )
 from crosswalk.wire.framing import LineDecoder, PushDecoder
+from crosswalk.wire.sse import SSEDecoder
 from frames import Frame, frame_of
 
 BOM = b"\xef\xbb\xbf"

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk.errors import LineTooLongError
-from crosswalk.wire import Limits, SSEDecoder
+from crosswalk.wire import Limits
+from crosswalk.wire.sse import SSEDecoder
 from frames import Frame, frame_of
 
 
