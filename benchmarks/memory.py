@@ -1,4 +1,4 @@
-"""Memory of a response without its content (NFR-008), and of a streamed one for each of its deltas."""
+"""Memory of a response without its content, and of a streamed one for each of its deltas."""
 
 from __future__ import annotations
 
@@ -37,11 +37,9 @@ def main(rounds: int) -> None:
         return (deltas if keep_deltas else None), stream.response
 
     response_alone = allocated(lambda: mapped(keep_raw=False, keep_deltas=False))
-    rows = [
-        ("ChatResponse without content", "NFR-008", f"{allocated(lambda: response(''), 500):,.0f}", "2,048")
-    ]
+    rows = [("ChatResponse without content", f"{allocated(lambda: response(''), 500):,.0f}", "2,048")]
     rows += [
-        (f"{name}, per delta", "", f"{(spent - less) / PIECES:,.0f}", "")
+        (f"{name}, per delta", f"{(spent - less) / PIECES:,.0f}", "")
         for name, spent, less in (
             ("a stream's response", response_alone, 0.0),
             (
@@ -56,4 +54,4 @@ def main(rounds: int) -> None:
             ),
         )
     ]
-    print_table("memory", ("", "", "bytes", "bound"), rows)
+    print_table("memory", ("", "bytes", "bound"), rows)

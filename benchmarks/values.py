@@ -1,4 +1,4 @@
-"""Single values against the upper bounds of seed 000, NFR-001 to NFR-009."""
+"""Single values, each against the most it may cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from crosswalk import (
 
 DELTAS = 2_000
 REPEAT = 2_000
-_REPEATED = {"NFR-001", "NFR-002", "NFR-003", "NFR-006", "NFR-007"}
 
 
 def response(text: str) -> ChatResponse:
@@ -76,33 +75,25 @@ def main(rounds: int) -> None:
     def new_response() -> object:
         return ChatResponse("r", message, FinishReason.STOP, usage, metadata, created, "tiny")
 
-    measured: list[tuple[str, str, float, int, Callable[[], object]]] = [
-        ("ChatResponse(...)", "NFR-001", 5, REPEAT, repeated(new_response)),
-        ("UsageInfo(100, 50)", "NFR-002", 1, REPEAT, repeated(lambda: UsageInfo(100, 50))),
-        (
-            "ResponseDelta(7, 'text')",
-            "NFR-003",
-            1,
-            REPEAT,
-            repeated(lambda: ResponseDelta(7, content_delta="text")),
-        ),
-        ("DeltaAccumulator.append", "NFR-004", 10, DELTAS, appended),
-        (f"build() of {DELTAS:,} deltas", "NFR-005", 100, 1, complete.build),
-        ("to_json, 300 tokens", "NFR-006", 1000, REPEAT, repeated(lambda: to_json(sample))),
-        ("from_json, 300 tokens", "NFR-007", 1000, REPEAT, repeated(lambda: from_json(stored, ChatResponse))),
-        ("asynchronous enumeration, a delta", "NFR-009", 5, DELTAS, lambda: asyncio.run(enumerated())),
+    made: list[tuple[str, float, Callable[[], object]]] = [
+        ("ChatResponse(...)", 5, new_response),
+        ("UsageInfo(100, 50)", 1, lambda: UsageInfo(100, 50)),
+        ("ResponseDelta(7, 'text')", 1, lambda: ResponseDelta(7, content_delta="text")),
+        ("to_json, 300 tokens", 1000, lambda: to_json(sample)),
+        ("from_json, 300 tokens", 1000, lambda: from_json(stored, ChatResponse)),
     ]
-    empty = medians({"empty": repeated(lambda: None)}, rounds)["empty"] / REPEAT
-    found = medians({name: run for name, _, _, _, run in measured}, rounds)
-    rows = []
-    for name, requirement, bound, times, run in measured:
-        spent = found[name] / times
-        if requirement in _REPEATED:
-            spent -= empty  # the loop's own call
-        if name.startswith("build"):
-            spent = _quick(run)
-        rows.append((name, requirement, f"{spent * 1e6:.2f}", f"{bound:,}"))
-    print_table("values", ("", "", "us", "bound us"), rows)
+    run_once: list[tuple[str, float, int, Callable[[], object]]] = [
+        ("DeltaAccumulator.append", 10, DELTAS, appended),
+        ("asynchronous enumeration, a delta", 5, DELTAS, lambda: asyncio.run(enumerated())),
+    ]
+    found = medians({name: repeated(make) for name, _, make in made}, rounds)
+    empty = medians({"empty": repeated(lambda: None)}, rounds)["empty"]  # the loop's own calls
+    spent = [(name, (found[name] - empty) / REPEAT, bound) for name, bound, _ in made]
+    found = medians({name: run for name, _, _, run in run_once}, rounds)
+    spent += [(name, found[name] / times, bound) for name, bound, times, _ in run_once]
+    spent.append((f"build() of {DELTAS:,} deltas", _quick(complete.build), 100))
+    rows = [(name, f"{seconds * 1e6:.2f}", f"{bound:,}") for name, seconds, bound in spent]
+    print_table("values", ("", "us", "bound us"), rows)
 
 
 def _quick(run: Callable[[], object], times: int = 200) -> float:

@@ -107,11 +107,24 @@ def test_nobody_is_sent_to_numbers_that_stand_nowhere() -> None:
     """Requirements and documents of the planning are no user's to look up; docstrings show on every hover."""
     sources = [
         file
-        for folder in ("core", "plugins", "contrib", "examples")
+        for folder in ("core", "plugins", "contrib", "examples", "benchmarks")
         for file in (ROOT / folder).rglob("*.py")
     ]
-    pattern = re.compile(r"\bN?FR-\d|\bseeds? \d\d\d\b|\bdesign, section\b")
+    pattern = re.compile(r"\bN?FR-\d|\bseeds? \d{3}\b|\bseed's\b|\bdesign,? section\b", re.IGNORECASE)
     assert [name_of(file) for file in [*pages(), *sources] if pattern.search(file.read_text())] == []
+
+
+def test_every_extra_that_is_named_is_one() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    sources = [file for folder in ("core", "plugins", "contrib") for file in (ROOT / folder).rglob("*.py")]
+    pattern = re.compile(r"\bextra ``([\w-]+)``|\bcrosswalk-llm\[([\w-]+)\]")
+    named = {
+        (name_of(file), in_words or in_command)
+        for file in (*pages(), *sources)
+        for in_words, in_command in pattern.findall(file.read_text())
+    }
+    assert len(named) > 10
+    assert [each for each in named if each[1] not in extras] == []
 
 
 # ------------------------------------------------------------------------------------ the two commands

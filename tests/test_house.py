@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+import crosswalk
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -64,6 +67,14 @@ def pinned(file: str) -> dict[str, str]:
     """The version of each package that *file* pins, with its marker."""
     lines = re.findall(r"^([\w.-]+)==([^\s\\]+)(.*?)\\?$", (ROOT / file).read_text(), re.MULTILINE)
     return {name: version + marker.strip() for name, version, marker in lines}
+
+
+def test_a_plugin_may_import_one_module_of_the_library() -> None:
+    """A new module is no back door: what plugins may import stands in :mod:`crosswalk.plugins`."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (front_door,) = (one for one in contracts if one["name"] == "plugins come through the front door")
+    modules = {f"crosswalk.{module.name}" for module in pkgutil.iter_modules(crosswalk.__path__)}
+    assert modules - {*front_door["forbidden_modules"]} == {"crosswalk.__main__", "crosswalk.plugins"}
 
 
 def test_both_locks_hold_the_same_versions_and_one_a_hash_of_each_file() -> None:

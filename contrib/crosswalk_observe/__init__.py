@@ -1,4 +1,4 @@
-"""Reads along with any SDK: each exchange with a model's server as one canonical record. Needs the extra ``observe``.
+"""Reads along with any SDK: each exchange with a model's server as one canonical record.
 
 A :class:`Watcher` takes what passes through an HTTP layer, maps it in a thread of its own, and hands each
 :class:`ObservedExchange` to its sinks: any callables, among them those of this package.

@@ -1,4 +1,4 @@
-"""Settings from the agent's configuration file and from the environment, the latter stronger (section 8)."""
+"""Settings from the agent's configuration file and from the environment, the latter stronger."""
 
 from __future__ import annotations
 

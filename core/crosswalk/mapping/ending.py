@@ -19,7 +19,7 @@ from crosswalk.types.segment import Segment
 
 __all__ = ["final_deltas", "missing", "note_end", "take_end"]
 
-# The precedence of design section 5: which of two ends of one choice counts.
+# Of two ends of one choice the one further down counts: what says less of a whole answer.
 _SEVERITY = (
     FinishReason.STOP,
     FinishReason.TOOL_CALLS,

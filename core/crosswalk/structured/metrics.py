@@ -25,8 +25,8 @@ METRIC_PREFIX: Final = "response_parse_"
 """What stands before a counter's name where it is exported."""
 
 COUNTERS: Final = ("direct_parse_ok", "extract_ok", "repair_ok", "partial", "final_failed")
-"""The outcomes; every parse is exactly one of them. ``partial`` is not the seed's: a value from an answer that ends
-in the middle, which the caller asked for. It is neither a success nor a failure of the chain."""
+"""The outcomes; every parse is exactly one of them. ``partial`` is a value from an answer that ends in the
+middle, which the caller asked for: neither a success nor a failure of the chain."""
 
 STAGES: Final = ("parse", "extract", "repair", "total")
 """What is timed: the three stages of the chain, and the whole parse."""
@@ -217,7 +217,7 @@ class ParserMetrics:
             self._clear()
 
     def get_stats(self) -> dict[str, Any]:
-        """All numbers in the seed's form: ``counters``, ``latency`` by stage in milliseconds, ``reason_codes``."""
+        """All numbers as plain objects: ``counters``, ``latency`` by stage in milliseconds, ``reason_codes``."""
         now = self.snapshot()
         return {
             "counters": dict(now.counters),

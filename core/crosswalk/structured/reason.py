@@ -11,7 +11,7 @@ __all__ = ["Choice", "Partial", "ReasonCode", "Stage"]
 
 
 class ReasonCode(StrEnum):
-    """Why a parse ended as it did; the first seven are the seed's."""
+    """Why a parse ended as it did."""
 
     SUCCESS = "success"
     """Parse and validation succeeded."""
@@ -80,7 +80,7 @@ FALLBACK_LABELS: Final = {
     Stage.REPAIR: "repaired_json",
     Stage.FAILURE: "parse_failed",
 }
-"""The seed's words for the stages; after the last one stands ``: <reason>``."""
+"""The words for the stages in ``fallback_used``; after the last one stands ``: <reason>``."""
 
 
 class Partial(StrEnum):

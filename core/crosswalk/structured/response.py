@@ -1,4 +1,4 @@
-"""Seed 002's contract between model and application, in its versions 1.0, 1.1 and 2.0."""
+"""A contract between model and application, in its versions 1.0, 1.1 and 2.0."""
 
 from __future__ import annotations
 

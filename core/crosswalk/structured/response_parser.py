@@ -1,4 +1,4 @@
-"""Seed 002's own names: its validator, its parser and its convenience functions."""
+"""The validator, the parser and the convenience functions of the structured response."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class ResponseParser(StructuredParser[StructuredResponse]):
         Args:
             response_text: the text, or the response with its finish reason.
             enable_metrics: count it in ``ResponseMetrics.get_instance()``.
-            partial: what to do with an answer that ends in the middle; ``None`` for the seed's way: a text that lacks
-                nothing but closing brackets is given, and marked; a response that says that it was cut is not.
+            partial: what to do with an answer that ends in the middle; ``None``: a text that lacks nothing but
+                closing brackets is given, and marked; a response that says that it was cut is not.
 
         Returns:
             The value or ``None``, and how it went: a text with the attribute ``partial``.

@@ -40,7 +40,7 @@ Candidate: TypeAlias = tuple[T | None, tuple[Violation, ...], str | None]
 
 
 class FallbackUsed(str):
-    """The seed's word for the stage: ``direct_parse``, ``extracted_json``, ``repaired_json`` or
+    """The word for the stage: ``direct_parse``, ``extracted_json``, ``repaired_json`` or
     ``parse_failed: <reason>``. It is a text like any other, and knows more than it says.
 
     Attributes:
@@ -109,7 +109,7 @@ class ParseResult(Generic[T]):
 
     @property
     def fallback_used(self) -> FallbackUsed:
-        """The seed's word for how it went."""
+        """The word for how it went."""
         return FallbackUsed(self.stage, self.reason, self.partial)
 
     def unwrap(self) -> T:

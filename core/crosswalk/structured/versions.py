@@ -1,6 +1,6 @@
 """Several versions of one schema: which one a document has, and the way from one to another.
 
-Seed 002, "Schema Versioning": an added optional field is a new minor version, a removed or renamed one a new major.
+An added optional field is a new minor version, a removed or renamed one a new major.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ten scenarios of seed 000, "User Verification Steps", step by step."""
+"""Ten scenarios of a user, step by step."""
 
 from __future__ import annotations
 
