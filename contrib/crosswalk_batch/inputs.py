@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,7 +84,8 @@ def find_inputs(paths: Sequence[str], output: Path) -> list[Input]:
         except FileNotFoundError:
             raise UsageError(f"no such file: {text}") from None
         except (OSError, ConfigurationError) as error:
-            raise UsageError(f"{text}: {getattr(error, 'strerror', None) or error}") from None
+            file = getattr(error, "filename", None) or text
+            raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
         if not inside:
             raise UsageError(f"{text}: nothing in it that could be read")
         found += inside
@@ -91,7 +93,10 @@ def find_inputs(paths: Sequence[str], output: Path) -> list[Input]:
 
 
 def _of_file(path: Path) -> Input:
-    return _stated(str(path), _kind(path) or "captures", () if _kind(path) else (path.name,))
+    found = _stated(str(path), _kind(path) or "captures", () if _kind(path) else (path.name,))
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return found
 
 
 def _kind(path: Path) -> str | None:

@@ -1,9 +1,9 @@
 """The command line, ``crosswalk``: recorded answers in, canonical ones out, and questions to servers.
 
 Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1
-when something was tried and failed, also at being written, and 2 when nothing was tried: a wrong command line, files that
-are missing or cannot be read and no others, an unknown provider, wrong settings. It is 130 after Ctrl-C and 141 when the
-reader of the output went away.
+when something was tried and failed, also at being written, and 2 when nothing was tried: a wrong command line, also one
+that names what is not there, files that cannot be read and no others, an unknown provider, wrong settings. It is 130 after
+Ctrl-C and 141 when the reader of the output went away.
 """
 
 from __future__ import annotations

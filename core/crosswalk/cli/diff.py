@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -44,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
     stored = None if arguments.stored is None else Path(arguments.stored)
-    if stored is not None and not stored.is_dir():
-        raise UsageError(f"no such folder: {stored}")
+    if stored is not None:
+        _look_into(stored)
     comparison = Comparison(frozenset() if arguments.accept is None else read_accepted(arguments.accept))
     keeper = None if stored is None else keeper_of(stored)
     if keeper is not None and stored is not None:
@@ -58,6 +59,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.write_accepted is not None:
         return FAILED if not_compared else OK
     return FAILED if comparison.different or not_compared else OK
+
+
+def _look_into(folder: Path) -> None:
+    try:
+        os.scandir(folder).close()
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"no such folder: {folder}") from None
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
 
 
 def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison: Comparison) -> int:

@@ -154,7 +154,7 @@ def records_of(arguments: argparse.Namespace) -> bool | None:
 def find_sources(
     paths: Iterable[str], *, records: bool | None, without: Path | None = None
 ) -> tuple[list[Source], list[Fault]]:
-    """The sources that *paths* name, and the folders in which there are none.
+    """The sources that *paths* name, and what is none: folders without any, what nobody may look into.
 
     Args:
         paths: files, folders, and ``-`` for standard input; empty for standard input alone.
@@ -172,17 +172,24 @@ def find_sources(
         elif os.path.isdir(text):
             from pathlib import Path
 
-            path = Path(text)
-            folders = _folders(path, without and without.resolve())
-            inside = [_source(str(file), records, path) for folder in folders for file in _files(folder)]
+            closed: list[Fault] = []
+            inside = list(_search(Path(text), Path(text), records, without and without.resolve(), closed))
             sources += inside
-            if not inside:
-                faults.append(Fault(text, "no captures in it"))
-        elif os.path.exists(text):
-            sources.append(_source(text, records))
+            faults += closed if inside or closed else [Fault(text, "no captures in it")]
         else:
-            raise UsageError(f"no such file: {text}")
+            try:
+                os.stat(text)
+            except (FileNotFoundError, NotADirectoryError, ValueError):
+                raise UsageError(f"no such file: {text}") from None
+            except OSError as error:
+                faults.append(Fault(text, _cause(error)))
+            else:
+                sources.append(_source(text, records))
     return sources, faults
+
+
+def _cause(error: OSError) -> str:
+    return error.strerror or type(error).__name__
 
 
 def find_captures(paths: Iterable[str]) -> list[Path]:
@@ -197,14 +204,27 @@ def find_captures(paths: Iterable[str]) -> list[Path]:
     return [source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS]
 
 
-def _folders(root: Path, without: Path | None) -> Iterator[Path]:
-    """*root* and every folder below it that is not hidden, in order; none in *without*."""
-    if without is not None and root.resolve() == without:
+def _search(
+    folder: Path, root: Path, records: bool | None, without: Path | None, closed: list[Fault]
+) -> Iterator[Source]:
+    """The sources in *folder* and in every folder below it that is not hidden, in order; none in *without*.
+
+    What cannot be looked into is added to *closed*.
+    """
+    if without is not None and folder.resolve() == without:
         return
-    yield root
-    for inside in sorted(root.iterdir()):
-        if inside.is_dir() and not inside.is_symlink() and not inside.name.startswith((".", "__")):
-            yield from _folders(inside, without)
+    try:
+        files = _files(folder)
+        folders = [
+            inside for inside in sorted(folder.iterdir()) if inside.is_dir() and not inside.is_symlink()
+        ]
+    except OSError as error:
+        closed.append(Fault(str(error.filename or folder), _cause(error)))
+        return
+    yield from (_source(str(file), records, root) for file in files)
+    for inside in folders:
+        if not inside.name.startswith((".", "__")):
+            yield from _search(inside, root, records, without, closed)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -253,7 +273,7 @@ class Item:
                 return Answer(name, _stdin_chunks())
             body, known = read_recorded(self.source.file)
         except OSError as error:
-            return Fault(name, error.strerror or type(error).__name__)
+            return Fault(name, _cause(error))
         except ConfigurationError as error:
             return Fault(name, str(error))
         return Answer(name, [body], known["status"], size=len(body), server=known["server"])
@@ -273,7 +293,7 @@ def items(source: Source) -> Iterator[Item]:
             with open(source.file, "rb") as file:
                 yield from (Item(source, line) for line in record_lines(file))
     except OSError as error:
-        yield Item(source, fault=error.strerror or type(error).__name__)
+        yield Item(source, fault=_cause(error))
 
 
 def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) -> Answer | Fault:
@@ -309,7 +329,7 @@ def read_capture(path: str) -> Capture:
     try:
         return load_capture(path)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
+        raise UsageError(f"{path}: {_cause(error)}") from None
 
 
 def _stdin_chunks() -> Iterator[bytes]:

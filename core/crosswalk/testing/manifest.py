@@ -28,7 +28,7 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
     case = stem.removesuffix(".response")
     meta = os.path.join(folder, f"{case}.meta.json")
     if not known and os.path.isfile(meta):
-        known = _checked(_bytes_of(meta), meta, meta)
+        known = _checked(_said_in(meta), meta, meta)
     stream = known.get("stream")
     said = {
         "case": case,
@@ -45,6 +45,15 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
 def _bytes_of(file: str) -> bytes:
     with open(file, "rb") as opened:
         return opened.read()
+
+
+def _said_in(manifest: str) -> bytes:
+    try:
+        return _bytes_of(manifest)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{manifest}: {error.strerror or type(error).__name__}", source=manifest
+        ) from None
 
 
 class Manifest:
@@ -82,7 +91,7 @@ def _read_manifest(manifest: str, _changed: int) -> Manifest:
     answers: dict[str, dict[str, Any]] = {}
     requests: set[str] = set()
     folder = os.path.dirname(manifest)
-    for number, line in enumerate(_bytes_of(manifest).splitlines(), 1):
+    for number, line in enumerate(_said_in(manifest).splitlines(), 1):
         entry = _checked(line, f"{manifest}:{number}", manifest, needed=("file",))
         answers[os.path.realpath(os.path.join(folder, entry["file"]))] = entry
         request = entry.get("request") or entry.get("request_file")

@@ -330,6 +330,16 @@ def test_what_is_not_there_is_a_wrong_command_line(
         find_inputs(paths, Path("out"))
 
 
+def test_a_file_that_cannot_be_read_is_a_wrong_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.touch()
+    monkeypatch.setattr("os.access", lambda *_: False)  # permissions would not stop the superuser
+    with pytest.raises(UsageError, match=r"a\.jsonl: Permission denied"):
+        find_inputs([str(file)], tmp_path / "out")
+
+
 @pytest.mark.sweep
 def test_a_record_of_two_hundred_megabytes_takes_little_memory(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"

@@ -26,17 +26,22 @@ def unmeasured() -> dict[str, str]:
 
 @pytest.fixture
 def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """Lets nobody open a file, however it is opened; its permissions would not stop the superuser."""
-    opened = open
+    """Lets nobody open a file or look into a folder, in whatever way; permissions would not stop the superuser."""
 
     def lock(path: Path) -> None:
-        def refuse(file: Any, *given: Any, **named: Any) -> Any:
-            if not isinstance(file, int) and os.path.abspath(file) == str(path):
-                raise PermissionError(13, "Permission denied")
-            return opened(file, *given, **named)
+        def refusing(way: Callable[..., Any]) -> Callable[..., Any]:
+            def refuse(file: Any = ".", *given: Any, **named: Any) -> Any:
+                if not isinstance(file, int) and os.path.abspath(file) == str(path):
+                    raise PermissionError(13, "Permission denied", str(file))
+                return way(file, *given, **named)
 
-        monkeypatch.setattr("builtins.open", refuse)
-        monkeypatch.setattr("io.open", refuse)  # pathlib's
+            return refuse
+
+        opens = refusing(open)
+        monkeypatch.setattr("builtins.open", opens)
+        monkeypatch.setattr("io.open", opens)  # pathlib's
+        monkeypatch.setattr("os.listdir", refusing(os.listdir))
+        monkeypatch.setattr("os.scandir", refusing(os.scandir))
 
     return lock
 

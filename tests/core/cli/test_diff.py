@@ -283,6 +283,15 @@ def test_records_without_a_response(run: Run, tmp_path: Path, wren: Wren) -> Non
     assert done.err.splitlines()[-1] == "crosswalk diff: nothing could be compared"
 
 
+def test_stored_answers_that_nobody_may_look_into(
+    run: Run, captures: Captures, tmp_path: Path, locked: Callable[[Path], None]
+) -> None:
+    file = captures("a", line())
+    (tmp_path / "stored").mkdir()
+    locked(tmp_path / "stored")
+    assert run("diff", file, "--stored", "stored") == (2, "", "crosswalk diff: stored: Permission denied\n")
+
+
 @pytest.mark.parametrize(
     ("argv", "cause"),
     [

@@ -430,6 +430,42 @@ def test_a_file_that_cannot_be_read_is_reported(
     )
 
 
+@pytest.mark.parametrize("command", [["normalize"], ["convert", "--to", "openai-chat"]])
+def test_a_folder_that_nobody_may_look_into_is_reported(
+    run: Run, tmp_path: Path, locked: Callable[[Path], None], command: list[str]
+) -> None:
+    open_one, closed = tmp_path / "tree/open", tmp_path / "tree/sub"
+    for folder in (open_one, closed):
+        folder.mkdir(parents=True)
+        (folder / "a.response.json").write_bytes(orjson.dumps(line()))
+    locked(closed)
+    done = run(*command, "tree")
+    assert (done.status, len(lines(done.out))) == (1, 1)
+    assert done.err.startswith("tree/sub: Permission denied\n")
+    assert run(*command, "tree/sub") == (2, "", "tree/sub: Permission denied\n")
+
+
+def test_a_file_that_is_out_of_reach_is_not_said_to_be_missing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert run("normalize", "loop") == (2, "", "loop: Too many levels of symbolic links\n")
+
+
+def test_a_manifest_or_note_that_cannot_be_read_is_named(
+    run: Run, tmp_path: Path, locked: Callable[[Path], None]
+) -> None:
+    file, note = tmp_path / "in/a.response.json", tmp_path / "in/a.meta.json"
+    file.parent.mkdir()
+    file.write_bytes(orjson.dumps(line()))
+    note.write_text('{"status": 404}')
+    locked(note)
+    assert run("normalize", file) == (2, "", f"{file}: {note}: Permission denied\n")
+    manifest = file.with_name("MANIFEST.jsonl")
+    manifest.write_text('{"file": "a.response.json"}')
+    locked(manifest)
+    done = run("normalize", file.parent)
+    assert done == (2, "", f"crosswalk normalize: {manifest}: Permission denied\n")
+
+
 def test_a_file_that_vanishes_is_reported(
     run: Run, captures: Captures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
