@@ -10,7 +10,7 @@ import attrs
 import orjson
 
 from crosswalk.cli.effects import Effect, How
-from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import provider_of
@@ -18,9 +18,12 @@ from crosswalk.cli.sources import read_capture
 from crosswalk.cli.terminal import say, write_json
 from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import DetectionError
+from crosswalk.mapping.detect import fault_of
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.perturbation import show_path
+from crosswalk.text import counted
 from crosswalk.types.json import dump_json
+from crosswalk.wire.limits import DEFAULT
 
 __all__ = ["run"]
 
@@ -32,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Trace every leaf and write where it went; an answer that cannot be mapped as a whole makes it fail.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or has not so many events.
         PluginError: the provider cannot be used.
     """
     capture = read_capture(arguments.file)
@@ -48,8 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
         return FAILED
     tracer = Tracer(registry.mapper(provider), capture)
     if not tracer.events:
-        say(f"{arguments.file}: not JSON, so there are no leaves in it")
+        fault = fault_of(capture.body, DEFAULT) or "there is no event in it"
+        say(f"{arguments.file}: no leaf can be read from its beginning; {fault}")
         return FAILED
+    if arguments.event is not None and arguments.event > len(tracer.events):
+        raise UsageError(
+            f"there is no event {arguments.event}: it has {counted(len(tracer.events), 'event')}"
+        )
     traces = _traces(tracer, arguments.event)
     if arguments.json:
         write_json(dump_json([_plain(trace) for trace in traces], option=orjson.OPT_INDENT_2) + b"\n")

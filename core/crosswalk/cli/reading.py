@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect
+from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect, fault_of
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
@@ -216,6 +216,6 @@ def provider_of(
         from crosswalk.wire.looks import looks_like  # to read JSON needs none
 
         likeness = looks_like(body)
-        why = f"it looks like {likeness}" if likeness else "--provider NAME says why"
+        why = f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT)
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
     raise DetectionError(f"no provider recognizes it; say --provider: {', '.join(registry.names())}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -13,7 +14,7 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
 
-__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of"]
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
@@ -139,10 +140,22 @@ def _of(wanted: frozenset[str] | None, found: dict[str, Recognition]) -> dict[st
 
 def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:
     """The decoded events of a whole recorded answer, one by one, up to the first that is no JSON."""
-    decoder = SniffingDecoder(limits)
+    with suppress(FramingError):  # detection works with what there is; reading will name the fault
+        yield from _events(data, limits)
+
+
+def fault_of(data: bytes, limits: Limits) -> FramingError | None:
+    """Why no more events of a recorded answer can be decoded; ``None`` where all can."""
     try:
-        for frame, _ in (*decoder.decode(data), *decoder.flush()):
-            if frame and not is_done(frame):
-                yield load_event(frame, limits)
-    except FramingError:
-        return  # detection works with what there is; reading will name the fault
+        for _ in _events(data, limits):
+            pass
+    except FramingError as error:
+        return error
+    return None
+
+
+def _events(data: bytes, limits: Limits) -> Iterator[Any]:
+    decoder = SniffingDecoder(limits)
+    for frame, _ in (*decoder.decode(data), *decoder.flush()):
+        if frame and not is_done(frame):
+            yield load_event(frame, limits)

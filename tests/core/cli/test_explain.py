@@ -131,11 +131,20 @@ def test_a_stream_that_is_cut_inside_an_event_is_explained_up_to_there(run: Run)
 def test_what_holds_no_leaves(run: Run, tmp_path: Path, stdin: Callable[[bytes], None]) -> None:
     (tmp_path / "a.txt").write_text("404 page not found")
     done = run("explain", "a.txt", "--provider", "ollama", "--status", "404")
-    assert (done.status, done.err) == (1, "a.txt: not JSON, so there are no leaves in it\n")
+    cause = "no leaf can be read from its beginning; not JSON at byte 4"
+    assert (done.status, done.err.partition(":")[2][1 : 1 + len(cause)]) == (1, cause)
     done = run("explain", "a.txt", "--provider", "ollama")
-    assert (done.status, done.err) == (1, "a.txt: not JSON, so there are no leaves in it\n")
+    assert (done.status, done.err.partition(":")[2][1 : 1 + len(cause)]) == (1, cause)
     stdin(b"")
     assert run("explain", "-").err == "-: it is empty\n"
+    stdin(b"data: [DONE]\n\n")
+    done = run("explain", "-", "--provider", "vllm")
+    assert done.err == "-: no leaf can be read from its beginning; there is no event in it\n"
+
+
+def test_an_event_that_is_not_there(run: Run) -> None:
+    done = run("explain", OLLAMA / "go_chat_stop_stream.response.ndjson", "--event", 99)
+    assert done == (2, "", "crosswalk explain: there is no event 99: it has 8 events\n")
 
 
 def test_standard_input_is_explained(run: Run, stdin: Callable[[bytes], None]) -> None:
