@@ -36,9 +36,11 @@ def main() -> None:
     """Run what was asked for, print its tables, and then what is above its bar."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     tables = f"which tables, of {', '.join(PARTS)}; all by default"
-    parser.add_argument("part", nargs="*", choices=[[], *PARTS], metavar="PART", help=tables)
+    parser.add_argument("part", nargs="*", metavar="PART", help=tables)
     parser.add_argument("--rounds", type=int, default=15, help="how often each thing is measured (15)")
     given = parser.parse_args()
+    for name in {*given.part} - {*PARTS}:
+        parser.error(f"no such table: {name!r}; there are {', '.join(PARTS)}")
     if given.rounds < 1:
         parser.error("--rounds is at least 1")
     above = []

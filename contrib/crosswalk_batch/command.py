@@ -149,8 +149,10 @@ def _engine(arguments: argparse.Namespace, job: Job) -> Engine:
     from crosswalk_batch.parts import perform
 
     if arguments.ray is not None:
-        from crosswalk_batch.ray import tasks_on
-
+        try:
+            from crosswalk_batch.ray import tasks_on
+        except ImportError as error:
+            raise UsageError(f"{error}: install the extra ray: pip install 'crosswalk-llm[ray]'") from None
         return tasks_on(arguments.ray, perform)
     from crosswalk_batch.engines import cores, processes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect, fault_of
+from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect, fault_of, usable
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
@@ -218,4 +218,4 @@ def provider_of(
         likeness = looks_like(body)
         why = f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT)
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
-    raise DetectionError(f"no provider recognizes it; say --provider: {', '.join(registry.names())}")
+    raise DetectionError(f"no provider recognizes it; say --provider: {usable(registry)}")

@@ -14,7 +14,7 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
 from crosswalk.wire.limits import DEFAULT
 
-__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of", "usable"]
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
@@ -127,11 +127,22 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     if not names:
         for fault in sorted(faults, key=lambda fault: str(fault.plugin)):
             raise fault
-        known = ", ".join(registry.names()) or "none"
-        raise DetectionError(f"no provider recognizes this payload; name one of: {known}")
+        raise DetectionError(f"no provider recognizes this payload; name one of: {usable(registry)}")
     raise DetectionError(
         f"several providers speak this dialect; name one of: {', '.join(names)}", candidates=names
     )
+
+
+def usable(registry: Registry) -> str:
+    """The ids of all providers, to be told to a user; those that cannot be used are told apart."""
+    broken = []
+    for name in registry.names():
+        try:
+            registry.mapper(name)
+        except PluginError:
+            broken.append(name)
+    names = ", ".join(name for name in registry.names() if name not in broken) or "none"
+    return f"{names} (broken: {', '.join(broken)})" if broken else names
 
 
 def _of(wanted: frozenset[str] | None, found: dict[str, Recognition]) -> dict[str, Recognition]:

@@ -44,8 +44,14 @@ LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLog
 
 @lru_cache(maxsize=1024)
 def path(text: str) -> Path:
-    """``"choices[0].delta.content"`` as the keys that lead there: ``("choices", 0, "delta", "content")``."""
+    """``"choices[0].delta.content"`` as the keys that lead there: ``("choices", 0, "delta", "content")``.
+
+    Raises:
+        ValueError: *text* is no path.
+    """
     keys = text.replace("[", ".").replace("]", "").split(".")
+    if "" in keys or text.count("[") != text.count("]"):
+        raise ValueError(f"not the path of a leaf: {text[:40]!r}")
     return tuple(int(key) if key.isdigit() else key for key in keys)
 
 

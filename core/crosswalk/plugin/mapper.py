@@ -136,7 +136,7 @@ def resolve(
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and info.api != API:
-        outdated = "crosswalk" if info.api > API else "the plugin"
+        outdated = "crosswalk-llm" if info.api > API else "the plugin"
         raise TypeError(
             f"it is written for version {info.api} of the plugin API, and this is {API}: upgrade {outdated}"
         )

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import imported_when_used
 
 if TYPE_CHECKING:
     from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
@@ -71,10 +72,6 @@ _LATER = {
         "ReplayServer",
     ),  # needs asyncio, which takes long to import
 }
-_MODULE_OF = {name: module for module, names in _LATER.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"crosswalk.testing.{_MODULE_OF[name]}"), name)
+_HOMES = {name: f"crosswalk.testing.{module}" for module, names in _LATER.items() for name in names}
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = imported_when_used(__name__, _HOMES.get, _HOMES.keys)

@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
-import pytest
-from syrupy.extensions.json import JSONSnapshotExtension
+
+try:
+    import pytest
+    from syrupy.extensions.json import JSONSnapshotExtension
+except ImportError as error:
+    raise ImportError(f"{error}: the kit needs pip install 'crosswalk-llm[testing]'") from error
 
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs

@@ -302,6 +302,17 @@ def test_without_its_extra_it_says_what_to_install(run: Run, monkeypatch: pytest
     assert "pip install 'crosswalk-llm[batch]'" in done.err
 
 
+def test_without_ray_it_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "crosswalk_batch.ray", raising=False)
+    (tmp_path / "l.jsonl").write_bytes(lines(record(0)))
+    done = run("batch", tmp_path / "l.jsonl", "--output", tmp_path / "out", "--ray", "local")
+    assert done.status == 2
+    assert "pip install 'crosswalk-llm[ray]'" in done.err
+
+
 def test_its_help_needs_no_arrow() -> None:
     program = "import sys, crosswalk.cli; crosswalk.cli.main(['batch', '--help']); assert 'pyarrow' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

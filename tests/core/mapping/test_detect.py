@@ -256,6 +256,14 @@ def test_a_broken_plugin_is_passed_over() -> None:
     assert detect([{"text": "a"}], known) == "a"
 
 
+def test_who_cannot_be_used_is_told_apart() -> None:
+    broken = EntryPoint("broken", "no_such_module", ENTRY_POINT_GROUP)
+    known = Registry(installed=[broken], environ={})
+    known.register(Sure(NO), "c")
+    with pytest.raises(DetectionError, match=r"name one of: c \(broken: broken\)$"):
+        detect([{"text": "a"}], known)
+
+
 def test_a_plugin_is_imported_where_its_entry_point_names_a_key_or_nobody_is_certain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -748,7 +748,7 @@ def test_wrappers_see_the_event_whole() -> None:
         normalize(b"[1]", "t", registry=known)
 
 
-@pytest.mark.parametrize(("version", "outdated"), [(API + 1, "crosswalk"), (API - 1, "the plugin")])
+@pytest.mark.parametrize(("version", "outdated"), [(API + 1, "crosswalk-llm"), (API - 1, "the plugin")])
 def test_a_plugin_for_another_api_is_refused(version: int, outdated: str) -> None:
     """By name, saying which of the two is to be upgraded."""
 
@@ -759,6 +759,12 @@ def test_a_plugin_for_another_api_is_refused(version: int, outdated: str) -> Non
 
     with pytest.raises(PluginError, match=f"version {version} of the plugin API.*upgrade {outdated}$"):
         registry_of(other=Other()).mapper("other")
+
+
+@pytest.mark.parametrize("path", ["", "a.", ".a", "a..b", "txet.[", "a[0", "a]"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="not the path of a leaf: "):
+        ProviderInfo(title="T", text_leaves=(path,))
 
 
 def test_notes_of_different_classes_do_not_meet() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,13 @@ from crosswalk import ConfigurationError
 from crosswalk.testing import Capture, load_captures, pairs
 from crosswalk.testing.captures import reframer
 from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
+
+
+def test_the_kit_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "syrupy.extensions.json", None)
+    monkeypatch.delitem(sys.modules, "crosswalk.testing.conformance")
+    with pytest.raises(ImportError, match=r"pip install 'crosswalk-llm\[testing\]'"):
+        import_module("crosswalk.testing.conformance")
 
 
 def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
