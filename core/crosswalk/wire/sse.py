@@ -16,18 +16,14 @@ class SSEDecoder(LineDecoder):
 
     Lines end with ``\r\n``, ``\n`` or ``\r``, comments and unknown fields are ignored, ``data:`` lines
     are joined with ``\n``, and a blank line dispatches the event if it has any. ``[DONE]`` is a frame like
-    any other. Data stays bytes; in names and ids invalid UTF-8 becomes U+FFFD.
+    any other. Data stays bytes; in names invalid UTF-8 becomes U+FFFD. ``id`` and ``retry`` are ignored, too: they are for
+    clients that connect again, which no answer of a model can be continued by.
 
     Beyond the standard, an event that has data but no blank line after it is dispatched at
     :meth:`flush`: servers end their streams so, and its loss would be silent.
 
     Args:
         limits: ``line_bytes`` holds for each line and for the data of each event.
-
-    Attributes:
-        last_event_id: the ``id:`` in force after the last blank line; empty when none was sent.
-        retry_ms: the reconnection time in milliseconds that the server asked for last; ``None`` when
-            it did not.
 
     Raises:
         LineTooLongError: a line, or the joined data of an event, is longer than ``line_bytes``.
@@ -36,15 +32,12 @@ class SSEDecoder(LineDecoder):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
-        self.last_event_id = ""
-        self.retry_ms: int | None = None
         self._after_cr = False
         self._held = b""  # complete lines, of which none completes an event, before the tail
         # The fields of the event that is being read.
         self._data: list[bytes] = []
         self._size = 0
         self._event: str | None = None
-        self._id: str | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
@@ -78,14 +71,13 @@ class SSEDecoder(LineDecoder):
     @property
     def is_between_events(self) -> bool:
         """See :class:`PushDecoder`."""
-        begun = self._tail or self._held or self._data or self._event is not None or self._id is not None
+        begun = self._tail or self._held or self._data or self._event is not None
         return not (begun or self._after_cr or self._failure)
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
         if self._held:
             text, self._held = self._held + text, b""
-        is_between = not self._data and self._event is None and self._id is None
-        if is_between and len(text) <= self.limits.line_bytes:
+        if not self._data and self._event is None and len(text) <= self.limits.line_bytes:
             before = len(frames)
             if text.startswith(b"data: "):
                 text = self._take_plain_events(text, frames)
@@ -146,9 +138,6 @@ class SSEDecoder(LineDecoder):
                     frames.append((b"\n".join(data), self._event))
                     data.clear()
                 self._event = None
-                if self._id is not None:
-                    self.last_event_id = self._id
-                    self._id = None
             elif not data and line.startswith(b"data: "):
                 data.append(line[6:])
                 self._size = len(line) - 6
@@ -164,11 +153,6 @@ class SSEDecoder(LineDecoder):
             self._add_data(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace") or None
-        elif name == b"id" and b"\0" not in value:
-            self._id = value.decode("utf-8", "replace")
-        elif name == b"retry" and value.isdigit() and len(value) < 20:
-            # The bound is Python's: int() refuses thousands of digits.
-            self.retry_ms = int(value)
 
     def _add_data(self, value: bytes) -> None:
         self._size = self._size + 1 + len(value) if self._data else len(value)

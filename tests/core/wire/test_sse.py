@@ -86,53 +86,20 @@ def test_an_event_is_dispatched_at_its_blank_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "last_event_id"),
+    "stream",
     [
-        (b"data: 1\n\n", ""),
-        (b"id: 7\ndata: 1\n\n", "7"),
-        (b"id: 7\n\n", "7"),
-        (b"id: 7\ndata: 1\n\ndata: 2\n\n", "7"),
-        (b"id: 7\n\nid\n\n", ""),
-        (b"id: 7\n\nid: 8\0\n\n", "7"),
-        (b"id: \xff\n\n", "\ufffd"),
-        (b"id: 7\n\nid: 8\ndata: 1", "7"),
-        (b"id: 7\n\nid: 81", "7"),
+        b"id: 7\ndata: 1\n\ndata: 2\n\n",
+        b"data: 1\nid\n\nid: \xff\n\ndata: 2\n\n",
+        b"retry: 3000\n\ndata: 1\n\nretry: " + b"9" * 5000 + b"\ndata: 2\n\n",
     ],
 )
-def test_the_last_event_id_is_that_of_complete_events(stream: bytes, last_event_id: str) -> None:
-    """An id is in force from its blank line on, also for later events; one with a NUL is ignored."""
-    decoder = SSEDecoder()
-    decoder.decode(stream)
-    decoder.flush()
-    assert decoder.last_event_id == last_event_id
-
-
-def test_an_id_in_an_earlier_chunk_belongs_to_the_event() -> None:
-    """An id waits for the blank line of its event across chunks."""
-    decoder = SSEDecoder()
-    decoder.decode(b"id: 7\n")
-    assert decoder.last_event_id == ""
-    assert decoder.decode(b"data: 1\n\n") == [frame_of(b"1")]
-    assert decoder.last_event_id == "7"
-
-
-@pytest.mark.parametrize(
-    ("stream", "retry_ms"),
-    [
-        (b"data: 1\n\n", None),
-        (b"retry: 3000\n", 3000),
-        (b"retry:10\nretry: x\n", 10),
-        (b"retry: -1\n", None),
-        (b"retry: 1.5\n", None),
-        (b"retry\n", None),
-        (b"retry: " + b"9" * 5000 + b"\n", None),
-    ],
-)
-def test_the_retry_time_is_a_number_of_milliseconds(stream: bytes, retry_ms: int | None) -> None:
-    """Only ASCII digits count; the last such value stays."""
-    decoder = SSEDecoder()
-    decoder.decode(stream)
-    assert decoder.retry_ms == retry_ms
+def test_what_is_for_clients_that_connect_again_is_ignored(stream: bytes) -> None:
+    """In whatever pieces it comes."""
+    for size in (1, 7, len(stream)):
+        decoder = SSEDecoder()
+        chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
+        frames = [frame for chunk in chunks for frame in decoder.decode(chunk)]
+        assert frames == [frame_of(b"1"), frame_of(b"2")]
 
 
 def test_the_data_of_one_event_is_bounded() -> None:
