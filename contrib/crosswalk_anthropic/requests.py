@@ -36,6 +36,7 @@ from crosswalk.plugins import (
     cache_mark,
     content_parts,
     media_type_of,
+    messages,
     options_of,
     segments_of,
     system_text,
@@ -53,7 +54,6 @@ _EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.M
 """Those with which the model thinks: sampling and calls are then its own affair, but for what the API still takes."""
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
 _SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
-_CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.NONE: "none", ToolChoice.REQUIRED: "any"}
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -130,12 +130,6 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
         body["output_config"] = config
 
 
-_HOSTED = {
-    HostedToolKind.WEB_SEARCH: "web_search_20250305",
-    HostedToolKind.WEB_FETCH: "web_fetch_20250910",
-    HostedToolKind.CODE_EXECUTION: "code_execution_20250825",
-}
-"""The first version of each that needs no beta header: what later ones do otherwise, ``provider_options`` can ask for."""
 _LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
 
 
@@ -144,15 +138,12 @@ def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
     drops.limits(tool, *limits)
     said = {name: getattr(tool, name) for name in limits}
     given = {name: list(value) if type(value) is tuple else value for name, value in said.items() if value}
-    return {"type": _HOSTED[tool.kind], "name": tool.kind.value, **given}
-
-
-_UNMARKED = ("thinking", "redacted_thinking")
+    return {"type": messages.HOSTED_TOOLS[tool.kind], "name": tool.kind.value, **given}
 
 
 def _mark(blocks: list[dict[str, Any]], mark: CacheMark | None) -> None:
     """Mark the last of *blocks* that may be, for the cache."""
-    block = next((block for block in reversed(blocks) if block.get("type") not in _UNMARKED), None)
+    block = next((block for block in reversed(blocks) if block.get("type") not in messages.UNMARKED), None)
     if mark is not None and block is not None:
         block["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
 
@@ -162,7 +153,7 @@ def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
     if isinstance(request.tool_choice, NamedTool):
         choice = {"type": "tool", "name": request.tool_choice.name}
     elif request.tool_choice is not None:
-        choice = {"type": _CHOICES[request.tool_choice]}
+        choice = {"type": messages.TOOL_CHOICES[request.tool_choice]}
     if request.parallel_tool_calls is not None and request.tool_choice is not ToolChoice.NONE:
         choice = {
             **(choice or {"type": "auto"}),

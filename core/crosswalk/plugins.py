@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from crosswalk.service.errors import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.request import *
+    from crosswalk.service.response_items import *
     from crosswalk.service.turns import *
     from crosswalk.wire import messages as messages, responses as responses
 else:
@@ -55,7 +56,7 @@ else:
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
-        "service.errors service.openai_chat service.request service.turns"
+        "service.errors service.openai_chat service.request service.turns service.response_items"
     )
     _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
     __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

@@ -19,6 +19,7 @@ from crosswalk.service import (
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
+from crosswalk.wire import messages as wire_form
 from crosswalk_serve.requests.chat import definition, take_defaults
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
@@ -39,13 +40,8 @@ _EFFORTS: Final = {
     for effort in ReasoningEffort
     if effort not in (ReasoningEffort.NONE, ReasoningEffort.MINIMAL)
 }
-_CHOICES: Final = {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "any": ToolChoice.REQUIRED}
-_HOSTED: Final = {
-    HostedToolKind.WEB_SEARCH: "web_search_20250305",
-    HostedToolKind.WEB_FETCH: "web_fetch_20250910",
-    HostedToolKind.CODE_EXECUTION: "code_execution_20250825",
-}
-"""The version of each whose fields are known here."""
+_CHOICES: Final = {wire: ToolChoice(word) for word, wire in wire_form.TOOL_CHOICES.items()}
+_HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
 _LITTLE, _MUCH = 4096, 16384
 """The budgets, in tokens, up to which a model thinks a little, and from beyond which it thinks a lot."""
 
@@ -214,7 +210,11 @@ class _Conversation:
         kinds = [block.need("type", block.text("type")) for block in blocks]
         turn = len(self.turns)
         marked = next(
-            (b for b, kind in zip(reversed(blocks), reversed(kinds), strict=True) if kind not in _UNMARKED),
+            (
+                b
+                for b, kind in zip(reversed(blocks), reversed(kinds), strict=True)
+                if kind not in wire_form.UNMARKED
+            ),
             None,
         )
         if marked is not None:
@@ -244,9 +244,6 @@ class _Conversation:
             if tool is tools[-1]:
                 self._mark(tool, "tools")
         return own, hosted
-
-
-_UNMARKED: Final = ("thinking", "redacted_thinking")
 
 
 def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:

@@ -12,8 +12,8 @@ import attrs
 
 from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.service.request import Turn
+from crosswalk.service.turns import message_of
 from crosswalk.types import (
-    ChatMessage,
     ChatResponse,
     FinishReason,
     Provenance,
@@ -23,21 +23,16 @@ from crosswalk.types import (
     ToolCall,
 )
 
-__all__ = ["calls_of", "cut_by", "is_unmapped", "not_run", "open_calls", "own_calls", "said_of", "with_calls"]
+__all__ = ["calls_of", "cut_by", "is_unmapped", "not_run", "open_calls", "own_calls", "with_calls"]
 
 _CUT = frozenset(
     {FinishReason.LENGTH, FinishReason.CONTENT_FILTER, FinishReason.CANCELLED, FinishReason.ERROR}
 )
 
 
-def said_of(turn: Turn) -> ChatMessage:
-    """*turn* as a message."""
-    return turn.message if isinstance(turn, ChatResponse) else turn
-
-
 def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
     """What *turn* asks to be run."""
-    return said_of(turn).tool_calls or ()
+    return message_of(turn).tool_calls or ()
 
 
 def is_unmapped(answer: ChatResponse) -> bool:
@@ -58,7 +53,7 @@ def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
     """The calls at the end of *turns* that nobody has answered."""
     answered: set[str | None] = set()
     for turn in reversed(turns):
-        message = said_of(turn)
+        message = message_of(turn)
         if message.role is not Role.TOOL:
             return tuple(call for call in calls_of(turn) if call.id not in answered)
         answered.add(message.tool_call_id)

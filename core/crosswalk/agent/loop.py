@@ -16,7 +16,6 @@ from crosswalk.agent.calls import (
     not_run,
     open_calls,
     own_calls,
-    said_of,
     with_calls,
 )
 from crosswalk.agent.chat import ChatConfig
@@ -30,6 +29,7 @@ from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
+from crosswalk.service.turns import message_of
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
 
 if TYPE_CHECKING:
@@ -408,7 +408,7 @@ def _instructed(turns: Sequence[Turn], instructions: str | None) -> Sequence[Tur
     """*turns* with *instructions* before them, in one system message: of several, many templates take the first alone."""
     if instructions is None or not turns:
         return turns
-    first = said_of(turns[0])
+    first = message_of(turns[0])
     if first.role is Role.SYSTEM and isinstance(first.content, str):
         return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
     return (ChatMessage.system(instructions), *turns)

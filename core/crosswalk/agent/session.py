@@ -16,13 +16,14 @@ from typing import Final
 import attrs
 import orjson
 
-from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls, said_of
+from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
 from crosswalk.service.given import turns_of
 from crosswalk.service.request import Messages, Turn
+from crosswalk.service.turns import message_of
 from crosswalk.structured import Schema
 from crosswalk.text import json_type_name
 from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
@@ -76,7 +77,7 @@ class ChatSession:
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
         """The conversation as messages alone."""
-        return tuple(map(said_of, self._turns))
+        return tuple(map(message_of, self._turns))
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
@@ -149,8 +150,8 @@ class ChatSession:
         """
         old = self.turns[place]
         place %= len(self._turns)
-        if (call := said_of(old).tool_call_id) is not None:
-            if [said_of(turn).tool_call_id for turn in turns] != [call]:
+        if (call := message_of(old).tool_call_id) is not None:
+            if [message_of(turn).tool_call_id for turn in turns] != [call]:
                 raise ResponseValidationError(
                     "in the place of a result there can be one of the same call alone"
                 )
@@ -168,7 +169,7 @@ class ChatSession:
             id: its name; ``None`` to make one up.
         """
         turns = self._turns[:end]
-        while len(turns) < len(self._turns) and said_of(self._turns[len(turns)]).role is Role.TOOL:
+        while len(turns) < len(self._turns) and message_of(self._turns[len(turns)]).role is Role.TOOL:
             turns = turns[: -len(groups_of(turns)[-1])]
         return ChatSession(turns, id=id)
 
@@ -218,11 +219,11 @@ class ChatSession:
             return
         order = {call.id: number for number, call in enumerate(calls_of(turns[asked]))}
         begin = end = asked + 1
-        while end < len(turns) and said_of(turns[end]).role is Role.TOOL:
+        while end < len(turns) and message_of(turns[end]).role is Role.TOOL:
             end += 1
-        found = [one for one in turns[begin:end] if said_of(one).tool_call_id != id]
+        found = [one for one in turns[begin:end] if message_of(one).tool_call_id != id]
         turns[begin:end] = sorted(
-            [*found, result], key=lambda one: order.get(str(said_of(one).tool_call_id), len(order))
+            [*found, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
         )
 
     def __len__(self) -> int:

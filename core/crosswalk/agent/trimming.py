@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.calls import said_of
 from crosswalk.errors import ConfigurationError, ErrorKind, ResponseValidationError
 from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.turns import message_of
 from crosswalk.types import ChatMessage, ChatResponse, Role, UsageInfo
 
 __all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
@@ -76,7 +76,7 @@ def groups_of(turns: Iterable[Turn]) -> list[Group]:
     """*turns* in groups; a result belongs to what stands before it."""
     groups: list[Group] = []
     for turn in turns:
-        if groups and said_of(turn).role is Role.TOOL:
+        if groups and message_of(turn).role is Role.TOOL:
             groups[-1] = (*groups[-1], turn)
         else:
             groups.append((turn,))
@@ -92,7 +92,7 @@ def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
     Raises:
         ResponseValidationError: *policy* gives something else.
     """
-    system = tuple(takewhile(lambda turn: said_of(turn).role is Role.SYSTEM, turns))
+    system = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
     groups = groups_of(turns[len(system) :])
     kept = [group for group in _as_groups(policy(tuple(groups))) if group]
     if kept and _role(kept[0]) is Role.ASSISTANT:
@@ -130,7 +130,7 @@ def _is_turn(one: object) -> bool:
 
 
 def _role(group: Group) -> Role:
-    return said_of(group[0]).role
+    return message_of(group[0]).role
 
 
 def _usage(group: Group) -> UsageInfo | None:

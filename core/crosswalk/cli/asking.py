@@ -46,11 +46,11 @@ def turns_of(arguments: argparse.Namespace) -> list[Turn]:
     Raises:
         UsageError: the prompt is empty, or a text is not UTF-8.
     """
-    before = [message_of(Role.SYSTEM, arguments.system)] if arguments.system else []
-    return [*before, message_of(Role.USER, prompt_of(arguments.prompt))]
+    before = [typed_message(Role.SYSTEM, arguments.system)] if arguments.system else []
+    return [*before, typed_message(Role.USER, prompt_of(arguments.prompt))]
 
 
-def message_of(role: Role, text: str) -> ChatMessage:
+def typed_message(role: Role, text: str) -> ChatMessage:
     """A message with *text*, as it came from a command line or a terminal.
 
     Raises:

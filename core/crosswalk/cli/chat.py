@@ -11,7 +11,7 @@ from typing import Final
 
 from crosswalk.agent import ChatSession
 from crosswalk.cli.ask import report
-from crosswalk.cli.asking import ask, message_of, request_of, service_of
+from crosswalk.cli.asking import ask, request_of, service_of, typed_message
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
@@ -83,7 +83,7 @@ class _Talk:
         if not line.strip():
             return True
         if line.startswith("//") or not line.startswith("/"):
-            self._ask(message_of(Role.USER, line.removeprefix("/")))
+            self._ask(typed_message(Role.USER, line.removeprefix("/")))
             return True
         command, _, rest = line.partition(" ")
         match command:
@@ -103,7 +103,7 @@ class _Talk:
 
     def set_system(self, text: str) -> None:
         """Let *text* be the system message, from now on."""
-        session, said = self.session, message_of(Role.SYSTEM, text)
+        session, said = self.session, typed_message(Role.SYSTEM, text)
         if _system_of(session) is not None:
             session.replace(0, said)
             return

@@ -12,12 +12,12 @@ import attrs
 import orjson
 
 from crosswalk.codec.layout import CANONICAL, layout
-from crosswalk.testing.perturbation import MISSING, Leaf, Path, changed_paths, show_path
+from crosswalk.testing.perturbation import MISSING, Leaf, Path, at, changed_paths, scalars, show_path
 from crosswalk.text import json_type_name
 from crosswalk.types import Provenance
 from crosswalk.types.json import load_json
 
-__all__ = ["Effect", "How", "at", "delta_effects", "equals", "response_effects", "said", "with_same"]
+__all__ = ["Effect", "How", "delta_effects", "equals", "response_effects", "said", "with_same"]
 
 
 class How(StrEnum):
@@ -120,32 +120,11 @@ def _differences(before: Any, after: Any) -> Iterator[_Difference]:
     for path in changed_paths(before, after):
         old, new = at(before, path), at(after, path)
         if new is MISSING:
-            yield from ((found, value, MISSING) for found, value in _scalars(old, path))
+            yield from ((found, value, MISSING) for found, value in scalars(old, path))
         elif old is MISSING or isinstance(new, dict | list):
-            yield from ((found, MISSING, value) for found, value in _scalars(new, path))
+            yield from ((found, MISSING, value) for found, value in scalars(new, path))
         else:
             yield path, old, new
-
-
-def at(value: Any, path: Path) -> Any:
-    """What stands at *path* in *value*; ``MISSING`` where nothing does."""
-    for key in path:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return MISSING
-    return value
-
-
-def _scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _scalars(item, (*path, key))
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _scalars(item, (*path, number))
-    else:
-        yield path, value
 
 
 def said(response: Any) -> Iterator[Effect]:
@@ -154,7 +133,7 @@ def said(response: Any) -> Iterator[Effect]:
     made_up = [name for name, word in metadata.get("provenance", {}).items() if word != Provenance.DERIVED]
     if "model" in made_up:
         made_up.append("metadata.model_id")
-    for path, _ in _scalars(response):
+    for path, _ in scalars(response):
         if path[:2] not in _UNTYPED and not show_path(path).startswith(tuple(made_up)):
             yield _in_segment(Effect(path, How.DECIDES), response)
 
@@ -177,7 +156,7 @@ def _holds(canonical: Any, value: Any) -> bool:
         inside = load_json(canonical)
     except orjson.JSONDecodeError:
         return False
-    return any(equals(scalar, value) for _, scalar in _scalars(inside))
+    return any(equals(scalar, value) for _, scalar in scalars(inside))
 
 
 def _is_quantity(value: Any) -> bool:
@@ -199,7 +178,7 @@ def _in_segment(effect: Effect, response: Any) -> Effect:
 def with_same(leaf: Leaf, found: list[Effect], response: Any) -> Iterator[Effect]:
     """*found*; where a leaf is understood and yet held nowhere, also the typed fields that say the same."""
     if found and all(effect.how is How.OTHERWISE for effect in found):
-        for path, value in _scalars(response):
+        for path, value in scalars(response):
             is_typed = "extensions" not in path[:2] and "provenance" not in path[:2]
             if is_typed and path[-1] == leaf.path[-1] and equals(value, leaf.value):
                 yield Effect(path, How.SAME)

@@ -15,11 +15,11 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.effects import Effect, How, at, said
+from crosswalk.cli.effects import Effect, How, said
 from crosswalk.cli.tracing import Tracer
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
-from crosswalk.testing.perturbation import MISSING, Leaf, Path
+from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
 from crosswalk.text import json_type_name
 
 __all__ = ["Example", "Row", "Section", "Shape", "endpoint_of", "sections", "shown"]

@@ -11,12 +11,12 @@ from typing import Any, Final, Literal
 import attrs
 import orjson
 
-from crosswalk.cli.effects import Effect, How, at, delta_effects, equals, response_effects, with_same
+from crosswalk.cli.effects import Effect, How, delta_effects, equals, response_effects, with_same
 from crosswalk.errors import MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, reframer
-from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, leaves, outcome, replaced
+from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, at, leaves, outcome, replaced
 from crosswalk.types.finish import FinishReason
 from crosswalk.wire import Frame, SniffingDecoder, is_done, load_event
 

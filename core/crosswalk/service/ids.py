@@ -15,6 +15,7 @@ import attrs
 
 from crosswalk.plugin.call_ids import CallIds
 from crosswalk.service.request import Turn
+from crosswalk.service.turns import message_of
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
@@ -49,7 +50,7 @@ def with_fitting_names(turns: Iterable[Turn], pattern: str) -> tuple[Turn, ...]:
 
 
 def _with_names(turn: Turn, pattern: str) -> Turn:
-    message = turn.message if isinstance(turn, ChatResponse) else turn
+    message = message_of(turn)
     names = {call.name for call in message.tool_calls or ()}
     if message.role is Role.TOOL and message.name:
         names.add(message.name)
@@ -74,7 +75,7 @@ def _fitting_name(name: str, pattern: str) -> str:
 
 
 def _ids_of(turn: Turn) -> list[str]:
-    message = turn.message if isinstance(turn, ChatResponse) else turn
+    message = message_of(turn)
     ids = [call.id for call in message.tool_calls or ()]
     return ids if message.tool_call_id is None else [message.tool_call_id]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.turns import message_of
 from crosswalk.types._value import altered
 from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.types.response import ChatResponse
@@ -20,7 +21,7 @@ def with_media_named(request: ChatRequest) -> ChatRequest:
 
 
 def _with_texts(turn: Turn) -> Turn:
-    message = turn.message if isinstance(turn, ChatResponse) else turn
+    message = message_of(turn)
     parts = message.content
     if parts is None or isinstance(parts, str) or all(isinstance(part, TextPart) for part in parts):
         return turn

@@ -8,7 +8,7 @@ import attrs
 
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest, Turn
-from crosswalk.service.turns import content_parts
+from crosswalk.service.turns import content_parts, message_of
 from crosswalk.types._value import altered
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
@@ -39,7 +39,7 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
         UnsupportedRequestError: the conversation says nothing, or it cannot be told what answers what: a result of no
             call, a second one, two calls of one answer with one id; or it ends with calls that nobody has answered.
     """
-    said = [turn.message if isinstance(turn, ChatResponse) else turn for turn in request.messages]
+    said = [message_of(turn) for turn in request.messages]
     if all(message.role is not Role.TOOL and not message.tool_calls for message in said):
         if any(isinstance(turn, ChatResponse) or content_parts(turn) for turn in request.messages):
             return request

@@ -33,7 +33,6 @@ __all__ = [
     "options_of",
     "reasoning_of",
     "refusal_of",
-    "response_items",
     "segments_of",
     "system_text",
     "text_of",
@@ -125,15 +124,6 @@ def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
 def reasoning_of(turn: Turn, request: ChatRequest) -> str:
     """The reasoning of an answer, if the provider asked now gave it; ``""`` if there is none to send back."""
     return turn.reasoning if is_of(turn, request) and isinstance(turn, ChatResponse) else ""
-
-
-def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
-    """The items of the output of *answer*, one of the Responses API, as they came: of what is stored nothing is lost."""
-    from crosswalk.convert.conversion import written  # no other API needs it
-    from crosswalk.convert.openai_responses import ResponsesWriter
-
-    items: list[dict[str, Any]] = written(answer, ResponsesWriter, None).response()["output"]
-    return items
 
 
 def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:

@@ -1,6 +1,6 @@
 """Anthropic's Messages on the wire: its events, blocks and their pieces, citations, words and counts.
 
-Plain data, known once: the provider plugin and the writer of the conversion both work by it.
+Plain data, known once: the provider plugin, the writer of the conversion and the gateway work by it.
 Facts: provider document "Anthropic Messages", sections 2 to 7.
 """
 
@@ -22,11 +22,14 @@ __all__ = [
     "ERRORS",
     "EVENTS",
     "FINISH_REASONS",
+    "HOSTED_TOOLS",
     "LOCATIONS",
     "OPAQUE",
     "PIECES",
     "SERVER_TOOLS",
+    "TOOL_CHOICES",
     "UNFINISHED",
+    "UNMARKED",
     "WireBlock",
     "WirePiece",
     "is_known_block",
@@ -131,6 +134,21 @@ SERVER_TOOLS: Final = frozenset(
     }
 )  # fmt: skip
 """The server's own tools that clients know."""
+
+HOSTED_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "web_search": "web_search_20250305",
+        "web_fetch": "web_fetch_20250910",
+        "code_execution": "code_execution_20250825",
+    }
+)
+"""The type of each in a request: the first version that needs no beta header, whose fields are known."""
+
+TOOL_CHOICES: Final[Mapping[str, str]] = MappingProxyType({"auto": "auto", "none": "none", "required": "any"})
+"""The types of ``tool_choice``, by the canonical words."""
+
+UNMARKED: Final = ("thinking", "redacted_thinking")
+"""Blocks of a request that no mark for the cache may stand at."""
 
 LOCATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
     {
