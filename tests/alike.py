@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from crosswalk import CrosswalkError, ResponseDelta, TokenLogprob, UsageInfo, registry, to_jsonable
 from crosswalk.errors import WireTypeError
-from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.plugin import Mapper, hookimpl
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk.plugin import registry
+from crosswalk.plugin.registry import registry
 from crosswalk.testing import Capture, load_captures
 from known_differences import NO_ANSWERS, SEVERAL_STREAMS
 

@@ -20,7 +20,7 @@ FLOORS = ("errors", "types", "codec", "wire", "plugin", "stream", "mapping")
 
 def typed_imports() -> dict[str, str]:
     """What a type checker sees: name to module, from the imports under ``if TYPE_CHECKING``."""
-    (block,) = (node for node in TREE.body if isinstance(node, ast.If))
+    block = next(node for node in TREE.body if isinstance(node, ast.If))
     found = {}
     for statement in block.body:
         assert isinstance(statement, ast.ImportFrom)

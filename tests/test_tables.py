@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crosswalk.cli import main
-from crosswalk.plugin import registry
+from crosswalk.plugin.registry import registry
 
 ROOT = Path(__file__).parents[1]
 

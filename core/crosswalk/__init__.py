@@ -60,56 +60,52 @@ if TYPE_CHECKING:
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
-    from crosswalk.plugin import (
-        Registry as Registry,
-        hookimpl as hookimpl,
-        hookspec as hookspec,
-        providers as providers,
-        registry as registry,
-    )
+    from crosswalk.plugin.hookspecs import hookimpl as hookimpl, hookspec as hookspec
+    from crosswalk.plugin.registry import Registry as Registry, providers as providers, registry as registry
     from crosswalk.prices import cost_of as cost_of
-    from crosswalk.stream import (
-        DeltaAccumulator as DeltaAccumulator,
+    from crosswalk.stream.replay import (
         StreamingChatResponse as StreamingChatResponse,
         StreamState as StreamState,
     )
-    from crosswalk.types import (
-        Alternative as Alternative,
-        Annotation as Annotation,
-        AttemptOutcome as AttemptOutcome,
-        AudioPart as AudioPart,
-        ChatMessage as ChatMessage,
-        ChatResponse as ChatResponse,
-        CitationRef as CitationRef,
+    from crosswalk.types.accumulator import DeltaAccumulator as DeltaAccumulator
+    from crosswalk.types.builder import ResponseBuilder as ResponseBuilder
+    from crosswalk.types.delta import ResponseDelta as ResponseDelta
+    from crosswalk.types.event import StreamEvent as StreamEvent, StreamEventType as StreamEventType
+    from crosswalk.types.filter import (
         ContentFilterCategory as ContentFilterCategory,
         ContentFilterResult as ContentFilterResult,
         ContentFilterSeverity as ContentFilterSeverity,
+    )
+    from crosswalk.types.finish import FinishReason as FinishReason
+    from crosswalk.types.json import FrozenObject as FrozenObject
+    from crosswalk.types.logprob import TokenLogprob as TokenLogprob
+    from crosswalk.types.message import (
+        AudioPart as AudioPart,
+        ChatMessage as ChatMessage,
         ContentPart as ContentPart,
-        Cost as Cost,
         FilePart as FilePart,
-        FinishReason as FinishReason,
-        FrozenObject as FrozenObject,
         ImagePart as ImagePart,
+        Role as Role,
+        TextPart as TextPart,
+    )
+    from crosswalk.types.metadata import (
+        AttemptOutcome as AttemptOutcome,
         Provenance as Provenance,
         ProviderAttempt as ProviderAttempt,
-        ResponseDelta as ResponseDelta,
         ResponseMetadata as ResponseMetadata,
-        Role as Role,
+    )
+    from crosswalk.types.response import Alternative as Alternative, ChatResponse as ChatResponse
+    from crosswalk.types.segment import (
+        Annotation as Annotation,
+        CitationRef as CitationRef,
         SafetyAnnotation as SafetyAnnotation,
         Segment as Segment,
         SegmentType as SegmentType,
-        TextPart as TextPart,
-        TokenLogprob as TokenLogprob,
-        ToolCall as ToolCall,
-        ToolCallDelta as ToolCallDelta,
-        UsageInfo as UsageInfo,
     )
-    from crosswalk.types.builder import ResponseBuilder as ResponseBuilder
-    from crosswalk.types.event import StreamEvent as StreamEvent, StreamEventType as StreamEventType
+    from crosswalk.types.tools import ToolCall as ToolCall, ToolCallDelta as ToolCallDelta
+    from crosswalk.types.usage import Cost as Cost, UsageInfo as UsageInfo
     from crosswalk.version import __version__ as __version__
-    from crosswalk.wire import (
-        Limits as Limits,
-    )
+    from crosswalk.wire.limits import Limits as Limits
 else:
     __getattr__, __dir__ = imported_when_used(
         __name__, lambda name: _MODULE_OF.get(name) or _MARKS.get(name), lambda: {*_MODULE_OF, *_MARKS}
@@ -153,39 +149,54 @@ _HOME = {
         "UnknownProviderError",
         "WireTypeError",
     ),
-    "crosswalk.types": (
-        "Alternative",
-        "Annotation",
-        "AttemptOutcome",
-        "AudioPart",
-        "ChatMessage",
-        "ChatResponse",
-        "CitationRef",
+    "crosswalk.types.builder": ("ResponseBuilder",),
+    "crosswalk.types.delta": ("ResponseDelta",),
+    "crosswalk.types.event": (
+        "StreamEvent",
+        "StreamEventType",
+    ),
+    "crosswalk.types.filter": (
         "ContentFilterCategory",
         "ContentFilterResult",
         "ContentFilterSeverity",
+    ),
+    "crosswalk.types.finish": ("FinishReason",),
+    "crosswalk.types.json": ("FrozenObject",),
+    "crosswalk.types.logprob": ("TokenLogprob",),
+    "crosswalk.types.message": (
+        "AudioPart",
+        "ChatMessage",
         "ContentPart",
-        "Cost",
         "FilePart",
-        "FinishReason",
-        "FrozenObject",
         "ImagePart",
+        "Role",
+        "TextPart",
+    ),
+    "crosswalk.types.metadata": (
+        "AttemptOutcome",
         "Provenance",
         "ProviderAttempt",
-        "ResponseDelta",
         "ResponseMetadata",
-        "Role",
+    ),
+    "crosswalk.types.response": (
+        "Alternative",
+        "ChatResponse",
+    ),
+    "crosswalk.types.segment": (
+        "Annotation",
+        "CitationRef",
         "SafetyAnnotation",
         "Segment",
         "SegmentType",
-        "TextPart",
-        "TokenLogprob",
+    ),
+    "crosswalk.types.tools": (
         "ToolCall",
         "ToolCallDelta",
+    ),
+    "crosswalk.types.usage": (
+        "Cost",
         "UsageInfo",
     ),
-    "crosswalk.types.builder": ("ResponseBuilder",),
-    "crosswalk.types.event": ("StreamEvent", "StreamEventType"),
     "crosswalk.prices": ("cost_of",),
     "crosswalk.codec": (
         "from_json",
@@ -194,17 +205,14 @@ _HOME = {
         "to_json",
         "to_jsonable",
     ),
-    "crosswalk.wire": ("Limits",),
-    "crosswalk.plugin": (
+    "crosswalk.wire.limits": ("Limits",),
+    "crosswalk.plugin.registry": (
         "Registry",
         "providers",
         "registry",
     ),
-    "crosswalk.stream": (
-        "DeltaAccumulator",
-        "StreamState",
-        "StreamingChatResponse",
-    ),
+    "crosswalk.stream.replay": ("StreamState", "StreamingChatResponse"),
+    "crosswalk.types.accumulator": ("DeltaAccumulator",),
     "crosswalk.mapping.detect": ("detect",),
     "crosswalk.mapping.normalize": (
         "DeltaStream",
@@ -215,7 +223,8 @@ _HOME = {
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-_MARKS = dict.fromkeys(("hookimpl", "hookspec"), "crosswalk.plugin")
+_MARKS = dict.fromkeys(("hookimpl", "hookspec"), "crosswalk.plugin.hookspecs")
 """pluggy's marks go by the project's name; who writes a plugin imports them from ``crosswalk.plugins``."""
 
-__all__ = sorted(_MODULE_OF)
+if not TYPE_CHECKING:  # which takes the names above
+    __all__ = sorted(_MODULE_OF)

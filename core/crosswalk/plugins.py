@@ -29,16 +29,23 @@ from crosswalk.plugin.hookspecs import hookimpl as hookimpl, requests_of as requ
 from crosswalk.plugin.info import *
 from crosswalk.plugin.state import MappingState as MappingState
 from crosswalk.plugin.take import *
-from crosswalk.types import *
+from crosswalk.types.delta import *
+from crosswalk.types.filter import *
+from crosswalk.types.finish import *
+from crosswalk.types.json import *
+from crosswalk.types.logprob import *
 from crosswalk.types.merge import same_json as same_json
-from crosswalk.wire import (
-    Decoder as Decoder,
-    Frame as Frame,
-    Limits as Limits,
-    NDJSONDecoder as NDJSONDecoder,
-    ollama as ollama,
-)
-from crosswalk.wire.framing import PushDecoder as PushDecoder
+from crosswalk.types.message import *
+from crosswalk.types.metadata import *
+from crosswalk.types.raw import *
+from crosswalk.types.response import *
+from crosswalk.types.segment import *
+from crosswalk.types.tools import *
+from crosswalk.types.usage import *
+from crosswalk.wire import ollama as ollama
+from crosswalk.wire.framing import Decoder as Decoder, Frame as Frame, PushDecoder as PushDecoder
+from crosswalk.wire.limits import Limits as Limits
+from crosswalk.wire.ndjson import NDJSONDecoder as NDJSONDecoder
 
 if TYPE_CHECKING:
     from crosswalk.mapping.blocks import *
@@ -50,13 +57,16 @@ if TYPE_CHECKING:
     from crosswalk.service.request import *
     from crosswalk.service.response_items import *
     from crosswalk.service.turns import *
+    from crosswalk.types.builder import *
+    from crosswalk.types.event import *
     from crosswalk.wire import messages as messages, responses as responses
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
-        "service.errors service.openai_chat service.request service.turns service.response_items"
+        "service.errors service.openai_chat service.request service.turns service.response_items "
+        "types.builder types.event"
     )
     _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
     __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

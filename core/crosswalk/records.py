@@ -24,8 +24,8 @@ import orjson
 
 from crosswalk.plain_errors import CrosswalkError
 from crosswalk.text import brief, json_type_name
-from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.response import ChatResponse
 from crosswalk.wire.limits import MIB
 
 if TYPE_CHECKING:

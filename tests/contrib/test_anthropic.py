@@ -27,8 +27,8 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
-from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.plugin import registry
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import DialectFamily, MappingState, Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_anthropic import AnthropicDialect, CompletionsDialect, HostedMessages, plugin

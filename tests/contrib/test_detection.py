@@ -10,7 +10,7 @@ import pytest
 from beside import TRIED, captures_in, folders, is_answer, needs_captures, provider_of
 from crosswalk import FramingError
 from crosswalk.mapping.detect import candidates
-from crosswalk.plugin import registry
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import Recognition
 from crosswalk.testing import Capture
 from known_differences import MISTAKEN, UNMARKED

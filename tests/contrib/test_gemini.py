@@ -32,7 +32,7 @@ from crosswalk import (
     normalize_stream,
 )
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin import registry
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import Limits, MappingState, Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_gemini import Gemini, plugin

@@ -28,8 +28,8 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
-from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.plugin import registry
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import DialectFamily, OpenAIChatDialect, Recognition
 from crosswalk.testing import Capture, ProviderConformance, check_pair
 from crosswalk_openai_responses import ResponsesDialect, plugin

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crosswalk import MappingError, normalize, to_jsonable
-from crosswalk.plugin import registry
+from crosswalk.plugin.registry import registry
 from crosswalk.testing import Capture, load_captures
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 

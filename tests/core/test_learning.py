@@ -18,7 +18,7 @@ from crosswalk.mapping.learnt import learning as learnt_learning
 from crosswalk.mapping.learnt.pattern import Patterns
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin import Registry
+from crosswalk.plugin.registry import Registry
 from crosswalk.types.response import now
 from wires import chunk, sse
 

@@ -17,7 +17,7 @@ import attrs
 import pytest
 
 from beside import TRIED, answers_in, captures_in, folders, needs_captures, provider_of
-from crosswalk.plugin import registry
+from crosswalk.plugin.registry import registry
 from crosswalk.testing import CHECKS, Capture, Problem, Tally, check_capture, check_pair, pairs
 from known_differences import (
     BROKEN_PROMISES,

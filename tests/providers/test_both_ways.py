@@ -14,9 +14,9 @@ import orjson
 import pytest
 
 from crosswalk import CrosswalkError, ResponseDelta, registry, to_jsonable
-from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.learnt.template import Template
-from crosswalk.plugin import Mapper
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK, chunk, sse
 

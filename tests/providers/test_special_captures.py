@@ -7,8 +7,8 @@ import pytest
 
 from beside import captures_in, needs_captures
 from crosswalk import UnknownEventError, normalize
-from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.plugin import registry
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.registry import registry
 
 pytestmark = [needs_captures, pytest.mark.sweep]
 

@@ -32,10 +32,11 @@ from crosswalk import (
     registry,
     to_json,
 )
-from crosswalk.plugin import Mapper, ProviderEntry
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import ProviderEntry
 from crosswalk.plugins import MappingState, ProviderInfo, Recognition, hookimpl, take_object, take_string
-from crosswalk.stream import PartialResponse
-from crosswalk.types import RawEvents
+from crosswalk.types.accumulator import PartialResponse
+from crosswalk.types.raw import RawEvents
 
 
 def bodies(data: bytes, text: str, event: dict[str, Any]) -> None:

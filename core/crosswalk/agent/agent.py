@@ -19,7 +19,7 @@ from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages
 from crosswalk.structured import Schema, StructuredParser
-from crosswalk.types import StreamEvent
+from crosswalk.types.event import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

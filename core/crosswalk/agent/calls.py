@@ -13,15 +13,12 @@ import attrs
 from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.service.request import Turn
 from crosswalk.service.turns import message_of
-from crosswalk.types import (
-    ChatResponse,
-    FinishReason,
-    Provenance,
-    Role,
-    Segment,
-    SegmentType,
-    ToolCall,
-)
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.message import Role
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["calls_of", "cut_by", "is_unmapped", "not_run", "open_calls", "own_calls", "with_calls"]
 

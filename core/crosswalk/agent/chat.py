@@ -26,9 +26,11 @@ from crosswalk.service.request import (
     as_hosted_tools,
     as_response_format,
 )
-from crosswalk.stream import StreamingChatResponse, StreamState
-from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType
+from crosswalk.stream.replay import StreamingChatResponse, StreamState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.json import JSONObject
+from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service import LLMService, SyncLLMService

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.types import UsageInfo
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["UsageLimits"]
 

@@ -30,7 +30,11 @@ from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
 from crosswalk.service.turns import message_of
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Role, StreamEvent, ToolCall
+from crosswalk.types.event import StreamEvent
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.tools import ToolCall
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry

@@ -12,8 +12,8 @@ from crosswalk.agent.errors import ToolError
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import clean_message
-from crosswalk.types import AudioPart, ContentPart, FilePart, ImagePart
 from crosswalk.types.json import as_frozen_object, dump_json
+from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart
 
 __all__ = ["mcp_tools"]
 

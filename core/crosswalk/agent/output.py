@@ -10,7 +10,7 @@ import attrs
 from crosswalk.agent.twins import refusal_of, twin_of
 from crosswalk.errors import ConfigurationError
 from crosswalk.structured import Schema, SchemaDefinitionError, StructuredParser
-from crosswalk.types import ChatResponse
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["Output"]
 

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 
 from crosswalk.text import brief, short_repr
-from crosswalk.types import ChatMessage, ContentPart, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
 

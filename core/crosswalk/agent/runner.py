@@ -25,9 +25,10 @@ from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, Tool
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
-from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types._value import as_tuple
 from crosswalk.types.json import dump_json, holds_non_finite
+from crosswalk.types.message import AudioPart, FilePart, ImagePart, TextPart
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["Approve", "ToolRunner"]
 

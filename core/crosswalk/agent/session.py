@@ -26,9 +26,12 @@ from crosswalk.service.request import Messages, Turn
 from crosswalk.service.turns import message_of
 from crosswalk.structured import Schema
 from crosswalk.text import json_type_name
-from crosswalk.types import ChatMessage, ChatResponse, Role, ToolCall, UsageInfo
 from crosswalk.types._value import as_text
 from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
 

@@ -17,7 +17,8 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages, Turn
-from crosswalk.types import ChatResponse, StreamEvent
+from crosswalk.types.event import StreamEvent
+from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service import LLMService, SyncEventStream, SyncLLMService

@@ -17,8 +17,8 @@ from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
-from crosswalk.types import ToolCall
 from crosswalk.types.json import FrozenObject
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
 

@@ -11,7 +11,9 @@ import attrs
 from crosswalk.errors import ConfigurationError, ErrorKind, ResponseValidationError
 from crosswalk.service.request import ChatRequest, Turn
 from crosswalk.service.turns import message_of
-from crosswalk.types import ChatMessage, ChatResponse, Role, UsageInfo
+from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
 

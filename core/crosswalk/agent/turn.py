@@ -13,8 +13,11 @@ from crosswalk.agent.result import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import brief, counted, short_repr
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, UsageInfo
+from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn"]
 

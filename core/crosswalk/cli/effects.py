@@ -14,8 +14,8 @@ import orjson
 from crosswalk.codec.layout import CANONICAL, layout
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at, changed_paths, scalars, show_path
 from crosswalk.text import json_type_name
-from crosswalk.types import Provenance
 from crosswalk.types.json import load_json
+from crosswalk.types.metadata import Provenance
 
 __all__ = ["Effect", "How", "delta_effects", "equals", "response_effects", "said", "with_same"]
 

@@ -14,7 +14,11 @@ from crosswalk.cli.effects import How
 from crosswalk.cli.sections import Row, Section, Shape
 from crosswalk.cli.wording import told
 from crosswalk.codec.layout import layout
-from crosswalk.types import ContentFilterResult, SegmentType, TokenLogprob, ToolCall, UsageInfo
+from crosswalk.types.filter import ContentFilterResult
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import SegmentType
+from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["EXTENSIONS", "STATES", "Crosswalk", "Line", "Matrix", "State"]
 

@@ -18,7 +18,9 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, reframer
 from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, at, leaves, outcome, replaced
 from crosswalk.types.finish import FinishReason
-from crosswalk.wire import Frame, SniffingDecoder, is_done, load_event
+from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import Frame, is_done
+from crosswalk.wire.sniff import SniffingDecoder
 
 __all__ = ["Trace", "Tracer"]
 

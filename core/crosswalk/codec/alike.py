@@ -29,20 +29,16 @@ import orjson
 from crosswalk import learning
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import (
-    ChatMessage,
-    ChatResponse,
-    Cost,
-    FrozenObject,
-    ResponseMetadata,
-    Segment,
-    TokenLogprob,
-    ToolCall,
-    UsageInfo,
-)
 from crosswalk.types._value import mutable_twin
-from crosswalk.types.json import mark_as_json
+from crosswalk.types.json import FrozenObject, mark_as_json
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.metadata import ResponseMetadata
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment
 from crosswalk.types.told import told
+from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import Cost, UsageInfo
 
 __all__ = ["Shape", "learn"]
 

@@ -25,8 +25,10 @@ from crosswalk.codec.kinds import (
 from crosswalk.codec.layout import CANONICAL, TAGS, field_types, layout, union_members
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.codec.version import check_version
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents, UsageInfo
-from crosswalk.types.usage import OPENAI_COUNTS
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.raw import RawEvents
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import OPENAI_COUNTS, UsageInfo
 
 __all__ = ["KINDS", "LEAVES"]
 

@@ -13,8 +13,9 @@ from crosswalk.codec.layout import layout
 from crosswalk.codec.problems import step
 from crosswalk.codec.writing import to_jsonable
 from crosswalk.text import brief
-from crosswalk.types import ChatResponse, ResponseMetadata, UsageInfo
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.metadata import Provenance, ResponseMetadata
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["ABSENT", "Absent", "Difference", "differences"]
 

@@ -17,27 +17,15 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.types import (
-    Alternative,
-    AudioPart,
-    ChatMessage,
-    ChatResponse,
-    CitationRef,
-    ContentFilterResult,
-    Cost,
-    FilePart,
-    ImagePart,
-    ProviderAttempt,
-    ResponseDelta,
-    ResponseMetadata,
-    SafetyAnnotation,
-    Segment,
-    TextPart,
-    TokenLogprob,
-    ToolCall,
-    ToolCallDelta,
-    UsageInfo,
-)
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.filter import ContentFilterResult
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, TextPart
+from crosswalk.types.metadata import ProviderAttempt, ResponseMetadata
+from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.segment import CitationRef, SafetyAnnotation, Segment
+from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.usage import Cost, UsageInfo
 
 __all__ = [
     "ANSWERS",

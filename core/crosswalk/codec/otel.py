@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from crosswalk.types import ChatResponse, FinishReason, Provenance
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["otel_attributes", "otel_provider_name"]
 

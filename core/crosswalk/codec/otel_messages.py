@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from crosswalk.codec.otel import finish_word
-from crosswalk.types import Alternative, ChatResponse, Segment, SegmentType, ToolCall
 from crosswalk.types.json import load_json, plain_view
+from crosswalk.types.response import Alternative, ChatResponse
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["otel_output_messages"]
 

@@ -19,13 +19,13 @@ import attrs
 from crosswalk.codec.canonical import KINDS, LEAVES
 from crosswalk.codec.layout import CANONICAL, TAGS, Key, layout, union_members
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents, ResponseMetadata, UsageInfo
 from crosswalk.types._value import as_optional_tuple, as_tuple, mutable_twin
 from crosswalk.types.delta import as_finish_reason
-from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object
-from crosswalk.types.metadata import as_provenance, number_metadata
-from crosswalk.types.raw import as_raw_events
-from crosswalk.types.response import as_utc, counted_tokens
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
+from crosswalk.types.metadata import ResponseMetadata, as_provenance, number_metadata
+from crosswalk.types.raw import RawEvents, as_raw_events
+from crosswalk.types.response import ChatResponse, as_utc, counted_tokens
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["quick_readers"]
 

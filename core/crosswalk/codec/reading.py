@@ -14,8 +14,8 @@ import orjson
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import Problem, cannot
 from crosswalk.learning import Shapes
-from crosswalk.types import ChatResponse
 from crosswalk.types.json import load_json
+from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.codec.alike import Shape

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from crosswalk.codec.layout import CANONICAL, TAGS, Key, layout, union_members
 from crosswalk.codec.version import READABLE_MAJORS
-from crosswalk.types import ChatResponse, FrozenObject, RawEvents
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.raw import RawEvents
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["json_schema"]
 

@@ -19,8 +19,18 @@ import orjson
 from crosswalk.codec.layout import ANSWERS, CANONICAL, RAW, TAGS, layout, union_members
 from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
-from crosswalk.types import ChatResponse, Cost, FrozenObject, RawEvents, Segment
-from crosswalk.types.json import dump_json, holds_non_finite, is_known_json, load_json, plain_view
+from crosswalk.types.json import (
+    FrozenObject,
+    dump_json,
+    holds_non_finite,
+    is_known_json,
+    load_json,
+    plain_view,
+)
+from crosswalk.types.raw import RawEvents
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment
+from crosswalk.types.usage import Cost
 
 __all__ = ["to_json", "to_jsonable"]
 

@@ -37,7 +37,7 @@ from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.segment import SegmentType
-from crosswalk.wire import Limits
+from crosswalk.wire.limits import Limits
 
 __all__ = ["Conversion", "ConvertedStream", "StreamConverter", "convert", "convert_stream", "error_body"]
 

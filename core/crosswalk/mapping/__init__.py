@@ -1,5 +1,12 @@
 """Bytes to deltas to a response, and the building blocks that plugins are made of."""
 
-from crosswalk.mapping.reader import Reader, ReaderOptions
+from __future__ import annotations
 
-__all__ = ["Reader", "ReaderOptions"]
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk.mapping.reader import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "reader")

@@ -11,8 +11,10 @@ from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
-from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import is_done
+from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.sniff import SniffingDecoder
 
 __all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of", "usable"]
 

@@ -8,7 +8,10 @@ from crosswalk.errors import ErrorInfo, FramingError, MappingError, PluginError
 from crosswalk.mapping.failures import error_delta, error_info
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.wire import Limits, SniffingDecoder, is_done, load_event
+from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import is_done
+from crosswalk.wire.limits import Limits
+from crosswalk.wire.sniff import SniffingDecoder
 
 __all__ = ["read_error_body"]
 

@@ -27,15 +27,15 @@ from crosswalk.errors import (
 from crosswalk.learning import OddError
 from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
+from crosswalk.mapping.interpreter import Unknown
 from crosswalk.mapping.log import log_response, quietly
-from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, Unknown, drain
+from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
 from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire import Limits
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from crosswalk.stream.replay import StreamingChatResponse

@@ -39,13 +39,16 @@ from crosswalk.types.merge import copy_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire import BodyDecoder, Frame, Limits, SniffingDecoder, is_done, load_event
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.body import BodyDecoder
+from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import Frame, is_done
+from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.sniff import SniffingDecoder
 
 if TYPE_CHECKING:
     from crosswalk.mapping.redacted import Redact
 
-__all__ = ["Reader", "ReaderOptions", "Unknown"]
+__all__ = ["Reader", "ReaderOptions"]
 
 Timer: TypeAlias = Callable[[], float]
 

@@ -1,23 +1,38 @@
-"""Find a provider, resolve its hooks."""
+"""Find a provider, resolve its hooks. Who writes one imports :mod:`crosswalk.plugins`; the registry of this process is
+:data:`crosswalk.registry`."""
 
-from crosswalk.plugin.hookspecs import hookimpl, hookspec
-from crosswalk.plugin.info import API, Access, ProviderInfo, Recognition
-from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry, providers, registry
-from crosswalk.plugin.state import MappingState
+from __future__ import annotations
 
-__all__ = [
-    "API",
-    "ENTRY_POINT_GROUP",
-    "Access",
-    "Mapper",
-    "MappingState",
-    "ProviderEntry",
-    "ProviderInfo",
-    "Recognition",
-    "Registry",
-    "hookimpl",
-    "hookspec",
-    "providers",
-    "registry",
-]
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import imported_when_used
+
+if TYPE_CHECKING:
+    from crosswalk.plugin.hookspecs import hookimpl as hookimpl, hookspec as hookspec
+    from crosswalk.plugin.info import (
+        API as API,
+        Access as Access,
+        ProviderInfo as ProviderInfo,
+        Recognition as Recognition,
+    )
+    from crosswalk.plugin.mapper import Mapper as Mapper
+    from crosswalk.plugin.registry import (
+        ENTRY_POINT_GROUP as ENTRY_POINT_GROUP,
+        ProviderEntry as ProviderEntry,
+        Registry as Registry,
+        providers as providers,
+    )
+    from crosswalk.plugin.state import MappingState as MappingState
+else:
+    _HOMES = {
+        name: f"crosswalk.plugin.{module}"
+        for module, names in {
+            "hookspecs": "hookimpl hookspec",
+            "info": "API Access ProviderInfo Recognition",
+            "mapper": "Mapper",
+            "registry": "ENTRY_POINT_GROUP ProviderEntry Registry providers",
+            "state": "MappingState",
+        }.items()
+        for name in names.split()
+    }
+    __getattr__, __dir__ = imported_when_used(__name__, _HOMES.get, _HOMES.keys)

@@ -11,7 +11,8 @@ import attrs
 
 from crosswalk.fields import by_fields
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.wire import Decoder, Limits
+from crosswalk.wire.framing import Decoder
+from crosswalk.wire.limits import Limits
 
 if TYPE_CHECKING:
     from crosswalk.plugin.call_ids import CallIds

@@ -52,7 +52,11 @@ class InstalledPoint:
         """
         module, _, attribute = self.value.partition("[")[0].partition(":")
         names = [name for name in attribute.strip().split(".") if name]
-        return reduce(getattr, names, import_module(module.strip()))
+        # Of a package and a module in it, which two threads import first, Python hands out a half where the package
+        # imports that module and is not there before.
+        package, _, inside = module.strip().partition(".")
+        found = import_module(package)
+        return reduce(getattr, names, import_module(f"{package}.{inside}") if inside else found)
 
 
 def source_of(point: Point) -> tuple[str, str] | tuple[None, None]:

@@ -17,7 +17,7 @@ from crosswalk.responses.records import Record
 from crosswalk.responses.response import Response
 from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.merge import copy_json
-from crosswalk.wire import load_event
+from crosswalk.wire.events import load_event
 
 __all__ = [
     "JSONInput",

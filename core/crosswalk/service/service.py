@@ -12,7 +12,8 @@ import attrs
 
 from crosswalk.config import Settings, load_settings
 from crosswalk.errors import ConfigurationError
-from crosswalk.mapping.reader import ReaderOptions, Unknown
+from crosswalk.mapping.interpreter import Unknown
+from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.client import ClientTransport, check_client, is_plain
@@ -28,8 +29,7 @@ from crosswalk.service.stream import EventStream
 from crosswalk.service.transport import Transport
 from crosswalk.service.waits import LoopWait, ThreadWait
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire import Limits
-from crosswalk.wire.limits import DEFAULT
+from crosswalk.wire.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     import httpx2

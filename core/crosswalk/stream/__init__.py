@@ -1,6 +1,13 @@
 """Deltas to responses, and one stream for many consumers."""
 
-from crosswalk.stream.replay import StreamingChatResponse, StreamState
-from crosswalk.types.accumulator import DeltaAccumulator, PartialResponse
+from __future__ import annotations
 
-__all__ = ["DeltaAccumulator", "PartialResponse", "StreamState", "StreamingChatResponse"]
+from typing import TYPE_CHECKING
+
+from crosswalk.lazy import lazy
+
+if TYPE_CHECKING:
+    from crosswalk.stream.replay import *
+    from crosswalk.types.accumulator import *
+else:
+    __getattr__, __dir__ = lazy(__name__, "replay types.accumulator")

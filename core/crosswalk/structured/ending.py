@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from crosswalk.structured.reason import ReasonCode
-from crosswalk.types import ChatResponse, FinishReason, Provenance
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["reason_for_ending", "reason_for_response"]
 

@@ -20,8 +20,11 @@ from crosswalk.structured.remembered import Memory, fingerprint
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
-from crosswalk.types import ChatResponse, FinishReason, ResponseDelta, ToolCall
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import load_json
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["StructuredParser"]
 

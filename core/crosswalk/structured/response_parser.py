@@ -16,8 +16,8 @@ from crosswalk.structured.response_versions import CURRENT_SCHEMA_VERSION, RESPO
 from crosswalk.structured.result import Candidate, FallbackUsed, Violation
 from crosswalk.structured.schema import reason_of
 from crosswalk.structured.shared import ResponseMetrics
-from crosswalk.types import ChatResponse
 from crosswalk.types.json import plain_view
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["RESPONSE_SCHEMA_INSTRUCTIONS", "ResponseParser", "ResponseValidator"]
 

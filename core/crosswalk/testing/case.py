@@ -28,7 +28,7 @@ from crosswalk.testing.perturbation import (
     show_path,
 )
 from crosswalk.text import counted
-from crosswalk.wire import Frame
+from crosswalk.wire.framing import Frame
 
 __all__ = [
     "MARKER",

@@ -15,20 +15,7 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import shortened
 from crosswalk.types.merge import copy_json
 
-__all__ = [
-    "EMPTY_OBJECT",
-    "FrozenObject",
-    "JSONObject",
-    "JSONValue",
-    "RepeatedKeyError",
-    "dump_json",
-    "freeze",
-    "holds_non_finite",
-    "is_known_json",
-    "load_json",
-    "mark_as_json",
-    "thaw",
-]
+__all__ = ["FrozenObject", "JSONObject", "JSONValue", "dump_json", "load_json", "thaw"]
 
 JSONValue: TypeAlias = Any
 """A decoded JSON value: ``None``, ``bool``, ``int``, ``float``, ``str``, list or dict of these."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final
+from importlib import import_module
+from typing import Any, Final
 
 import attrs
 
@@ -37,6 +38,11 @@ from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["Alternative", "ChatResponse"]
+
+
+def _later(name: str) -> Any:
+    """A module that makes something of responses, so that it needs this one."""
+    return import_module(f"crosswalk.types.{name}")
 
 
 def new_id() -> str:
@@ -200,11 +206,6 @@ class ChatResponse:
     attempts: tuple[ProviderAttempt, ...] = attrs.field(default=(), converter=as_tuple)
     raw_events: RawEvents = attrs.field(default=NO_RAW_EVENTS, converter=as_raw_events)
 
-    # The accumulator makes responses, so it needs this module; ``crosswalk.types`` puts it here.
-    # What is made of responses is said in modules above this one, which the package gives it.
-    _accumulate: ClassVar[Callable[[Iterable[ResponseDelta]], ChatResponse]]
-    _error_of: ClassVar[Callable[[ChatResponse, ErrorInfo], CrosswalkError]]
-
     def __attrs_post_init__(self) -> None:
         if not self.id or not isinstance(self.id, str):
             raise ResponseValidationError("Response ID cannot be empty", code="ACODE-RSP-001")
@@ -316,7 +317,8 @@ class ChatResponse:
         info = self.error_info
         if info is None:
             return self
-        raise self._error_of(info)
+        error: CrosswalkError = _later("provider_error").error_of(self, info)
+        raise error
 
     @classmethod
     def success(
@@ -413,7 +415,8 @@ class ChatResponse:
             ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),
                 or an index repeats (``-010``).
         """
-        return cls._accumulate(deltas)
+        response: ChatResponse = _later("accumulator").accumulate(deltas)
+        return response
 
     @classmethod
     def _made(

@@ -16,7 +16,7 @@ from crosswalk.text import json_type_name
 from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
 from crosswalk.types.metadata import Provenance
 
-__all__ = ["OPENAI_COUNTS", "Cost", "UsageInfo", "counts_at", "later_usage", "usage_of"]
+__all__ = ["Cost", "UsageInfo"]
 
 _CURRENCY: Final = pattern("[A-Z]{3}")
 _EXACT: Final = Context(

@@ -29,15 +29,15 @@ from crosswalk import (
     UsageInfo,
     registry,
 )
-from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.plugin import hookimpl
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.take import NOTED
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
     accept_string,
 )
-from crosswalk.types import dump_json
+from crosswalk.types.json import dump_json
 from wires import chunk, registry_of, sse, usage
 
 counts = st.integers(-1, 9) | st.sampled_from([None, "1", "7", "8", "9", 2.0, 10**20, {}, []])

@@ -16,7 +16,8 @@ from alike import (
     same_as_parsed,
 )
 from crosswalk import registry
-from crosswalk.plugin import Mapper, hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,

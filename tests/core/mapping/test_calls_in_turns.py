@@ -19,7 +19,7 @@ from crosswalk import (
     registry,
 )
 from crosswalk.mapping.learnt.template import Template
-from crosswalk.plugin import hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.take import NOTED
 from crosswalk.plugins import (
     MappingState,

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from alike import Stamped, made, same_as_parsed
 from crosswalk import ResponseDelta, UsageInfo, registry
-from crosswalk.plugin import hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugins import (
     MappingState,
     Provenance,

@@ -12,7 +12,7 @@ import pytest
 
 from crosswalk import DetectionError, PluginError, UnknownEventError, detect, normalize, registry
 from crosswalk.mapping.detect import candidates
-from crosswalk.plugin import ENTRY_POINT_GROUP, Registry
+from crosswalk.plugin.registry import ENTRY_POINT_GROUP, Registry
 from crosswalk.plugins import (
     DialectFamily,
     MappingState,

@@ -15,7 +15,7 @@ from alike import (
     made,
     same_as_parsed,
 )
-from crosswalk.plugin import hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,

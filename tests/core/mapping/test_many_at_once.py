@@ -11,11 +11,12 @@ from hypothesis import given, strategies as st
 
 from alike import FULL, OLLAMA, TOKENS, VLLM, Counted, Full, call, made, same_as_parsed
 from crosswalk import CrosswalkError, ResponseDelta, TokenLogprob, to_jsonable
-from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.learnt.template import Template
-from crosswalk.plugin import Mapper, hookimpl
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugins import ProviderInfo
-from crosswalk.types import dump_json
+from crosswalk.types.json import dump_json
 from wires import CLOCK, chunk, line, ndjson, registry_of, sse, usage
 
 

@@ -35,7 +35,7 @@ from crosswalk import (
     to_json,
     to_jsonable,
 )
-from crosswalk.plugin import Registry
+from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import hookimpl
 from wires import CLOCK, NOW, Echo, body, chunk, line, ndjson, registry_of, sse, usage
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alike import FULL, OLLAMA, VLLM, full, made, same_as_parsed, texts
-from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.learnt import learning
 from crosswalk.mapping.learnt.pattern import Patterns
-from crosswalk.plugin import Mapper
-from crosswalk.types import dump_json
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.types.json import dump_json
 from wires import chunk, line, ndjson, sse
 
 

@@ -29,10 +29,10 @@ from crosswalk import (
     to_json,
 )
 from crosswalk.learning import OddError, Shapes
-from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.learnt.shape import Shape, learn
-from crosswalk.mapping.reader import drain
-from crosswalk.plugin import Mapper, registry
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
@@ -43,7 +43,8 @@ from crosswalk.plugins import (
     take_string,
 )
 from crosswalk.testing import load_captures
-from crosswalk.types import FrozenObject, Segment, SegmentType, thaw
+from crosswalk.types.json import FrozenObject, thaw
+from crosswalk.types.segment import Segment, SegmentType
 from wires import CLOCK, body, line, registry_of, sse, usage
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -32,21 +32,21 @@ from crosswalk import (
     to_jsonable,
 )
 from crosswalk.errors import IncompleteStreamError
-from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.interpreter import Said
 from crosswalk.mapping.learnt.learning import learn
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.mapping.learnt.templates import only_text
-from crosswalk.mapping.reader import drain
-from crosswalk.plugin import Mapper, hookimpl
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.take import prune
 from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
     take_string,
 )
-from crosswalk.types import dump_json
-from crosswalk.wire import load_event
+from crosswalk.types.json import dump_json
+from crosswalk.wire.events import load_event
 from wires import chunk, line, ndjson, registry_of, sse, usage
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from crosswalk import CrosswalkError, normalize, to_json
-from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.bodies import shape_of
-from crosswalk.mapping.reader import drain
-from crosswalk.plugin import Mapper, registry
+from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import OpenAIChatDialect, TokenLogprob, leave_mistyped
 from wires import CLOCK, line, registry_of
 

@@ -10,10 +10,13 @@ import pytest
 
 from crosswalk import normalize
 from crosswalk.errors import UnknownFinishReasonError
-from crosswalk.plugin import Registry, hookimpl, hookspecs
+from crosswalk.plugin import hookspecs
+from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import path
+from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import MappingState, ProviderInfo, Recognition
-from crosswalk.types import FinishReason, ResponseDelta
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
 from wires import Echo, registry_of
 
 SPECS: dict[str, Callable[..., Any]] = {

@@ -9,7 +9,8 @@ import pytest
 
 from crosswalk import WireTypeError
 from crosswalk.mapping.reader import Reader
-from crosswalk.plugin import Registry, hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.registry import Registry
 from crosswalk.plugin.take import mistyped
 from crosswalk.plugins import (
     MappingState,

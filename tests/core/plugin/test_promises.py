@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from crosswalk import normalize, normalize_stream
-from crosswalk.plugin import Registry
+from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import (
     DialectFamily,
     MappingState,

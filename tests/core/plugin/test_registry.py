@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 import pytest
 
 from crosswalk.errors import CrosswalkError, PluginError, UnknownProviderError
-from crosswalk.plugin import ENTRY_POINT_GROUP, ProviderEntry, Registry, hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.registry import ENTRY_POINT_GROUP, ProviderEntry, Registry
 from crosswalk.plugins import ProviderInfo
-from crosswalk.types import FinishReason, ResponseDelta
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
 from wires import Echo, read, registry_of
 
 GOOD = """

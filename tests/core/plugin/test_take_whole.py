@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from crosswalk.plugin import MappingState
+from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import accept_objects, accept_string, look_at, mistyped, take_whole
-from crosswalk.types import ToolCallDelta
+from crosswalk.types.tools import ToolCallDelta
 
 
 @pytest.fixture(autouse=True)

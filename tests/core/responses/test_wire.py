@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
-from crosswalk.mapping import Reader, ReaderOptions
-from crosswalk.plugin import registry
+from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.plugin.registry import registry
 from crosswalk.responses import (
     IncompleteReason,
     Response,

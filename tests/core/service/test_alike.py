@@ -14,7 +14,8 @@ from crosswalk import ChatResponse, Limits, Registry, normalize, to_jsonable
 from crosswalk.errors import ErrorInfo, ErrorKind, StreamTooLargeError
 from crosswalk.mapping.bodies import shapes_of
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
-from crosswalk.plugin import hookimpl, registry
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.registry import registry
 from crosswalk.service import ChatRequest, Endpoint, LLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import CLOCK, body, line, usage

@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.plugin import Registry, hookimpl, registry
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.registry import Registry, registry
 from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
@@ -26,8 +27,12 @@ from crosswalk.testing import (
     check_pair,
     normalized,
 )
-from crosswalk.types import FinishReason, ResponseDelta, ToolCallDelta, UsageInfo
-from crosswalk.wire import Limits, NDJSONDecoder
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.usage import UsageInfo
+from crosswalk.wire.limits import Limits
+from crosswalk.wire.ndjson import NDJSONDecoder
 
 STREAM = [
     {"id": "r1", "model": "m", "text": "Hel", "extra": {"seed": 7, "none": None, "ok": True}},

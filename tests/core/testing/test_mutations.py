@@ -19,11 +19,15 @@ import orjson
 import pytest
 
 from crosswalk.errors import UnknownEventError, UnknownFinishReasonError, WireTypeError
-from crosswalk.plugin import Registry, hookimpl
+from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair
 from crosswalk.testing.case import Tally
-from crosswalk.types import Cost, FinishReason, ResponseDelta, ToolCallDelta, UsageInfo
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.usage import Cost, UsageInfo
 
 KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "whole"})
 

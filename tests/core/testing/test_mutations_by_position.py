@@ -14,7 +14,7 @@ import attrs
 import orjson
 import pytest
 
-from crosswalk.plugin import Registry, registry
+from crosswalk.plugin.registry import Registry, registry
 from crosswalk.plugins import (
     FinishReason,
     ResponseDelta,

@@ -17,8 +17,8 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, load_json
-from crosswalk.wire import Frame, Limits
-from crosswalk.wire.framing import PushDecoder
+from crosswalk.wire.framing import Frame, PushDecoder
+from crosswalk.wire.limits import Limits
 
 if TYPE_CHECKING:
     from crosswalk.mapping.learnt.template import Template, Turn  # what is read alone needs none

@@ -18,7 +18,7 @@ from crosswalk.responses.records import Record
 from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.responses.toolkit.progress import StatusProgression
 from crosswalk.text import brief, clean_message, short_repr
-from crosswalk.types import ToolCall
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["ResponseToolCall"]
 

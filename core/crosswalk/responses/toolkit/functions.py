@@ -30,7 +30,7 @@ from crosswalk.responses.toolkit.call import (
 )
 from crosswalk.responses.toolkit.progress import RUNNING
 from crosswalk.responses.vocabulary import ItemStatus
-from crosswalk.types import ToolCall
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["ComputerToolCall", "FunctionToolCall"]
 

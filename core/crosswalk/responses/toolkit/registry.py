@@ -11,7 +11,7 @@ from crosswalk.responses.items import register_item
 from crosswalk.responses.toolkit.call import ResponseToolCall
 from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.text import clean_message
-from crosswalk.types import ToolCall
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["ToolCallRegistry"]
 

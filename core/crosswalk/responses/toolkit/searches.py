@@ -23,7 +23,7 @@ from crosswalk.responses.toolkit.errors import ToolCallError
 from crosswalk.responses.toolkit.progress import RUNNING, SEARCHING
 from crosswalk.responses.toolkit.web import url_citation
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus
-from crosswalk.types import ToolCall
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["DocumentFinderToolCall", "FileReaderToolCall", "FileSearchToolCall"]
 

@@ -29,7 +29,7 @@ from crosswalk.responses.toolkit.call import (
 )
 from crosswalk.responses.toolkit.progress import SEARCHING
 from crosswalk.responses.vocabulary import WebSearchCallStatus
-from crosswalk.types import ToolCall
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["WebSearchToolCall"]
 
