@@ -24,7 +24,7 @@ from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import JOIN, Pieces, Places, copy_json, merge
 from crosswalk.types.message import ChatMessage, Role
-from crosswalk.types.metadata import Provenance, ResponseMetadata
+from crosswalk.types.metadata import LONGEST, Provenance, ResponseMetadata
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import (
     Alternative,
@@ -395,7 +395,8 @@ class Answer:
         refusal = built.refusal
         if failed:
             refusal = _error_text(segments) or refusal or NO_CAUSE
-        self._note_what_is_missing(provenance)
+        duration = self._plausible_duration()
+        self._note_what_is_missing(provenance, duration)
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
         return ChatResponse(
@@ -406,7 +407,7 @@ class Answer:
             metadata=ResponseMetadata(
                 self.provider,
                 model,
-                self.request_duration or _ZERO,
+                duration or _ZERO,
                 self.time_to_first_token,
                 FrozenObject.adopt(self._extensions if self._is_shared else copy_json(self._extensions)),
                 provenance,
@@ -450,7 +451,12 @@ class Answer:
             logprobs=built.logprobs,
         )
 
-    def _note_what_is_missing(self, provenance: dict[str, Provenance]) -> None:
+    def _plausible_duration(self) -> timedelta | None:
+        """How long the server says that it took; more than can be is as good as nothing, and stands where it has said it."""
+        said = self.request_duration
+        return None if isinstance(said, timedelta) and said > LONGEST else said
+
+    def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:
         if self.usage is None:
             provenance.setdefault("usage", Provenance.ABSENT)
         elif any(provenance.get(f"usage.{part}") is Provenance.ABSENT for part in PARTS):
@@ -461,7 +467,7 @@ class Answer:
             provenance["created"] = Provenance.SYNTHETIC
         if self.model is None:
             provenance["model"] = Provenance.ABSENT
-        if self.request_duration is None:
+        if duration is None:
             provenance["metadata.request_duration"] = Provenance.ABSENT
 
 

@@ -27,9 +27,8 @@ from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 __all__ = ["AttemptOutcome", "Provenance", "ProviderAttempt", "ResponseMetadata"]
 
 _ZERO = timedelta(0)
-_LONGEST = timedelta(
-    days=365_250
-)  # what no counter of 64 bits and nanoseconds reaches, and JSON can still say
+LONGEST: Final = timedelta(days=365_250)
+"""What no counter of 64 bits and nanoseconds reaches, and JSON can still say."""
 
 
 class Provenance(StrEnum):
@@ -118,7 +117,7 @@ class ResponseMetadata:
             raise ResponseValidationError("Request duration cannot be negative", code="ACODE-RSP-007")
         if first is not None and first < _ZERO:
             raise ResponseValidationError("Time to first token cannot be negative")
-        if duration > _LONGEST or (first is not None and first > _LONGEST):
+        if duration > LONGEST or (first is not None and first > LONGEST):
             raise ResponseValidationError("a duration cannot be longer than 1000 years")
 
     def with_completion_tokens(self, count: int | None) -> ResponseMetadata:

@@ -20,6 +20,7 @@ from crosswalk import (
     Limits,
     MappingError,
     PluginError,
+    Provenance,
     ResponseDelta,
     ResponseValidationError,
     ToolCallDelta,
@@ -30,6 +31,7 @@ from crosswalk import (
     WireTypeError,
     detect,
     normalize,
+    normalize_stream,
     providers,
     registry,
     to_json,
@@ -759,6 +761,38 @@ def test_a_plugin_for_another_api_is_refused(version: int, outdated: str) -> Non
 
     with pytest.raises(PluginError, match=f"version {version} of the plugin API.*upgrade {outdated}$"):
         registry_of(other=Other()).mapper("other")
+
+
+@pytest.mark.parametrize(
+    ("provider", "where", "body"),
+    [
+        (
+            "llamacpp",
+            ("timings", "prompt_ms"),
+            b'{"content":"Hi","stop":true,"stop_type":"eos","timings":{"prompt_ms":MS,"predicted_ms":1}}',
+        ),
+        (
+            "bedrock",
+            ("metrics", "latencyMs"),
+            b'{"output":{"message":{"role":"assistant","content":[{"text":"Hi"}]}},"stopReason":"end_turn",'
+            b'"metrics":{"latencyMs":MS}}',
+        ),
+    ],
+)
+@pytest.mark.parametrize("milliseconds", [32 * 10**12, 10**15 - 1, 10**15, 10**18])
+def test_a_duration_of_more_than_a_thousand_years_costs_no_answer(
+    provider: str, where: tuple[str, str], body: bytes, milliseconds: int
+) -> None:
+    """It is as good as none, and stays where the server has said it."""
+    body = body.replace(b"MS", b"%d" % milliseconds)
+    response = normalize(body, provider)
+    assert response.text == "Hi"
+    assert response.metadata.request_duration == timedelta(0)
+    assert response.metadata.provenance["metadata.request_duration"] is Provenance.ABSENT
+    assert response.metadata.extensions[where[0]][where[1]] == milliseconds
+    stream = normalize_stream([body + b"\n"], provider)
+    assert [delta.content_delta for delta in stream if delta.content_delta] == ["Hi"]
+    assert stream.partial.text == stream.response.text == "Hi"
 
 
 @pytest.mark.parametrize("path", ["", "a.", ".a", "a..b", "txet.[", "a[0", "a]"])
