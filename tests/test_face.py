@@ -6,12 +6,15 @@ import ast
 import json
 import subprocess
 import sys
+import typing
 from importlib import import_module
 from pathlib import Path
 
+import attrs
 import pytest
 
 import crosswalk
+import crosswalk.plugins
 
 ROOT = Path(__file__).parents[1]
 TREE = ast.parse(Path(crosswalk.__file__).read_text())
@@ -132,3 +135,32 @@ def test_normalizing_loads_one_plugin(provider: str, other: str) -> None:
     assert f"crosswalk_{provider}" in loaded
     assert f"crosswalk_{other}" not in loaded
     assert not sorted(name for name in loaded if name.startswith(("cattrs", *HEAVY[1:])))
+
+
+PACKAGES = (
+    "crosswalk",
+    "crosswalk.codec",
+    "crosswalk.mapping",
+    "crosswalk.plugins",
+    "crosswalk.service",
+    "crosswalk.testing",
+)
+VALUES = sorted(
+    {
+        value
+        for package in map(import_module, PACKAGES)
+        for name in package.__all__
+        if attrs.has(value := getattr(package, name)) and isinstance(value, type)
+    },
+    key=lambda value: value.__qualname__,
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: value.__qualname__)
+def test_the_fields_of_a_value_can_be_resolved(value: type) -> None:
+    """As cattrs does, and who reads annotations. What signs a request is loaded by who has to sign one."""
+    if value is crosswalk.plugins.Access:
+        import_module("crosswalk.plugin.signed")
+        assert typing.get_type_hints(value, vars(import_module("crosswalk.plugin.signed")))
+    else:
+        assert typing.get_type_hints(value).keys() >= {field.name for field in attrs.fields(value)}

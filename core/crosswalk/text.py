@@ -12,6 +12,7 @@ from crosswalk.lazy import pattern
 __all__ = [
     "DEFAULT_CONTENT_LIMIT",
     "HARMFUL_IN_JSON",
+    "Redact",
     "brief",
     "clean_message",
     "counted",
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+Redact: TypeAlias = Callable[[str], str]
+"""Takes secrets out of a text."""
 
 _KEY = r"\b(?:sk|gsk|hf|xai|ghp)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w.-]+"
 # What introduces a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -24,6 +24,7 @@ from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
+from crosswalk.plugin.call_ids import CallIds
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
@@ -45,9 +46,6 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
-
-if TYPE_CHECKING:
-    from crosswalk.plugin.call_ids import CallIds
 
 __all__ = ["OpenAIChatDialect"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 import orjson
@@ -32,6 +32,7 @@ from crosswalk.mapping.learnt.templates import Templates
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.shown import is_token
+from crosswalk.text import Redact
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
@@ -44,9 +45,6 @@ from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
-
-if TYPE_CHECKING:
-    from crosswalk.mapping.redacted import Redact
 
 __all__ = ["Reader", "ReaderOptions"]
 

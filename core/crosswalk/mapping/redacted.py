@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import attrs
 
 from crosswalk.errors import MappingError, UnknownEventError, UnknownFinishReasonError
+from crosswalk.text import Redact
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 
-__all__ = ["Redact", "redact_delta", "redact_error", "redact_response"]
-
-Redact = Callable[[str], str]
+__all__ = ["redact_delta", "redact_error", "redact_response"]
 
 
 def redact_response(response: ChatResponse, redact: Redact) -> ChatResponse:

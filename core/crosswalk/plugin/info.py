@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from crosswalk.fields import by_fields
+from crosswalk.plugin.call_ids import CallIds
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire.framing import Decoder
 from crosswalk.wire.limits import Limits
 
 if TYPE_CHECKING:
-    from crosswalk.plugin.call_ids import CallIds
     from crosswalk.plugin.signed import Sign
 
 __all__ = [

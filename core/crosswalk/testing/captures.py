@@ -6,7 +6,8 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import attrs
 import orjson
@@ -18,9 +19,6 @@ from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Decoder, Frame, is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sniff import SniffingDecoder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = [
     "Capture",
@@ -137,8 +135,6 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
     Raises:
         ConfigurationError: there is no such folder, or its manifest cannot be read.
     """
-    from pathlib import Path
-
     folder = Path(folder)
     if not folder.is_dir():
         raise ConfigurationError(f"no folder of captures at {folder}", source=str(folder))
@@ -155,8 +151,6 @@ def load_capture(file: Path | str) -> Capture:
     Raises:
         ConfigurationError: the manifest cannot be read.
     """
-    from pathlib import Path
-
     file = Path(file)
     body, known = read_recorded(str(file))
     return Capture(body=body, file=file, **known)
