@@ -318,5 +318,5 @@ def _column(kind: Any, path: tuple[type, ...]) -> Column:
         item = typing.get_args(kind)[0]
         return _NestedJSON(kind) if path.count(item) > 1 else _List(_column(item, path))
     members = union_members(kind) or (kind,)
-    assert set(members) <= CANONICAL, f"{kind!r} has no column"
+    assert all(member in CANONICAL for member in members), f"{kind!r} has no column"
     return Struct(members, path)

@@ -11,7 +11,7 @@ import inspect
 import operator
 import sys
 import typing
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator
 from types import NoneType, UnionType
 from typing import Any, Final
 
@@ -67,7 +67,7 @@ ANSWERS: Final[frozenset[type]] = frozenset(TAGS) | {
 """What answers are made of."""
 
 
-class _Canonical(Set[type]):
+class _Canonical(Collection[type]):
     # The events of streams are loaded where somebody has one, or asks for every type: to read and write answers needs none.
 
     def __contains__(self, kind: object) -> bool:
@@ -87,7 +87,7 @@ class _Canonical(Set[type]):
 
 
 _EVENTS: Final = "crosswalk.types.event"
-CANONICAL: Final[Set[type]] = _Canonical()
+CANONICAL: Final[Collection[type]] = _Canonical()
 """Every type that has a JSON object of its own."""
 
 RAW: Final = frozenset({"raw_events", "raw_event"})

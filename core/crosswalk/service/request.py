@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import attrs
 
@@ -304,7 +303,7 @@ def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
     given: object = value
     if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
         raise ResponseValidationError("provider_options are JSON objects by provider id")
-    return MappingProxyType({provider: as_frozen_object(options) for provider, options in value.items()})
+    return cast("Mapping[str, FrozenObject]", as_frozen_object(value))  # not a proxy, which cannot be pickled
 
 
 def _number(least: float, most: float | None = None, *, whole: bool = False) -> Any:

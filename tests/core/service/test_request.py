@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +39,26 @@ TOOL = ToolDefinition("f")
 
 def test_a_text_is_the_users_message() -> None:
     assert ChatRequest("hi").messages == (ChatMessage.user("hi"),)
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda request: pickle.loads(pickle.dumps(request))]
+)
+def test_a_request_can_be_copied_and_sent_to_another_process(
+    copied: Callable[[ChatRequest], ChatRequest],
+) -> None:
+    call = ToolCall("1", "f", "{}")
+    request = ChatRequest(
+        [ChatMessage.user("hi"), ChatMessage.assistant(tool_calls=[call]), ChatMessage.tool_result("1", "yes")],
+        model="m",
+        tools=[ToolDefinition("f", parameters={"type": "object"})],
+        tool_choice=NamedTool("f"),
+        response_format=ResponseFormat({"type": "object"}, name="r"),
+        cache_marks=[CacheMark("tools")],
+        provider_options={"vllm": {"top_k": [1, {"a": None}]}},
+    )
+    assert copied(request) == request
+    assert copied(request).provider_options["vllm"] == {"top_k": [1, {"a": None}]}
 
 
 def test_turns_are_added_at_the_end() -> None:
