@@ -28,7 +28,7 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.interpreter import Interpreter, Unknown
-from crosswalk.mapping.learnt.templates import Templates
+from crosswalk.mapping.learnt.templates import NO_TEMPLATE, Templates
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.shown import is_token
@@ -289,6 +289,11 @@ class Reader:
         if self._is_done or not self._state.has_begun_to_end or self._mapper.info.repeats_finish:
             return self._is_done
         return missing(self._state, self._mapper) is None
+
+    @property
+    def has_learnt(self) -> bool:
+        """Whether events like one that came are read by their likeness just now."""
+        return self._alike.last is not NO_TEMPLATE
 
     def last_event(self) -> Any:
         """The provider's event that was read last, decoded; ``None`` before the first, and where bytes are not kept."""

@@ -44,9 +44,14 @@ def body_leaves_hold(case: Case) -> Iterator[Problem]:
     which nothing can be learnt nothing is tried, for all are then read by the hooks.
     """
     data, options = case.capture.body.strip(), reader_options(case.capture, keep_raw=True)
-    shape = shape_of(case.mapper, data) if case.is_answer and not case.capture.stream else None
+    info = case.mapper.info
+    if not case.is_answer or case.capture.stream or not (info.body_leaves or info.speaks):
+        return
+    shape = shape_of(case.mapper, data)
+    case.tally.bodies += 1
     if shape is None:
         return
+    case.tally.learnt_bodies += 1
     said = {path: at(case.events[0], path) for path in case.mapper.info.body_leaves}
     spans = spans_of(data, [path for path, value in said.items() if isinstance(value, dict)])
     leaves = [Leaf(0, path, value) for path, value in said.items() if path in spans]

@@ -91,24 +91,46 @@ class Problem:
 
 @attrs.define
 class Tally:
-    """How much was tried."""
+    """How much was tried.
+
+    Attributes:
+        captures: captures.
+        events: their events.
+        leaves: the leaves of these.
+        mappings: how often something was mapped.
+        bodies: whole answers of a plugin that declares leaves of bodies.
+        learnt_bodies: of how many of them those like it are read by their likeness.
+        streams: streams with texts in the places that the plugin declares.
+        learnt_streams: in how many of them events are read by their likeness.
+    """
 
     captures: int = 0
     events: int = 0
     leaves: int = 0
     mappings: int = 0
+    bodies: int = 0
+    learnt_bodies: int = 0
+    streams: int = 0
+    learnt_streams: int = 0
 
     def add(self, other: Tally) -> None:
         """Count *other* in."""
-        self.captures += other.captures
-        self.events += other.events
-        self.leaves += other.leaves
-        self.mappings += other.mappings
+        for field in attrs.fields_dict(Tally):
+            setattr(self, field, getattr(self, field) + getattr(other, field))
 
     def __str__(self) -> str:
         captures, events = counted(self.captures, "capture"), counted(self.events, "event")
         leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
-        return f"{captures}, {events}, {leaves}, {mappings}"
+        learnt = [
+            f"{how_many} of {counted(of, noun, nouns)}"
+            for how_many, of, noun, nouns in (
+                (self.learnt_bodies, self.bodies, "body", "bodies"),
+                (self.learnt_streams, self.streams, "stream", "streams"),
+            )
+            if of
+        ]
+        said = f"; learnt from {' and '.join(learnt)}" if learnt else ""
+        return f"{captures}, {events}, {leaves}, {mappings}{said}"
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ import orjson
 from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.mapping.learnt.learning import learns_all
-from crosswalk.mapping.reader import Reader
+from crosswalk.mapping.reader import Reader, drain
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.answers import (
     errors_show,
@@ -182,6 +182,8 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
 
 _TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
 _SEVERAL: Final = 8
+_READ: Final = 16
+"""So few bytes are read at once that no two events are."""
 """So many kinds of events of one capture are told apart by their texts."""
 
 
@@ -198,7 +200,13 @@ def text_leaves_hold(case: Case) -> Iterator[Problem]:
         return
     parsed = attrs.evolve(case.mapper, is_plain=False)
     as_sse = capture.has_own_framing(info.framing)
-    for leaf in _some_texts(case):
+    texts = _some_texts(case)
+    if texts:
+        case.tally.streams += 1
+        case.tally.learnt_streams += _is_learnt_from(
+            case, reframer(capture, case.frames, case.events, as_sse=as_sse)(case.events)
+        )
+    for leaf in texts:
         data, name = case.frames[leaf.event]
         more: list[Any] = []
         for number, text in enumerate((*_TEXTS, leaf.value), start=1):
@@ -218,6 +226,16 @@ def text_leaves_hold(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P3", leaf, "other texts, or values beside them, are not read as its leaves promise"
             )
+
+
+def _is_learnt_from(case: Case, stream: bytes) -> bool:
+    """Whether something is learnt from *stream*."""
+    reader = Reader(case.mapper, reader_options(case.capture))
+    for start in range(0, len(stream), _READ):
+        drain(reader.read(stream[start : start + _READ]))
+        if reader.has_learnt:
+            return True
+    return False
 
 
 def _varied(value: Any, number: int) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from crosswalk import DetectionError, PluginError, UnknownEventError, detect, normalize, registry
-from crosswalk.mapping.detect import candidates
+from crosswalk import DetectionError, Limits, PluginError, UnknownEventError, detect, normalize, registry
+from crosswalk.mapping.detect import candidates, fault_of
 from crosswalk.plugin.registry import ENTRY_POINT_GROUP, Registry
 from crosswalk.plugins import (
     DialectFamily,
@@ -254,6 +254,11 @@ def test_a_broken_plugin_is_passed_over() -> None:
     known.register(Sure(CERTAIN), "b")
     known.block("b")
     assert detect([{"text": "a"}], known) == "a"
+
+
+def test_why_no_more_events_can_be_decoded() -> None:
+    assert fault_of(b'{"a": 1}\n{"b": 2}\n', Limits()) is None
+    assert str(fault_of(b'{"a": 1}\n{"b": 2', Limits())).startswith("not JSON at byte ")
 
 
 def test_who_cannot_be_used_is_told_apart() -> None:

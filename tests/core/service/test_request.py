@@ -49,7 +49,11 @@ def test_a_request_can_be_copied_and_sent_to_another_process(
 ) -> None:
     call = ToolCall("1", "f", "{}")
     request = ChatRequest(
-        [ChatMessage.user("hi"), ChatMessage.assistant(tool_calls=[call]), ChatMessage.tool_result("1", "yes")],
+        [
+            ChatMessage.user("hi"),
+            ChatMessage.assistant(tool_calls=[call]),
+            ChatMessage.tool_result("1", "yes"),
+        ],
         model="m",
         tools=[ToolDefinition("f", parameters={"type": "object"})],
         tool_choice=NamedTool("f"),

@@ -183,6 +183,44 @@ def test_an_honest_plugin_passes_and_what_was_tried_is_counted() -> None:
     assert str(total).startswith("2 captures, 8 events, ")
 
 
+class Declares(Honest):
+    """Counts what it read: one count is the sum of two, of which it declares one."""
+
+    def __init__(self, *body_leaves: str) -> None:
+        self.body_leaves = body_leaves
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="T", text_leaves=("text",), body_leaves=self.body_leaves)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: Any) -> UsageInfo | None:
+        fresh, cached = accept_count(event, "fresh"), accept_count(event, "cached")
+        return state.usage_info(None if fresh is None else fresh + (cached or 0), None)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("leaves", "text", "said"),
+    [
+        (("id", "text", "fresh", "cached"), "Hi", "learnt from 1 of 1 body and 1 of 1 stream"),
+        (("id", "text", "fresh"), "Hi", "learnt from 0 of 1 body and 1 of 1 stream"),
+        ((), "Hi", "learnt from 1 of 1 stream"),
+        (("id", "text", "fresh", "cached"), "Hi" * 40_000, "learnt from 1 of 1 body and 0 of 1 stream"),
+    ],
+)
+def test_the_tally_says_of_what_something_is_learnt(leaves: tuple[str, ...], text: str, said: str) -> None:
+    """So that who declares leaves sees that one is missing: of a count that is a sum all have to be declared."""
+    body = {"id": "r", "model": "m", "text": text, "end": "stop", "fresh": 3, "cached": 40}
+    stream = [{"id": "r", "model": "m", "text": text}, {"text": text}, {"end": "stop"}]
+    tally, plugin = Tally(), mapper(Declares(*leaves))
+    for events in ([body], stream):
+        whole = len(events) == 1
+        checks = ("text leaves hold", "body leaves hold")
+        one = capture(events, stream=not whole)
+        assert check_capture(plugin, one, sample=1, checks=checks, tally=tally) == []
+    assert str(tally).endswith(f"; {said}")
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "change",
