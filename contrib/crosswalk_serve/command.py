@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from crosswalk.commands import FAILED, OK, UsageError, say, write_text
+
 if TYPE_CHECKING:
     from crosswalk_serve.config import Config
 
@@ -55,8 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: no file, a wrong one, or an address that cannot be listened at.
         ConfigurationError: something in the file cannot be.
     """
-    from crosswalk.commands import FAILED, OK, UsageError, say, write_text
-
     if arguments.example:
         write_text(EXAMPLE)
         return OK
@@ -98,8 +98,6 @@ def _with_options(config: Config, arguments: argparse.Namespace) -> Config:
 
 
 def _check_tls(config: Config) -> None:
-    from crosswalk.commands import UsageError
-
     if config.tls is not None:
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -109,8 +107,6 @@ def _check_tls(config: Config) -> None:
 
 
 def _listener(config: Config) -> socket.socket:
-    from crosswalk.commands import UsageError
-
     host, port = config.listen.host, config.listen.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -127,7 +123,6 @@ def _hashed(*, new: bool) -> str:
     Raises:
         UsageError: it is too short for a hash that is quick to try.
     """
-    from crosswalk.commands import UsageError
     from crosswalk_serve.config import KeyHash
     from crosswalk_serve.keys import SHORTEST, new_key
 

@@ -216,6 +216,11 @@ def test_what_json_does_not_have_is_written_as_servers_do_or_refused() -> None:
     assert said == {"when": ["2026-01-01T00:00:00Z", "2026-01-02", "STOP", "/w==", [1, None]]}
     with pytest.raises(InvalidJSONError, match="Odd is no JSON object: object is no JSON"):
         normalize(Odd(when=object()), "openai")
+    with pytest.raises(
+        InvalidJSONError,
+        match=r"dict is no JSON object: it holds what JSON cannot say, such as NaN or a date$",
+    ):
+        normalize({"x": float("nan")}, "openai")
     with pytest.raises(InvalidJSONError, match="dict is no JSON object"):
         list(normalize_stream([{"a": float("nan")}], "openai"))
 

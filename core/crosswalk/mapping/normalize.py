@@ -189,7 +189,8 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
         said = event if isinstance(event, Mapping) else dumped(event)
         return None if said is None else dump_json(plain_view(FrozenObject(said)))
     except (ResponseValidationError, TypeError, RecursionError) as error:
-        raise InvalidJSONError(f"{type(event).__name__} is no JSON object: {error}") from None
+        why = str(error).removeprefix("not a JSON object: ")
+        raise InvalidJSONError(f"{type(event).__name__} is no JSON object: {why}") from None
 
 
 class DeltaStream(Iterator[ResponseDelta]):

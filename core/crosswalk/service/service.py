@@ -154,16 +154,11 @@ class LLMService:
         asked = [_as_endpoint(one) for one in endpoints]
         routes = tuple(_route(endpoint, known) for endpoint in asked)
         http = dict(client_options or {})
-        is_plain_client = client is None and is_plain(http)
-        self.blocks = self._blocking and is_plain_client
-        transport: Transport = ClientTransport(client, http)
-        if is_plain_client:
-            is_secure = any(route.base_url.startswith("https:") for route in routes)
-            transport = (ThreadPool if self.blocks else LoopPool)(http, is_secure=is_secure)
+        self.blocks = self._blocking and client is None and is_plain(http)
         retry = retry or RetryPolicy()
         self._setup = Setup(
             routes=routes,
-            transport=transport,
+            transport=_transport(routes, client, http, blocks=self.blocks),
             new_wait=ThreadWait if self.blocks else LoopWait,
             retry=retry,
             timeouts=timeouts or Timeouts(total=settings.timeout_seconds),
@@ -341,6 +336,16 @@ def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
     if not isinstance(middleware, Iterable) or not all(map(callable, given)):
         raise ConfigurationError("middleware must be a list of generator functions", key="middleware")
     return given
+
+
+def _transport(
+    routes: Iterable[Route], client: httpx2.AsyncClient | None, http: dict[str, Any], *, blocks: bool
+) -> Transport:
+    """What sends requests: the *client* that is given, or one that needs more than connections; else connections alone."""
+    if client is not None or not is_plain(http):
+        return ClientTransport(client, http)
+    is_secure = any(route.base_url.startswith("https:") for route in routes)
+    return (ThreadPool if blocks else LoopPool)(http, is_secure=is_secure)
 
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:

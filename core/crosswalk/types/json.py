@@ -235,7 +235,11 @@ class FrozenObject(Mapping[str, JSONValue]):
         except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
         # orjson writes null for NaN, and text for a date: not what was given.
-        if not isinstance(copy, dict) or copy != plain:
+        if copy != plain:
+            raise ResponseValidationError(
+                "not a JSON object: it holds what JSON cannot say, such as NaN or a date"
+            )
+        if not isinstance(copy, dict):
             raise ResponseValidationError("not a JSON object")
         self._data = copy
 
