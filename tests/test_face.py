@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
-import sys
 import typing
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +12,7 @@ import pytest
 
 import crosswalk
 import crosswalk.plugins
+from loading import loaded_by
 
 ROOT = Path(__file__).parents[1]
 TREE = ast.parse(Path(crosswalk.__file__).read_text())
@@ -81,13 +79,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     """As of any module."""
     with pytest.raises(AttributeError, match="module 'crosswalk' has no attribute 'nothing'"):
         _ = crosswalk.nothing
-
-
-def loaded_by(program: str) -> set[str]:
-    """The modules that *program* loads in a fresh interpreter, beyond those that are there anyway."""
-    asked = f"import sys; before = set(sys.modules)\n{program}\nimport json; print(json.dumps([*set(sys.modules) - before]))"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout))
 
 
 HEAVY = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 
 import crosswalk
 from crosswalk.lazy import imported_when_used, lazy, pattern
+from loading import loaded_by
 
 PACKAGES = (
     "crosswalk.agent",
@@ -82,13 +82,6 @@ def test_a_name_that_is_not_there(name: str) -> None:
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         exec(f"from {name} import nothing")
     assert not hasattr(import_module(name), "__wrapped__")
-
-
-def loaded_by(program: str) -> set[str]:
-    """The modules that *program* loads in a fresh interpreter, beyond those that are there anyway."""
-    asked = f"import sys; before = set(sys.modules)\n{program}\nimport json; print(json.dumps([*set(sys.modules) - before]))"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout))
 
 
 @pytest.mark.sweep

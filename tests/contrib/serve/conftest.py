@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from contrib_serve import Live, config_of, live
 from crosswalk.testing.replay import ReplayServer
 
 
@@ -14,3 +15,10 @@ def upstream() -> Iterator[ReplayServer]:
     """A server that answers with what tests add to it."""
     with ReplayServer() as server:
         yield server
+
+
+@pytest.fixture
+def gateway(upstream: ReplayServer) -> Iterator[Live]:
+    """A gateway before a vLLM, which drops what that cannot express."""
+    with live(config_of(upstream, "on_unsupported: drop")) as here:
+        yield here

@@ -8,24 +8,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contrib_serve import ABOUT, Live, config_of, live, streams
+from contrib_serve import ABOUT, Live, streams
 from crosswalk.testing.exchange import ReceivedRequest
 from crosswalk.testing.replay import Answer, ReplayServer
 
 PATIENCE = 300
 """Seconds in which an agent should have come to its end, on the slowest machine."""
-
-
-@pytest.fixture
-def gateway(upstream: ReplayServer) -> Iterator[Live]:
-    with live(config_of(upstream, "on_unsupported: drop")) as here:
-        yield here
 
 
 @pytest.fixture

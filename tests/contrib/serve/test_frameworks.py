@@ -11,17 +11,11 @@ from typing import Any
 
 import pytest
 
-from contrib_serve import Live, config_of, live, says, streams
+from contrib_serve import Live, says, streams
 from crosswalk.testing.replay import ReplayServer
 from leaving import collect_garbage
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture
-def gateway(upstream: ReplayServer) -> Iterator[Live]:
-    with live(config_of(upstream, "on_unsupported: drop")) as here:
-        yield here
 
 
 @pytest.fixture(autouse=True)

@@ -12,20 +12,13 @@ import ollama
 import openai
 import pytest
 
-from contrib_serve import ABOUT, USAGE, Live, config_of, live, says, streams
+from contrib_serve import ABOUT, USAGE, Live, says, streams
 from crosswalk.testing.faults import Cut, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Paris"}'}}
-
-
-@pytest.fixture
-def gateway(upstream: ReplayServer) -> Iterator[Live]:
-    """A gateway before a vLLM, which drops what that cannot express."""
-    with live(config_of(upstream, "on_unsupported: drop")) as here:
-        yield here
 
 
 @pytest.fixture

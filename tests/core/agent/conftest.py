@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from crosswalk.service import Endpoint, LLMService, RetryPolicy
+from crosswalk.agent import Agent, AgentResponse
+from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 
 T = TypeVar("T")
@@ -87,3 +88,18 @@ def said() -> Said:
         )
 
     return said
+
+
+@pytest.fixture
+def service(endpoint: Endpoint) -> Iterator[SyncLLMService]:
+    plain = {"verify": False}  # no certificates to load
+    with SyncLLMService(endpoint, retry=RetryPolicy(attempts=1), client_options=plain) as service:
+        yield service
+
+
+def answered(run: Run, *tools: Any, messages: Any = "Hello?", **options: Any) -> AgentResponse:
+    async def use(service: LLMService) -> AgentResponse:
+        return await Agent(service, tools, **options).answer(messages)
+
+    response: AgentResponse = run(use)
+    return response

@@ -52,6 +52,8 @@ from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT
 from wires import body
 
+from .conftest import answered
+
 CAPTURES = ROOT / "tests/captures"
 PLAIN = {"verify": False}  # no certificates to load
 Run = Callable[..., Any]
@@ -68,14 +70,6 @@ def get_weather(city: str, unit: str) -> str:
 async def get_time(zone: str) -> dict[str, str]:
     """The time in a zone."""
     return {"zone": zone, "time": "12:00"}
-
-
-def answered(run: Run, *tools: Any, messages: Any = "Hello?", **options: Any) -> AgentResponse:
-    async def use(service: LLMService) -> AgentResponse:
-        return await Agent(service, tools, **options).answer(messages)
-
-    response: AgentResponse = run(use)
-    return response
 
 
 # ---------------------------------------------------------------------------------- two turns, real recordings

@@ -57,13 +57,6 @@ STREAM = load_capture(CAPTURES / "vllm/reasoning_chat_think_stream.response.sse"
 Run = Callable[..., Any]
 
 
-@pytest.fixture
-def service(endpoint: Endpoint) -> Iterator[SyncLLMService]:
-    plain = {"verify": False}  # no certificates to load
-    with SyncLLMService(endpoint, retry=RetryPolicy(attempts=1), client_options=plain) as service:
-        yield service
-
-
 def exhausted(stream: Any) -> tuple[list[ResponseDelta], ChatResponse]:
     """What a generator yields, and what it returns."""
     deltas = []

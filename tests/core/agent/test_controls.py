@@ -28,6 +28,8 @@ from crosswalk.agent import (
 from crosswalk.service import ChatRequest, Endpoint, LLMService, NamedTool, SyncLLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 
+from .conftest import answered
+
 Run = Callable[..., Any]
 Said = Callable[..., Answer]
 LOOK = ("1", "look", "{}")
@@ -37,14 +39,6 @@ LOOK = ("1", "look", "{}")
 def look() -> str:
     """Look."""
     return "seen"
-
-
-def answered(run: Run, *tools: Any, messages: Any = "Hello?", **options: Any) -> AgentResponse:
-    async def use(service: LLMService) -> AgentResponse:
-        return await Agent(service, tools, **options).answer(messages)
-
-    response: AgentResponse = run(use)
-    return response
 
 
 # --------------------------------------------------------------------------------------------- instructions

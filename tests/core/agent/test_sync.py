@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from crosswalk.agent import (
     ToolOutcome,
 )
 from crosswalk.agent.agent import AgentOptions
-from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService
+from crosswalk.service import Endpoint, LLMService, SyncLLMService
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -30,13 +30,6 @@ from pages import ROOT
 
 Said = Callable[..., Answer]
 STREAM = load_capture(ROOT / "tests/captures/vllm/reasoning_chat_think_stream.response.sse")
-
-
-@pytest.fixture
-def service(endpoint: Endpoint) -> Iterator[SyncLLMService]:
-    plain = {"verify": False}  # no certificates to load
-    with SyncLLMService(endpoint, retry=RetryPolicy(attempts=1), client_options=plain) as service:
-        yield service
 
 
 def look() -> str:
