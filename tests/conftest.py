@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from beside import TRIED, table
-from crosswalk.learning import Budget
+from crosswalk.shapes import Budget
 from crosswalk.testing import Capture, ProviderConformance
 from pages import ROOT
 

@@ -1,5 +1,5 @@
 """Packages whose names are imported when they are first used, so that importing a package costs nothing (promise P7), and
-regular expressions that are compiled then.
+modules that are imported and regular expressions that are compiled then.
 
 A public name stands in the ``__all__`` of its module and nowhere else. A package says from which modules it takes all of
 them: to type checkers and editors with imports that never run, to the interpreter with :func:`lazy`::
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, AnyStr, cast
 if TYPE_CHECKING:
     import re
 
-__all__ = ["imported_when_used", "lazy", "pattern"]
+__all__ = ["imported_when_used", "later", "lazy", "pattern"]
 
 _NONE: Mapping[str, str] = {}
 _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
@@ -99,6 +99,24 @@ def _names_of(module: str) -> list[str]:
     read = getattr(spec.loader if spec is not None else None, "get_source", None)
     found = re.search(r"^__all__ = \[([^]]*)\]", (read(module) if read else None) or "", re.MULTILINE)
     return list(import_module(module).__all__) if found is None else re.findall(r'"(\w+)"', found[1])
+
+
+def later(module: str) -> Any:
+    """The *module*, imported when something of it is first used; for type checkers import it where they alone see it.
+
+    An annotation such as ``decimal.Decimal`` can be resolved all the same.
+    """
+    return _Later(module)
+
+
+class _Later:
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self._module), name)
+        setattr(self, name, found)  # a plain attribute from now on
+        return found
 
 
 def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

@@ -12,13 +12,14 @@ import pytest
 
 from crosswalk import ChatResponse, MappingError, from_json, normalize, normalize_stream, to_json
 from crosswalk.codec.reading import documents
-from crosswalk.learning import Budget, OddError, Shape, Shapes, learning
+from crosswalk.learning import OddError, learning
 from crosswalk.mapping.bodies import shapes_of
 from crosswalk.mapping.learnt import learning as learnt_learning
 from crosswalk.mapping.learnt.pattern import Patterns
 from crosswalk.mapping.learnt.template import Template
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Registry
+from crosswalk.shapes import Budget, Shape, Shapes
 from crosswalk.types.response import now
 from wires import chunk, sse
 

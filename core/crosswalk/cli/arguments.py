@@ -7,7 +7,8 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from crosswalk.cli.exits import USAGE
@@ -48,13 +49,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    """argparse's, which would load archivers to ask how wide the terminal is, once for each argument."""
+def _formatter() -> Callable[..., argparse.HelpFormatter]:
+    """argparse's, which would load archivers to ask how wide the terminal is, and ask for each argument."""
     try:
         width = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):
         width = 0
-    return argparse.HelpFormatter(prog, width=(width or 80) - 2)
+    return partial(argparse.HelpFormatter, width=(width or 80) - 2)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -62,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         # An option that is abbreviated today would be ambiguous with the next one that is added.
-        super().__init__(**options, formatter_class=_formatter, allow_abbrev=False)
+        super().__init__(**options, formatter_class=_formatter(), allow_abbrev=False)
 
     def format_help(self) -> str:
         from crosswalk.cli.usage import show_examples  # to run a command needs none

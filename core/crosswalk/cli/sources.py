@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
-from crosswalk.testing.manifest import MANIFEST, read_recorded
+from crosswalk.manifest import MANIFEST, read_recorded
 from crosswalk.wire.limits import MIB
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import attrs
 import orjson
 
-from crosswalk import learning
+from crosswalk import shapes
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
 from crosswalk.codec.version import FORMAT_VERSION
 from crosswalk.types._value import mutable_twin
@@ -46,7 +46,7 @@ Read: TypeAlias = Callable[[bytes], ChatResponse]
 """The general way; it may raise anything."""
 
 
-class Shape(learning.Shape):
+class Shape(shapes.Shape):
     """What documents of one kind have in common: all that differ only in which leaves may change.
 
     Attributes:

@@ -13,7 +13,7 @@ import orjson
 
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import Problem, cannot
-from crosswalk.learning import Shapes
+from crosswalk.shapes import Shapes
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
 

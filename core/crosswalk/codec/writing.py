@@ -8,17 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import orjson
 
 from crosswalk.codec.layout import ANSWERS, CANONICAL, RAW, TAGS, layout, union_members
-from crosswalk.codec.problems import cannot, step
 from crosswalk.codec.version import FORMAT_VERSION
+from crosswalk.plain_errors import CanonicalJSONError
 from crosswalk.types.json import (
     FrozenObject,
     dump_json,
@@ -42,7 +41,7 @@ _LONG: Final = 1024
 _FEW: Final = 200
 _INDENTED: Final = orjson.OPT_UTC_Z | orjson.OPT_INDENT_2
 _DEEPEST: Final = 254  # what orjson writes
-_WIDEST: Final = 10**4300  # what Python writes
+_WIDE: Final = 14_284  # bits of the numbers of 4300 digits and more, which Python does not write
 _AS_IT_IS: Final = (str, int, bool, datetime)  # and enums: orjson writes them as we want them
 
 
@@ -74,10 +73,10 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
         data = dump_json(plain, option=_INDENTED if indent else orjson.OPT_UTC_Z)
     except TypeError as error:
         problems = list(_unwritable(_plain(value, include_raw, []))) or [f"{error} @ $"]
-        raise cannot("write", type(value), problems) from None
+        raise _cannot(value, problems) from None
     # orjson silently makes null of NaN and infinities.
     if doubtful and data.find(b"null") >= 0 and holds_non_finite(doubtful):
-        raise cannot("write", type(value), list(_unwritable(_plain(value, include_raw, []))))
+        raise _cannot(value, list(_unwritable(_plain(value, include_raw, []))))
     return data
 
 
@@ -109,10 +108,10 @@ def _plain_object(value: Any, include_raw: bool, doubtful: list[Any]) -> dict[st
     try:
         plain = write(value, doubtful)
     except RecursionError:
-        raise cannot("write", type(value), ["nested too deeply @ $"]) from None
+        raise _cannot(value, ["nested too deeply @ $"]) from None
     except (AttributeError, KeyError, TypeError, OverflowError) as error:
         problem = "a field holds a value of a type not its own @ $"
-        raise cannot("write", type(value), [problem]) from error
+        raise _cannot(value, [problem]) from error
     if type(value) is ChatResponse:
         plain["format_version"] = FORMAT_VERSION
     return plain
@@ -182,8 +181,9 @@ def _said(kind: Any, item: str) -> str:
         return f"{item} if type({item}) is str else {parts}"
     if kind in CANONICAL and kind is not Cost:  # which few answers have
         return f"{kind.__name__}({item}, doubtful)"
-    # A union of canonical types.
-    return f"writers[type({item})]({item}, doubtful)"
+    if kind is Cost or union_members(kind):  # of canonical types
+        return f"writers[type({item})]({item}, doubtful)"
+    return f"format({item}, 'f')"  # a decimal number
 
 
 def _number(value: float, doubtful: list[Any]) -> float:
@@ -230,7 +230,6 @@ def _raw_event(frame: bytes) -> str | dict[str, str]:
 _BY_TYPE: Final[dict[Any, str]] = {
     float: "number({}, doubtful)",
     timedelta: "{}.total_seconds()",
-    Decimal: "format({}, 'f')",
     FrozenObject: "as_finite({}._data, doubtful)",
     RawEvents: "raw_events({})",
     Any: "as_finite([plain_view({})], doubtful)[0]",
@@ -253,8 +252,16 @@ def _share_text(plain: Any) -> None:
             plain["message"]["content"] = segments[0]["content"] = orjson.Fragment(orjson.dumps(text))
 
 
+def _cannot(value: Any, problems: Sequence[str]) -> CanonicalJSONError:
+    from crosswalk.codec.problems import cannot  # what can be written needs none
+
+    return cannot("write", type(value), problems)
+
+
 def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
     """Where and why *value* cannot be written as JSON."""
+    from crosswalk.codec.problems import step
+
     if isinstance(value, str):
         if _has_lone_surrogate(value):
             yield f"a lone surrogate is no Unicode text @ {path}"
@@ -262,7 +269,7 @@ def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
         if not math.isfinite(value):
             yield f"JSON has no number for {value} @ {path}"
     elif type(value) is int:
-        if abs(value) >= _WIDEST:
+        if value.bit_length() >= _WIDE and abs(value) >= 10**4300:
             yield f"an integer of more than 4300 digits @ {path}"
     elif isinstance(value, dict | list | tuple):
         if depth == _DEEPEST:

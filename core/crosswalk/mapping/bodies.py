@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from crosswalk.learning import Shape, Shapes
 from crosswalk.mapping.log import quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.shapes import Shape, Shapes
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from crosswalk.lazy import later
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.plugin.take import leave_mistyped
-from crosswalk.types.usage import Cost
+from crosswalk.types.usage import Cost, exact
+
+if TYPE_CHECKING:
+    import decimal
+else:
+    decimal = later("decimal")
 
 __all__ = ["look_at_cost"]
 
 _TICK: Final = -10  # as a power of ten
-_EXACT: Final = Context(prec=60)  # whatever the application has set
 _MOST: Final = 10**22  # a million million dollars in ticks
 
 
@@ -45,7 +49,8 @@ def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = 
     if (type(amount) is int or type(amount) is float) and 0 <= amount <= _MOST:
         try:
             # By its shortest text, which is what the provider wrote: 0.1, not what binary makes of it.
-            return Cost(Decimal(repr(amount)).scaleb(power, _EXACT).normalize(_EXACT), currency)
+            money = decimal.Decimal(repr(amount)).scaleb(power, exact())
+            return Cost(money.normalize(exact()), currency)
         except ResponseValidationError:
             pass
     leave_mistyped(holder, key)

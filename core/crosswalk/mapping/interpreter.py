@@ -16,7 +16,6 @@ from crosswalk.errors import (
 )
 from crosswalk.lazy import pattern
 from crosswalk.mapping.ending import note_end
-from crosswalk.mapping.repeated import keep_repeated_keys
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.shown import is_token
 from crosswalk.plugin.state import MappingState
@@ -150,6 +149,8 @@ class Interpreter:
         if had_ended and state.has_other_ids and not had_other_id:
             raise TrailingContentError(_ANOTHER_ID)
         if has_parts and is_wire:
+            from crosswalk.mapping.repeated import keep_repeated_keys  # most answers call nothing
+
             keep_repeated_keys(deltas, source)
         usage = mapper.map_usage(event, state)
         if usage is not None and type(usage) is not UsageInfo:

@@ -24,8 +24,8 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
+from crosswalk.lazy import later
 from crosswalk.learning import OddError
-from crosswalk.mapping.bodies import learn_body, read_body, shapes_of
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.interpreter import Unknown
 from crosswalk.mapping.log import log_response, quietly
@@ -38,7 +38,10 @@ from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
+    import crosswalk.mapping.bodies as bodies
     from crosswalk.stream.replay import StreamingChatResponse
+else:
+    bodies = later("crosswalk.mapping.bodies")  # a stream needs none
 
 __all__ = [
     "DeltaStream",
@@ -105,7 +108,7 @@ def normalize(
     is_usual = status == 200 and limits is DEFAULT and len(data) <= DEFAULT.line_bytes
     if is_usual:
         try:
-            response = shapes_of(mapper).read(data, id_factory, clock, keep_raw)
+            response = bodies.shapes_of(mapper).read(data, id_factory, clock, keep_raw)
         except OddError as odd:
             id_factory, clock, response, is_usual = odd.id_factory, odd.clock, None, False
         if response is not None:
@@ -119,9 +122,9 @@ def normalize(
         keep_raw=keep_raw,
         limits=limits,
     )
-    response = read_body(mapper, data, options)
+    response = bodies.read_body(mapper, data, options)
     if is_usual:
-        learn_body(mapper, data, response)
+        bodies.learn_body(mapper, data, response)
     return response
 
 
@@ -137,7 +140,7 @@ def _guessed(
 
     events = islice(decode_events(data, options.limits), LOOKED_AT)
     with quietly():
-        read = partial(read_body, data=data, options=options)
+        read = partial(bodies.read_body, data=data, options=options)
         response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
     if response is not None:
         return response

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -18,13 +18,13 @@ from crosswalk.errors import (
     UnknownEventError,
     WireTypeError,
 )
+from crosswalk.lazy import later
 from crosswalk.mapping.chat_leaves import accept_count_at, has_mark, is_error, take_arguments, take_text
 from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
 from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
-from crosswalk.plugin.call_ids import CallIds
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
@@ -46,6 +46,11 @@ from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
+
+if TYPE_CHECKING:
+    import crosswalk.plugin.call_ids as ids
+else:
+    ids = later("crosswalk.plugin.call_ids")
 
 __all__ = ["OpenAIChatDialect"]
 
@@ -138,7 +143,7 @@ class OpenAIChatDialect:
     cost_currency: ClassVar[str | None] = None
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
-    call_ids: ClassVar[CallIds | None] = None
+    call_ids: ClassVar[ids.CallIds | None] = None
     call_names: ClassVar[str | None] = None
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from crosswalk.fields import by_fields
-from crosswalk.plugin.call_ids import CallIds
+from crosswalk.lazy import later
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire.framing import Decoder
 from crosswalk.wire.limits import Limits
 
 if TYPE_CHECKING:
-    from crosswalk.plugin.signed import Sign
+    import crosswalk.plugin.call_ids as ids
+    import crosswalk.plugin.signed as signed
+else:  # to read answers needs neither
+    ids, signed = later("crosswalk.plugin.call_ids"), later("crosswalk.plugin.signed")
 
 __all__ = [
     "API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition",
@@ -104,7 +107,7 @@ class Access:
     api_key_header: str = "Authorization"
     api_key_scheme: str | None = "Bearer"
     locate: Callable[[], str] | None = None
-    signer: Callable[[str], Sign] | None = None
+    signer: Callable[[str], signed.Sign] | None = None
 
     @classmethod
     def by_name(cls, base_url: str, name: str) -> Access:
@@ -195,7 +198,7 @@ class ProviderInfo:
     sentinel: bool = False
     framing: Callable[[bytes, Limits], Decoder | None] | None = None
     access: Access | None = None
-    call_ids: CallIds | None = None
+    call_ids: ids.CallIds | None = None
     call_names: str | None = None
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     spell: Callable[[dict[str, Any]], None] | None = None

@@ -14,7 +14,6 @@ from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
 from crosswalk.types.answer import Call
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.paths import is_canonical
 from crosswalk.types.response import as_utc
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
 from crosswalk.types.usage import Cost, UsageInfo, usage_of
@@ -179,6 +178,8 @@ class MappingState(ShownAnswer):
         Raises:
             PluginError: no response has a field there.
         """
+        from crosswalk.types.paths import is_canonical  # of many answers there is nothing to note
+
         if type(path) is not str or not is_canonical(path):
             raise PluginError(
                 f"provider {self.provider!r}: it notes {path!r}, which is no field of a response",

@@ -14,7 +14,7 @@ import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
 from crosswalk.fields import by_fields
-from crosswalk.testing.manifest import manifest_of, read_recorded
+from crosswalk.manifest import manifest_of, read_recorded
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Decoder, Frame, is_done
 from crosswalk.wire.limits import Limits

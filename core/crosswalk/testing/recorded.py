@@ -12,8 +12,8 @@ import attrs
 import orjson
 
 from crosswalk.drafts import written
+from crosswalk.manifest import MANIFEST
 from crosswalk.service.redaction import encoded_forms
-from crosswalk.testing.manifest import MANIFEST
 from crosswalk.text import holds_key
 
 __all__ = ["Recording", "store_capture"]

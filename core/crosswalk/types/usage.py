@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from decimal import Context, Decimal
+from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import attrs
 
 from crosswalk.fields import by_fields
-from crosswalk.lazy import pattern
+from crosswalk.lazy import later, pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name
 from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
 from crosswalk.types.metadata import Provenance
 
+if TYPE_CHECKING:
+    import decimal
+else:
+    decimal = later("decimal")  # next to no answer says what it cost
+
 __all__ = ["Cost", "UsageInfo"]
 
 _CURRENCY: Final = pattern("[A-Z]{3}")
-_EXACT: Final = Context(
-    prec=60
-)  # whatever the application has set, no digit of two amounts together is rounded
+
+
+@cache
+def exact() -> decimal.Context:
+    """In which no digit of an amount is rounded, nor of two together, whatever the application has set."""
+    return decimal.Context(prec=60)
 
 
 @by_fields
@@ -40,12 +48,12 @@ class Cost:
             the point, or the currency no code of three capitals.
     """
 
-    amount: Decimal
+    amount: decimal.Decimal
     currency: str = "USD"
     provenance: Provenance | None = None
 
     def __attrs_post_init__(self) -> None:
-        if type(self.amount) is not Decimal or not _is_money(self.amount):
+        if type(self.amount) is not decimal.Decimal or not _is_money(self.amount):
             raise wrong_type(self, "amount", "a Decimal from 0 to a million million with at most 30 places")
         check_text(self, "currency")
         if not _CURRENCY.fullmatch(self.currency):
@@ -241,7 +249,7 @@ def _add(left: int | None, right: int | None) -> int | None:
     return left + right
 
 
-def _is_money(amount: Decimal) -> bool:
+def _is_money(amount: decimal.Decimal) -> bool:
     """Whether *amount* may be a sum of money; a number of a thousand places would cost who writes it."""
     return amount.is_finite() and 0 <= amount <= 10**12 and amount.as_tuple().exponent >= -30  # type: ignore[operator]
 
@@ -253,7 +261,7 @@ def _add_costs(left: Cost | None, right: Cost | None) -> Cost | None:
         raise ResponseValidationError(f"costs in {left.currency} and {right.currency} have no sum")
     reasons = {left.provenance, right.provenance} - {None}
     provenance = Provenance.DERIVED if len(reasons) > 1 else next(iter(reasons), None)
-    return Cost(_EXACT.add(left.amount, right.amount), left.currency, provenance)
+    return Cost(exact().add(left.amount, right.amount), left.currency, provenance)
 
 
 _FIELDS = tuple(field.name for field in attrs.fields(UsageInfo))

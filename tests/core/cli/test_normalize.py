@@ -16,7 +16,7 @@ import pytest
 import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
 from crosswalk.cli import many, progress, sources, terminal as terminal_module
-from crosswalk.testing.manifest import read_recorded
+from crosswalk.manifest import read_recorded
 
 from .conftest import ROOT, Done, Terminal, line
 

@@ -28,7 +28,7 @@ from crosswalk import (
     normalize,
     to_json,
 )
-from crosswalk.learning import OddError, Shapes
+from crosswalk.learning import OddError
 from crosswalk.mapping.learnt.shape import Shape, learn
 from crosswalk.mapping.reader import Reader, ReaderOptions, drain
 from crosswalk.plugin.mapper import Mapper
@@ -42,6 +42,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
+from crosswalk.shapes import Shapes
 from crosswalk.testing import load_captures
 from crosswalk.types.json import FrozenObject, thaw
 from crosswalk.types.segment import Segment, SegmentType

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.learning import Budget
 from crosswalk.mapping.learnt.marks import Gap, cuts, value_at
 from crosswalk.plugin.info import Path
 from crosswalk.plugin.mapper import Mapper
+from crosswalk.shapes import Budget
 from crosswalk.types.merge import same_json
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import attrs
 
-from crosswalk.learning import Budget
 from crosswalk.plugin.info import Path
+from crosswalk.shapes import Budget
 from crosswalk.types.delta import ResponseDelta
 
 if TYPE_CHECKING:
