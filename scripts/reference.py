@@ -46,7 +46,19 @@ FACES = (
     "crosswalk.learning",
 )
 """The packages whose names are public; a name that several have is described with the first."""
-INTERNAL = ("__main__", "cli", "deprecation", "drafts", "fields", "lazy", "plain_errors", "text", "version")
+INTERNAL = (
+    "__main__",
+    "cli",
+    "deprecation",
+    "drafts",
+    "fields",
+    "lazy",
+    "manifest",
+    "plain_errors",
+    "shapes",
+    "text",
+    "version",
+)
 """What else lies in ``crosswalk``: nobody imports it but Crosswalk."""
 _LARGE = 60
 """More names than that make a page for each module."""

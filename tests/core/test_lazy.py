@@ -115,6 +115,9 @@ def test_no_package_imports_its_own_modules() -> None:
 FIRST_USES = (
     "import crosswalk; crosswalk.normalize(BODY)",
     "import crosswalk; crosswalk.normalize(BODY, 'ollama')",
+    "import crosswalk; crosswalk.normalize(CHAT)",
+    "import crosswalk; crosswalk.to_json(crosswalk.normalize(CHAT, 'openai'))",
+    "import crosswalk; crosswalk.to_json(crosswalk.normalize(BODY, 'ollama'))",
     "import crosswalk; list(crosswalk.normalize_stream([BODY], 'ollama'))",
     "import crosswalk; crosswalk.providers()",
     "import crosswalk; crosswalk.registry.mapper('groq')",
@@ -132,16 +135,16 @@ FIRST_USES = (
     "from crosswalk.types import ToolCall",
 )
 AT_ONCE = f"""
-import sys, threading
-sys.setswitchinterval(1e-5)
+import threading
 BODY = b'{{"model":"m","message":{{"role":"assistant","content":"Hi!"}},"done":true,"done_reason":"stop"}}'
+CHAT = b'{{"object":"chat.completion","model":"m","choices":[{{"index":0,"message":{{"content":"Hi!"}},"finish_reason":"stop"}}]}}'
 statements = {FIRST_USES!r}
 together, failed = threading.Barrier(len(statements)), []
 
 def use(statement):
     together.wait()
     try:
-        exec(statement, {{"BODY": BODY}})
+        exec(statement, {{"BODY": BODY, "CHAT": CHAT}})
     except BaseException as error:
         failed.append((statement, repr(error)))
 

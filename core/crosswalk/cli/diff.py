@@ -64,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _look_into(folder: Path) -> None:
     try:
         os.scandir(folder).close()
+        os.stat(folder / ".")
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"no such folder: {folder}") from None
     except OSError as error:

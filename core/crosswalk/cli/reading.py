@@ -216,6 +216,8 @@ def provider_of(
         from crosswalk.wire.looks import looks_like  # to read JSON needs none
 
         likeness = looks_like(body)
-        why = f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT)
+        why = (
+            f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
+        )
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
     raise DetectionError(f"no provider recognizes it; say --provider: {usable(registry)}")

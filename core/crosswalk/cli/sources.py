@@ -173,7 +173,8 @@ def find_sources(
             from pathlib import Path
 
             closed: list[Fault] = []
-            inside = list(_search(Path(text), Path(text), records, without and without.resolve(), closed))
+            left_out = None if without is None else os.path.realpath(without)
+            inside = list(_search(Path(text), records, left_out, closed))
             sources += inside
             faults += closed if inside or closed else [Fault(text, "no captures in it")]
         else:
@@ -204,33 +205,33 @@ def find_captures(paths: Iterable[str]) -> list[Path]:
     return [source.path for source in sources if source.path is not None and source.path.suffix != _RECORDS]
 
 
-def _search(
-    folder: Path, root: Path, records: bool | None, without: Path | None, closed: list[Fault]
-) -> Iterator[Source]:
-    """The sources in *folder* and in every folder below it that is not hidden, in order; none in *without*.
+def _search(root: Path, records: bool | None, without: str | None, closed: list[Fault]) -> Iterator[Source]:
+    """The sources in *root* and in every folder below it that is not hidden, in order; none in *without*.
 
     What cannot be looked into is added to *closed*.
     """
-    if without is not None and folder.resolve() == without:
-        return
-    try:
-        files = _files(folder)
-        folders = [
-            inside for inside in sorted(folder.iterdir()) if inside.is_dir() and not inside.is_symlink()
-        ]
-    except OSError as error:
-        closed.append(Fault(str(error.filename or folder), _cause(error)))
-        return
-    yield from (_source(str(file), records, root) for file in files)
-    for inside in folders:
-        if not inside.name.startswith((".", "__")):
-            yield from _search(inside, root, records, without, closed)
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        if without is not None and os.path.realpath(folder) == without:
+            continue
+        try:
+            files, inside = _files(folder), sorted(folder.iterdir(), reverse=True)
+        except OSError as error:
+            closed.append(Fault(str(error.filename or folder), _cause(error)))
+            continue
+        yield from (_source(str(file), records, root) for file in files)
+        folders += (
+            one
+            for one in inside
+            if not one.name.startswith((".", "__")) and os.path.isdir(one) and not os.path.islink(one)
+        )
 
 
 def _files(folder: Path) -> list[Path]:
-    from crosswalk.testing.captures import capture_files
+    from crosswalk.testing.captures import capture_files, is_file
 
-    lines = (file for file in folder.glob(f"*{_RECORDS}") if file.name != MANIFEST)
+    lines = (file for file in folder.glob(f"*{_RECORDS}") if file.name != MANIFEST and is_file(file))
     return sorted([*capture_files(folder), *lines])
 
 

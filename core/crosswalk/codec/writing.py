@@ -130,10 +130,10 @@ class _Writers(dict[type, _Writer]):
         lines = self._lines(cls, "value", "plain")
         source = "".join(f"    {line}\n" for line in [*lines, "return plain"])
         exec(f"def write(value, doubtful):\n{source}", names)
-        self[cls] = names["write"]
-        # What each answer has is called by its name; what some have is written when there is one.
+        # What each answer has is called by its name; what some have is written when there is one. Other threads get the
+        # function when it knows all these.
         names |= {each.__name__: self[each] for each in ANSWERS if f"{each.__name__}(" in source}
-        return self[cls]
+        return self.setdefault(cls, names["write"])
 
     def _lines(self, cls: type, value: str, plain: str) -> list[str]:
         """The lines that make the dict *plain* of the variable *value*, an object of type *cls*."""

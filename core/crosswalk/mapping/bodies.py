@@ -54,14 +54,20 @@ def learn_body(mapper: Mapper, data: bytes, response: ChatResponse) -> None:
         return None if read is None else Shape(read)
 
     is_open = mapper.is_plain and (mapper.info.body_leaves or mapper.info.speaks)
-    if is_open and data.startswith(b"{") and len(data) <= _LARGEST:
+    if is_open and _may_be_learnt(data):
         shapes_of(mapper).note(response, made)
+
+
+def _may_be_learnt(data: bytes) -> bool:
+    return data.startswith(b"{") and len(data) <= _LARGEST
 
 
 def shape_of(mapper: Mapper, data: bytes) -> BodyShape | None:
     """What reads bodies like *data*, learnt from it alone; ``None`` where its plugin's promises do not hold or help."""
     from crosswalk.mapping.learnt.shape import learn  # one body alone needs none
 
+    if not _may_be_learnt(data):
+        return None
     with quietly():
         reader = _reader_of(mapper, data)
         if not (mapper.is_plain and reader.is_plain):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -137,13 +138,18 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
 
 def usable(registry: Registry) -> str:
     """The ids of all providers, to be told to a user; those that cannot be used are told apart."""
+    return _usable(registry, tuple(registry.names()))
+
+
+@lru_cache(maxsize=4)
+def _usable(registry: Registry, all_names: tuple[str, ...]) -> str:
     broken = []
-    for name in registry.names():
+    for name in all_names:
         try:
             registry.mapper(name)
         except PluginError:
             broken.append(name)
-    names = ", ".join(name for name in registry.names() if name not in broken) or "none"
+    names = ", ".join(name for name in all_names if name not in broken) or "none"
     return f"{names} (broken: {', '.join(broken)})" if broken else names
 
 

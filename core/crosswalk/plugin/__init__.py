@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     )
     from crosswalk.plugin.state import MappingState as MappingState
 else:
-    _HOMES = {
-        name: f"crosswalk.plugin.{module}"
-        for module, names in {
-            "hookspecs": "hookimpl hookspec",
-            "info": "API Access ProviderInfo Recognition",
-            "mapper": "Mapper",
-            "registry": "ENTRY_POINT_GROUP ProviderEntry Registry providers",
-            "state": "MappingState",
-        }.items()
-        for name in names.split()
+    _MODULES = {
+        "hookspecs": "hookimpl hookspec",
+        "info": "API Access ProviderInfo Recognition",
+        "mapper": "Mapper",
+        "registry": "ENTRY_POINT_GROUP ProviderEntry Registry providers",
+        "state": "MappingState",
     }
-    __getattr__, __dir__ = imported_when_used(__name__, _HOMES.get, _HOMES.keys)
+    _HOMES = {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names.split()}
+    __getattr__, __dir__ = imported_when_used(
+        __name__, _HOMES.get, _HOMES.keys, submodules={module: f"{__name__}.{module}" for module in _MODULES}
+    )

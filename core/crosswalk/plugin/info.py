@@ -53,10 +53,17 @@ def path(text: str) -> Path:
     Raises:
         ValueError: *text* is no path.
     """
-    keys = text.replace("[", ".").replace("]", "").split(".")
-    if "" in keys or text.count("[") != text.count("]"):
-        raise ValueError(f"not the path of a leaf: {text[:40]!r}")
-    return tuple(int(key) if key.isdigit() else key for key in keys)
+    keys: list[str | int] = []
+    for part in text.split("."):
+        name, *numbers = part.split("[")
+        if not name or "]" in name or not all(one[-1:] == "]" and _is_number(one[:-1]) for one in numbers):
+            raise ValueError(f"not the path of a leaf: {text[:40]!r}")
+        keys += (int(name) if _is_number(name) else name, *(int(one[:-1]) for one in numbers))
+    return tuple(keys)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:

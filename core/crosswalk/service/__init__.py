@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
     from crosswalk.service.failures import *
+    from crosswalk.service.items import *
     from crosswalk.service.json_stream import *
     from crosswalk.service.middleware import *
     from crosswalk.service.observe import *
@@ -66,6 +67,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "answer beside building endpoint errors failures json_stream middleware observe openai_chat otel outcome policy "
-        "redaction request service stream sync turns",
+        "answer beside building endpoint errors failures items json_stream middleware observe openai_chat otel outcome "
+        "policy redaction request service stream sync turns",
     )

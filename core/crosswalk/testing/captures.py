@@ -141,8 +141,16 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
     requests = manifest_of(str(folder)).requests
     for file in sorted(folder.iterdir()):
         is_other = file.name.endswith((".request.json", ".meta.json")) or os.path.realpath(file) in requests
-        if file.suffix in _SUFFIXES and file.is_file() and not is_other:
+        if file.suffix in _SUFFIXES and is_file(file) and not is_other:
             yield file
+
+
+def is_file(path: Path) -> bool:
+    """Whether *path* is a file, as far as can be seen: reading one that is out of reach says so."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
 
 
 def load_capture(file: Path | str) -> Capture:

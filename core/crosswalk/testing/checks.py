@@ -182,9 +182,9 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
 
 _TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
 _SEVERAL: Final = 8
+"""So many kinds of events of one capture are told apart by their texts."""
 _READ: Final = 16
 """So few bytes are read at once that no two events are."""
-"""So many kinds of events of one capture are told apart by their texts."""
 
 
 def text_leaves_hold(case: Case) -> Iterator[Problem]:

@@ -322,6 +322,7 @@ def test_a_missing_file_and_an_unknown_provider_stop_before_anything(run: Run, c
         (b"", "it is empty"),
         (b" \n", "it is empty"),
         (b"\x00\xff\xfe garbage", f"{NO_JSON}not JSON at byte 1"),
+        (b": keep-alive\n\ndata: [DONE]\n\n", f"{NO_JSON}there is no event in it"),
         (b'{"a":' * 900 + b"1" + b"}" * 900, f"{NO_JSON}the event is nested deeper than 200 levels"),
         (
             b"\x1f\x8b\x08\x00 compressed",
@@ -444,6 +445,29 @@ def test_a_folder_that_nobody_may_look_into_is_reported(
     assert (done.status, len(lines(done.out))) == (1, 1)
     assert done.err.startswith("tree/sub: Permission denied\n")
     assert run(*command, "tree/sub") == (2, "", "tree/sub: Permission denied\n")
+
+
+def test_a_link_that_leads_out_of_reach_costs_no_other_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does one that is no capture, nor a pipe, which would be waited for."""
+    folder = tmp_path / "mix"
+    folder.mkdir()
+    (folder / "a.response.json").write_bytes(orjson.dumps(line()))
+    for name in ("z.response.json", "zz", ".hidden"):
+        (folder / name).symlink_to(name)
+    is_file = Path.is_file
+
+    def refused(path: Path) -> bool:
+        if path.is_symlink():
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    os.mkfifo(folder / "pipe.jsonl")
+    done = run("normalize", "mix")
+    assert (done.status, len(lines(done.out))) == (1, 1)
+    assert done.err.splitlines()[0] == "mix/z.response.json: Too many levels of symbolic links"
 
 
 def test_a_file_that_is_out_of_reach_is_not_said_to_be_missing(run: Run, tmp_path: Path) -> None:

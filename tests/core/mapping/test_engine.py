@@ -795,7 +795,9 @@ def test_a_duration_of_more_than_a_thousand_years_costs_no_answer(
     assert stream.partial.text == stream.response.text == "Hi"
 
 
-@pytest.mark.parametrize("path", ["", "a.", ".a", "a..b", "txet.[", "a[0", "a]"])
+@pytest.mark.parametrize(
+    "path", ["", "a.", ".a", "a..b", "txet.[", "a[0", "a]", "a]b[c", "a[0]b", "a[x]", "a[-1]", "a[²]", "a[]"]
+)
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="not the path of a leaf: "):
         ProviderInfo(title="T", text_leaves=(path,))
