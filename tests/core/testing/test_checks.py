@@ -206,6 +206,7 @@ class Declares(Honest):
         (("id", "text", "fresh"), "Hi", "learnt from 0 of 1 body and 1 of 1 stream"),
         ((), "Hi", "learnt from 1 of 1 stream"),
         (("id", "text", "fresh", "cached"), "Hi" * 40_000, "learnt from 1 of 1 body and 0 of 1 stream"),
+        (("id", "text", "fresh", "cached"), "Hi" * 600_000, "learnt from 0 of 1 body and 0 of 1 stream"),
     ],
 )
 def test_the_tally_says_of_what_something_is_learnt(leaves: tuple[str, ...], text: str, said: str) -> None:
