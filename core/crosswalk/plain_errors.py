@@ -115,8 +115,19 @@ class DetectionError(CrosswalkError, LookupError):
 
     Attributes:
         candidates: the provider ids that recognize it; empty when none does.
+        known: where none does, the ids of those that were asked, and could be named.
+        broken: those that cannot be used.
     """
 
-    def __init__(self, message: str, *, candidates: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        candidates: Sequence[str] = (),
+        known: Sequence[str] = (),
+        broken: Sequence[str] = (),
+    ) -> None:
         super().__init__(message)
         self.candidates = tuple(candidates)
+        self.known = tuple(known)
+        self.broken = tuple(broken)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect, fault_of, usable
+from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect, fault_of, nameable
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
@@ -199,7 +199,7 @@ def provider_of(
     try:
         return Provider(detect(events, registry))
     except DetectionError as error:
-        candidates = error.candidates
+        candidates, nameables = error.candidates, nameable(error.known, error.broken)
     for preferred in (server, prefer):
         if preferred in candidates:
             return Provider(preferred)
@@ -220,4 +220,4 @@ def provider_of(
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
-    raise DetectionError(f"no provider recognizes it; say --provider: {usable(registry)}")
+    raise DetectionError(f"no provider recognizes it; say --provider: {nameables}")

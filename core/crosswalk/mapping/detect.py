@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -17,7 +16,7 @@ from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of", "usable"]
+__all__ = ["LOOKED_AT", "ask", "candidates", "decode_events", "detect", "fault_of", "nameable"]
 
 LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
@@ -130,27 +129,21 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     if not names:
         for fault in sorted(faults, key=lambda fault: str(fault.plugin)):
             raise fault
-        raise DetectionError(f"no provider recognizes this payload; name one of: {usable(registry)}")
+        known, broken = sorted(asked), [name for name in registry.names() if name not in asked]
+        raise DetectionError(
+            f"no provider recognizes this payload; name one of: {nameable(known, broken)}",
+            known=known,
+            broken=broken,
+        )
     raise DetectionError(
         f"several providers speak this dialect; name one of: {', '.join(names)}", candidates=names
     )
 
 
-def usable(registry: Registry) -> str:
-    """The ids of all providers, to be told to a user; those that cannot be used are told apart."""
-    return _usable(registry, tuple(registry.names()))
-
-
-@lru_cache(maxsize=4)
-def _usable(registry: Registry, all_names: tuple[str, ...]) -> str:
-    broken = []
-    for name in all_names:
-        try:
-            registry.mapper(name)
-        except PluginError:
-            broken.append(name)
-    names = ", ".join(name for name in all_names if name not in broken) or "none"
-    return f"{names} (broken: {', '.join(broken)})" if broken else names
+def nameable(known: Iterable[str], broken: Iterable[str]) -> str:
+    """The ids of providers, to be told to a user; those that cannot be used are told apart."""
+    names, useless = ", ".join(known) or "none", ", ".join(broken)
+    return f"{names} (broken: {useless})" if useless else names
 
 
 def _of(wanted: frozenset[str] | None, found: dict[str, Recognition]) -> dict[str, Recognition]:

@@ -265,7 +265,11 @@ def test_who_cannot_be_used_is_told_apart() -> None:
     broken = EntryPoint("broken", "no_such_module", ENTRY_POINT_GROUP)
     known = Registry(installed=[broken], environ={})
     known.register(Sure(NO), "c")
-    with pytest.raises(DetectionError, match=r"name one of: c \(broken: broken\)$"):
+    with pytest.raises(DetectionError, match=r"name one of: c \(broken: broken\)$") as caught:
+        detect([{"text": "a"}], known)
+    assert (caught.value.known, caught.value.broken) == (("c",), ("broken",))
+    known.block("broken")
+    with pytest.raises(DetectionError, match=r"name one of: c$"):
         detect([{"text": "a"}], known)
 
 
