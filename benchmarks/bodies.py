@@ -17,13 +17,13 @@ from typing import Final, TypeAlias
 
 import attrs
 import orjson
+from crosswalk.learning import learning
 
 from benchmarks.least import maker
 from benchmarks.measure import Above, medians, print_table
 from benchmarks.wire_bodies import BODIES, SMALL, TEXTS, Body
 from crosswalk import ChatResponse, from_json, normalize, registry, to_json, to_jsonable
 from crosswalk.codec.reading import documents
-from crosswalk.learning import learning
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import Registry

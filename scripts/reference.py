@@ -43,7 +43,6 @@ FACES = (
     "crosswalk.records",
     "crosswalk.commands",
     "crosswalk.prices",
-    "crosswalk.learning",
 )
 """The packages whose names are public; a name that several have is described with the first."""
 INTERNAL = (

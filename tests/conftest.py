@@ -13,7 +13,6 @@ import pytest
 from hypothesis import settings
 
 from beside import TRIED, table
-from crosswalk.shapes import Budget
 from crosswalk.testing import Capture, ProviderConformance
 from pages import ROOT
 
@@ -98,14 +97,6 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what lives as long as the run: twenty thousand tests, looked through each time."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def everything_is_learnt() -> Iterator[None]:
-    """Or what a test reads would be learnt from only where those before have not spent all that may be; see ``test_learning``."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Budget, "allows", lambda self, cost: True)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

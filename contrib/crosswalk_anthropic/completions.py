@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from crosswalk.plugins import (
     FinishReason,
@@ -24,6 +24,8 @@ __all__ = ["CompletionsDialect"]
 
 class CompletionsDialect:
     """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""
+
+    text_paths: ClassVar[tuple[str, ...]] = ("completion",)
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* has a completion; Bedrock leaves out its type."""

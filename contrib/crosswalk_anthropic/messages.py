@@ -82,23 +82,13 @@ class AnthropicDialect:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
         finish_reasons: the provider's stop reasons.
-        body_leaves: see ``ProviderInfo``.
+        text_paths: see ``ProviderInfo``.
     """
 
     title: ClassVar[str] = "Anthropic Messages"
     documentation: ClassVar[str | None] = None
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
-    body_leaves: ClassVar[tuple[str, ...]] = (
-        "id",
-        "model",
-        "content[0].thinking",
-        "content[0].signature",
-        *(f"content[{number}].{leaf}" for number in range(4) for leaf in ("text", "id", "name", "input")),
-        "usage.input_tokens",
-        "usage.output_tokens",
-        "usage.cache_read_input_tokens",
-        "usage.cache_creation_input_tokens",
-    )
+    text_paths: ClassVar[tuple[str, ...]] = ("delta.text", "delta.thinking", "delta.partial_json")
     map_error = staticmethod(hookimpl(anthropic_error))
 
     @hookimpl
@@ -108,8 +98,7 @@ class AnthropicDialect:
             title=self.title,
             endpoints=("/v1/messages",),
             documentation=self.documentation,
-            text_leaves=("delta.text", "delta.thinking"),
-            body_leaves=self.body_leaves,
+            text_paths=self.text_paths,
         )
 
     @hookimpl

@@ -120,7 +120,7 @@ class Bedrock:
             title="Amazon Bedrock",
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
-            text_leaves=(
+            text_paths=(
                 "delta.text",
                 "delta.reasoningContent.text",
                 "delta.toolUse.input",
@@ -128,23 +128,7 @@ class Bedrock:
                 "contentBlockDelta.delta.reasoningContent.text",
                 "contentBlockDelta.delta.toolUse.input",
             ),
-            stamp_leaves=("p",),
-            body_leaves=(
-                "output.message.content[0].reasoningContent.reasoningText.text",
-                *(
-                    f"output.message.content[{number}].{leaf}"
-                    for number in range(4)
-                    for leaf in ("text", "toolUse.toolUseId", "toolUse.name", "toolUse.input")
-                ),
-                "usage.inputTokens",
-                "usage.outputTokens",
-                "usage.totalTokens",
-                "usage.cacheReadInputTokens",
-                "usage.cacheWriteInputTokens",
-                "usage.cacheReadInputTokenCount",
-                "usage.cacheWriteInputTokenCount",
-                "metrics.latencyMs",
-            ),
+            timestamp_key="p",
             pieces=("output.message.content[].deltas",),
             framing=framing,
             access=ACCESS,

@@ -6,7 +6,7 @@ Facts: provider document "Cohere Chat".
 from __future__ import annotations
 
 from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
-from crosswalk_cohere.chat import PIECES, ChatDialect, stretch_logprobs
+from crosswalk_cohere.chat import PIECES, ChatDialect
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 from crosswalk_cohere.shared import cohere_error
 
@@ -28,38 +28,12 @@ class Cohere(DialectFamily):
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``. No text leaves of v1: its end repeats the text, which is compared."""
+        """See the hook ``provider_info``. None of the paths of v1: its end repeats the text, which is compared."""
         return ProviderInfo(
             title="Cohere",
             endpoints=("/v2/chat", "/v1/chat", "/v1/generate"),
             documentation="https://docs.cohere.com/reference/chat",
-            text_leaves=(
-                "delta.message.content.text",
-                "delta.message.content.thinking",
-                "delta.message.tool_plan",
-                "delta.message.tool_calls.function.arguments",
-            ),
-            body_leaves=(
-                "id",
-                "message.content[0].text",
-                "message.content[0].thinking",
-                "message.content[1].text",
-                "message.tool_plan",
-                *(
-                    f"message.tool_calls[{number}].{leaf}"
-                    for number in range(4)
-                    for leaf in ("id", "function.name", "function.arguments")
-                ),
-                "usage.billed_units.input_tokens",
-                "usage.billed_units.output_tokens",
-                "usage.tokens.input_tokens",
-                "usage.tokens.output_tokens",
-                "usage.cached_tokens",
-                "generations[0].id",
-                "generations[0].text",
-            ),
-            stamp_leaves=("logprobs.token_ids",),
-            logprob_leaves={"logprobs": stretch_logprobs},
+            text_paths=ChatDialect.text_paths,
             pieces=(*PIECES, "citations"),
             access=ACCESS,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -235,6 +235,13 @@ class _Progress(Texts):
 
 class ChatDialect(FinishWords):
     """The mapping hooks for chat v2: a body is the message that a stream's events build up."""
+
+    text_paths: ClassVar[tuple[str, ...]] = (
+        "delta.message.content.text",
+        "delta.message.content.thinking",
+        "delta.message.tool_plan",
+        "delta.message.tool_calls.function.arguments",
+    )
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v2, by the names of its events and by what it charges."""

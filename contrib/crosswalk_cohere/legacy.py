@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from crosswalk.plugins import (
     MappingState,
@@ -81,6 +81,8 @@ class _Progress:
 
 class LegacyChatDialect(FinishWords):
     """The mapping hooks for chat v1: a body is the last event of a stream."""
+
+    text_paths: ClassVar[tuple[str, ...]] = ()
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v1, by the names of its events and of its ids."""
@@ -213,6 +215,8 @@ def _note_citations(part: dict[str, Any], seen: _Progress) -> None:
 
 class GenerateDialect(FinishWords):
     """The mapping hooks for Generate: a body is one event, and one generation is one choice."""
+
+    text_paths: ClassVar[tuple[str, ...]] = ()
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* has generations; only Cohere has them beside its ``meta``."""

@@ -104,31 +104,9 @@ class Gemini:
                 "/v1beta/models/{model}:streamGenerateContent",
             ),
             documentation="https://ai.google.dev/api/generate-content",
-            body_leaves=(
-                "responseId",
-                "modelVersion",
-                *(
-                    f"candidates[0].content.parts[{number}].{leaf}"
-                    for number in range(4)
-                    for leaf in (
-                        "text",
-                        "functionCall.id",
-                        "functionCall.name",
-                        "functionCall.args",
-                        "thoughtSignature",
-                    )
-                ),
-                "candidates[0].avgLogprobs",
-                "usageMetadata.promptTokenCount",
-                "usageMetadata.candidatesTokenCount",
-                "usageMetadata.thoughtsTokenCount",
-                "usageMetadata.totalTokenCount",
-                "usageMetadata.promptTokensDetails[0].tokenCount",
-                "usageMetadata.candidatesTokensDetails[0].tokenCount",
-            ),
-            text_leaves=("candidates[0].content.parts[0].text",),
-            usage_leaves=("usageMetadata",),
-            logprob_leaves={"candidates[0].logprobsResult": lambda candidate, _: take_logprobs(candidate)},
+            text_paths=("candidates[0].content.parts[0].text",),
+            usage_key="usageMetadata",
+            logprob_paths={"candidates[0].logprobsResult": lambda candidate, _: take_logprobs(candidate)},
             pieces=(
                 "candidates[].content.parts",
                 "candidates[].logprobsResult.chosenCandidates",
@@ -160,8 +138,8 @@ class Gemini:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
         """See the hook ``map_delta``. Tools that decode a capture without the provider's framing give an array."""
-        if state.unseen:
-            state.own(Answers).hear(state.unseen)
+        if state.repeated_texts:
+            state.own(Answers).add_repeated(state.repeated_texts)
         if type(event) is not list:
             yield from chunk_deltas(require_object(event), state)
             return

@@ -233,9 +233,9 @@ class Answer:
 class Answers(dict[int, Answer]):
     """The candidates of one response by their number; each is made when it is first asked for."""
 
-    def hear(self, unseen: Mapping[int, list[str]]) -> None:
-        """Take the pieces that were *unseen*, by candidate: they are like the last one."""
-        for choice, pieces in unseen.items():
+    def add_repeated(self, texts: Mapping[int, list[str]]) -> None:
+        """Take the *texts* of repeated events, by candidate."""
+        for choice, pieces in texts.items():
             answer = self[choice]
             if not answer.is_thinking:
                 answer.said += pieces

@@ -55,6 +55,7 @@ class Notes:
 class OpenAILayer(OpenAIChatDialect):
     """OpenAI's dialect as llama.cpp speaks it: with ``timings``, and usage for each answer."""
 
+    text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     pieces: ClassVar[tuple[str, ...]] = (
         *OpenAIChatDialect.pieces,
         "__verbose.tokens",
@@ -153,14 +154,7 @@ class LlamaCpp(DialectFamily):
             title="llama.cpp",
             endpoints=("/completion", "/completions", "/infill", *OpenAILayer.endpoints),
             documentation="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
-            text_leaves=(*NativeDialect.text_leaves, *OpenAILayer.text_leaves),
-            body_leaves=(
-                *NativeDialect.body_leaves,
-                *OpenAILayer.body_leaves,
-                "usage.prompt_tokens_details.cached_tokens",
-            ),
-            stamp_leaves=("timings", *NativeDialect.stamp_leaves, *OpenAILayer.stamp_leaves),
-            usage_leaves=("timings", *NativeDialect.usage_leaves),
+            text_paths=(*NativeDialect.text_paths, *OpenAILayer.text_paths),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,

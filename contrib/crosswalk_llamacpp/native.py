@@ -52,31 +52,11 @@ class NativeDialect:
     """The mapping hooks for the native endpoints.
 
     Attributes:
-        body_leaves: see ``ProviderInfo``; the times stand in OpenAI's layer as well.
-        text_leaves: see ``ProviderInfo``.
-        stamp_leaves: see ``ProviderInfo``.
-        usage_leaves: see ``ProviderInfo``.
+        text_paths: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
     """
 
-    text_leaves: ClassVar[tuple[str, ...]] = ("content",)
-    stamp_leaves: ClassVar[tuple[str, ...]] = ("tokens",)
-    usage_leaves: ClassVar[tuple[str, ...]] = _COUNTS
-    body_leaves: ClassVar[tuple[str, ...]] = (
-        "content",
-        "tokens_evaluated",
-        "tokens_predicted",
-        "tokens_cached",
-        "timings.cache_n",
-        "timings.prompt_n",
-        "timings.prompt_ms",
-        "timings.prompt_per_token_ms",
-        "timings.prompt_per_second",
-        "timings.predicted_n",
-        "timings.predicted_ms",
-        "timings.predicted_per_token_ms",
-        "timings.predicted_per_second",
-    )
+    text_paths: ClassVar[tuple[str, ...]] = ("content",)
     pieces: ClassVar[tuple[str, ...]] = (
         "tokens",
         "completion_probabilities",

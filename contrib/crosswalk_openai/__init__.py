@@ -56,8 +56,8 @@ class OpenAI(ChatDialect):
     )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     is_original: ClassVar[bool] = True
-    leaves_hold: ClassVar[bool] = True
-    stamp_leaves: ClassVar[tuple[str, ...]] = ("obfuscation",)
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+    timestamp_key: ClassVar[str | None] = "obfuscation"
     # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).
     marks: ClassVar[tuple[str, ...]] = (
         "obfuscation",

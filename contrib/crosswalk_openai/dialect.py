@@ -50,7 +50,7 @@ class ChatDialect(OpenAIChatDialect):
         style: in what its requests differ from OpenAI's: the arguments of an ``OpenAIChatStyle``.
     """
 
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     style: ClassVar[Mapping[str, Any]] = {}
 
     @hookimpl

@@ -56,10 +56,9 @@ class DeepSeek(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)
-    body_leaves: ClassVar[tuple[str, ...]] = (*ChatDialect.body_leaves, "usage.prompt_cache_miss_tokens")
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
@@ -103,8 +102,8 @@ class Groq(ChatDialect):
     }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     # What it says of them in two places is compared.
-    usage_leaves: ClassVar[tuple[str, ...]] = ()
-    leaves_hold: ClassVar[bool] = True
+    usage_key: ClassVar[str | None] = None
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     reasoning_name: ClassVar[str] = "reasoning"
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -146,7 +145,7 @@ class XAI(ChatDialect):
         **ChatDialect.finish_reasons,
         "": FinishReason.STOP,
     }
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: the sources come with the end."""
@@ -206,9 +205,7 @@ class Perplexity(ChatDialect):
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
     sentinel: ClassVar[bool] = False
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
-    text_leaves: ClassVar[tuple[str, ...]] = ()
-    body_leaves: ClassVar[tuple[str, ...]] = ()
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = ()
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
@@ -269,7 +266,7 @@ class Together(ChatDialect):
         **ChatDialect.finish_reasons,
         "eos": FinishReason.STOP,
     }
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice; of a chunk, that of its one token."""
@@ -352,11 +349,7 @@ class OpenRouter(ChatDialect):
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
     call_names: ClassVar[str | None] = _NAMES
     # Not the reasoning: it says again what the details say.
-    text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
-    body_leaves: ClassVar[tuple[str, ...]] = tuple(
-        leaf for leaf in ChatDialect.body_leaves if "reasoning" not in leaf
-    )
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
 
@@ -391,19 +384,15 @@ class Mistral(ChatDialect):
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
     call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
-    stamp_leaves: ClassVar[tuple[str, ...]] = ("p",)
+    timestamp_key: ClassVar[str | None] = "p"
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
     marks: ClassVar[tuple[str, ...]] = (
         "usage.prompt_audio_seconds",
         "choices[].delta.content[].type",
         "choices[].message.content[].type",
     )
-    # Not the ids of calls: of one, "null", it makes none.
-    body_leaves: ClassVar[tuple[str, ...]] = tuple(
-        leaf for leaf in ChatDialect.body_leaves if not ("tool_calls" in leaf and leaf.endswith(".id"))
-    )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""

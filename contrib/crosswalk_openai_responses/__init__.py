@@ -70,27 +70,10 @@ class ResponsesDialect:
             endpoints=("/v1/responses",),
             is_original=True,
             documentation=self.documentation,
-            text_leaves=("delta",),
-            stamp_leaves=("obfuscation",),
-            body_leaves=(
-                "id",
-                "model",
-                "created_at",
-                "completed_at",
-                "output[0].summary[0].text",
-                *(
-                    f"output[{number}].{leaf}"
-                    for number in range(4)
-                    for leaf in ("id", "content[0].text", "call_id", "name", "arguments")
-                ),
-                "usage.input_tokens",
-                "usage.output_tokens",
-                "usage.total_tokens",
-                "usage.input_tokens_details.cached_tokens",
-                "usage.output_tokens_details.reasoning_tokens",
-            ),
-            number_leaves=("sequence_number",),
-            logprob_leaves={"logprobs": take_logprobs},
+            text_paths=("delta",),
+            timestamp_key="obfuscation",
+            number_key="sequence_number",
+            logprob_paths={"logprobs": take_logprobs},
             pieces=PIECES,
             access=ACCESS,
             call_ids=CallIds(),
@@ -110,8 +93,8 @@ class ResponsesDialect:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
         event, answer = require_object(event), state.own(Answer)
-        if state.unseen:
-            answer.hear(state)
+        if state.repeated_texts:
+            answer.add_repeated(state)
         if is_error(event):
             return (take_error(event),)
         known = _known(event)

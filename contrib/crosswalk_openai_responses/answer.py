@@ -78,9 +78,9 @@ class Answer(Texts):
                 event["sequence_number"] = self._start  # with which the stream began
             self._sequence, self._beat = number, None
 
-    def hear(self, state: MappingState) -> None:
-        """Take the pieces that were not seen: each of an event like the last one, with the next number."""
-        pieces = state.unseen.get(0, [])
+    def add_repeated(self, state: MappingState) -> None:
+        """Take the texts of repeated events, each of which had the next number."""
+        pieces = state.repeated_texts.get(0, [])
         part = None if self._said is None else self._said[1]
         if isinstance(part, Part):  # else what came last was of a call
             part.pieces += pieces

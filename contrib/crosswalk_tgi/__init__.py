@@ -27,7 +27,7 @@ from crosswalk.plugins import (
     UsageInfo,
     hookimpl,
 )
-from crosswalk_tgi.native import NativeDialect, tgi_error, token_logprobs
+from crosswalk_tgi.native import NativeDialect, tgi_error
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -81,11 +81,11 @@ class OpenAILayer(OpenAIChatDialect):
     """OpenAI's dialect as TGI speaks it: calls without an id of their own, and without an end.
 
     Attributes:
-        text_leaves: see ``ProviderInfo``.
+        text_paths: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
     """
 
-    text_leaves: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
+    text_paths: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
     map_error = staticmethod(tgi_error)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
@@ -170,10 +170,7 @@ class TGI(DialectFamily):
             title="Text Generation Inference",
             endpoints=("/generate", "/generate_stream", "/", "/invocations", *OpenAILayer.endpoints),
             documentation="https://huggingface.co/docs/text-generation-inference/reference/api_reference",
-            text_leaves=("token.text", *OpenAILayer.text_leaves),
-            stamp_leaves=NativeDialect.stamp_leaves,
-            logprob_leaves={"token.logprob": token_logprobs},
-            body_leaves=("generated_text", *OpenAILayer.body_leaves),
+            text_paths=OpenAILayer.text_paths,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),
         )

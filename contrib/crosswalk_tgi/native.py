@@ -47,11 +47,12 @@ class NativeDialect:
 
     Attributes:
         pieces: see ``ProviderInfo``.
-        stamp_leaves: see ``ProviderInfo``.
     """
 
     pieces: ClassVar[tuple[str, ...]] = ("top_tokens",)
-    stamp_leaves: ClassVar[tuple[str, ...]] = ("index", "token.id")
+    text_paths: ClassVar[
+        tuple[str, ...]
+    ] = ()  # a text and its log probability are one object, with its number beside it
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         "length": FinishReason.LENGTH,
         "eos_token": FinishReason.STOP,

@@ -59,34 +59,10 @@ class Ollama(DialectFamily):
             title="Ollama",
             endpoints=("/api/chat", "/api/generate", *OpenAILayer.endpoints),
             documentation="https://github.com/ollama/ollama/blob/main/docs/api.md",
-            text_leaves=(
-                "message.content",
-                "message.thinking",
-                "response",
-                "thinking",
-                *OpenAILayer.text_leaves,
-            ),
-            stamp_leaves=("created_at",),
-            body_leaves=(
-                "created_at",
-                "message.content",
-                "message.thinking",
-                *(
-                    f"message.tool_calls[{number}].{leaf}"
-                    for number in range(4)
-                    for leaf in ("id", "function.name", "function.arguments")
-                ),
-                "response",
-                "thinking",
-                "total_duration",
-                "load_duration",
-                "prompt_eval_count",
-                "prompt_eval_duration",
-                "eval_count",
-                "eval_duration",
-                *OpenAILayer.body_leaves,
-            ),
-            logprob_leaves={"logprobs": take_logprobs, "choices[0].logprobs": OpenAILayer().logprobs},
+            text_paths=(*NativeDialect.text_paths, *OpenAILayer.text_paths),
+            timestamp_key="created_at",
+            usage_key="usage",
+            logprob_paths={"logprobs": take_logprobs, "choices[0].logprobs": OpenAILayer().logprobs},
             pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
             spell=OpenAILayer().spell,

@@ -59,6 +59,7 @@ class NativeDialect:
     nanoseconds, and a stream has a new time on every line.
     """
 
+    text_paths = ("message.content", "message.thinking", "response", "thinking")
     finish_reasons = wire.FINISH_REASONS
 
     def recognizes(self, event: Any) -> Recognition:

@@ -40,7 +40,7 @@ class VLLM(OpenAIChatDialect):
     reasoning_name: ClassVar[str] = "reasoning"
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
-    leaves_hold: ClassVar[bool] = True
+    text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:

@@ -588,4 +588,4 @@ def test_the_building_block_recognizes_no_mark() -> None:
 def test_provider_info() -> None:
     info = OpenAI().provider_info()
     assert info.title == "OpenAI Chat Completions"
-    assert info.stamp_leaves == (("obfuscation",),)
+    assert info.timestamp_key == "obfuscation"

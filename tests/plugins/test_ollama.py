@@ -838,4 +838,4 @@ def test_what_the_plugin_says_of_itself() -> None:
     assert info.endpoints == ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")
     assert info.documentation is not None
     assert info.documentation.startswith("https://")
-    assert ("choices", 0, "delta", "content") in info.text_leaves
+    assert ("choices", 0, "delta", "content") in info.text_paths

@@ -35,7 +35,7 @@ SAMPLE_OF_LISTED = 40  # so many find what breaks
 ONE_OF = 30
 WITH_LEAVES = 3
 WITH_TEXTS = 6
-TEXTS = ("text leaves hold", "body leaves hold", "one answer at a time")
+TEXTS = ("text paths hold", "body leaves hold", "one answer at a time")
 SLOW = ("framing does not matter", "never silently wrong")
 
 pytestmark = [needs_captures, pytest.mark.sweep]

@@ -5,20 +5,16 @@ from __future__ import annotations
 import builtins
 import functools
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
 from crosswalk.codec.layout import CANONICAL
 from crosswalk.codec.problems import Problem, cannot
-from crosswalk.shapes import Shapes
 from crosswalk.types.json import load_json
 from crosswalk.types.response import ChatResponse
-
-if TYPE_CHECKING:
-    from crosswalk.codec.alike import Shape
 
 __all__ = ["from_json"]
 
@@ -46,38 +42,9 @@ def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
         if not isinstance(data, bytearray | memoryview):
             raise TypeError(f"data is the JSON's bytes or text, not {type(data).__name__}")
         data = bytes(data)
-    if cls is ChatResponse and type(data) is bytes:
-        document = data.rstrip(_LINE_END)
-        known = documents.read(document)
-        if known is not None:
-            return known  # type: ignore[return-value]
-        response = read_in_general(data, cls)
-        note_document(document, response)  # type: ignore[arg-type]
-        return response
     if cls not in CANONICAL and _item_type(cls) not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
     return read_in_general(data, cls)
-
-
-_LINE_END: Final = b"\r\n"
-"""What a line of a file has behind its document."""
-_LARGEST: Final = 2**20
-"""Of a larger document nothing is learnt: to read it costs what its parsing costs, whatever is around its text."""
-# Learning takes as long as reading two hundred, and to find that none of eight fits a third of reading one.
-documents: Final[Shapes[Shape]] = Shapes(cost=200, first=8, most=8, patience=16)
-"""What was learnt from the documents that :func:`from_json` has read in this process."""
-
-
-def note_document(data: bytes, response: ChatResponse) -> None:
-    """Learn from the document *data*, which no shape has fitted and which is *response*."""
-
-    def made(known: Sequence[Shape]) -> Shape | None:
-        from crosswalk.codec.alike import learn
-
-        return learn(data, response, known, lambda data: read_in_general(data, ChatResponse))
-
-    if len(data) <= _LARGEST:
-        documents.note(response, made)
 
 
 def read_in_general(data: bytes | str, cls: type[T]) -> T:

@@ -18,7 +18,7 @@ from crosswalk.convert.conversion import (
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.openai_responses import ResponsesWriter, is_item
 from crosswalk.convert.writer import Event, json_of, named_frame
-from crosswalk.mapping.interpreter import Unknown
+from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.registry import Registry
 from crosswalk.responses.errors import ResponsesParseError

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
+from crosswalk.mapping.delivery import Delivery
 from crosswalk.mapping.failures import classify, refined
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.plugin.shown import End
-from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.state import End, MappingState
 from crosswalk.plugin.take import take_string
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_segment import error_segment
@@ -108,12 +108,12 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
     return f"the input ended without the provider's terminal signal{which}"
 
 
-def final_deltas(state: MappingState) -> Iterator[ResponseDelta]:
-    """The last delta of each choice, those after the first one before it: with it the answer is complete."""
+def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
+    """Deliver the last delta of each choice; that of the first choice comes last and completes the answer."""
     for place, choice in enumerate(state.others):
-        yield state.final(choice, _settle(state, choice, f"alternatives[{place}].finish_reason"))
+        yield delivery.final(choice, _settle(state, choice, f"alternatives[{place}].finish_reason"))
     end = _settle(state, 0, "finish_reason")
-    yield state.final(0, end, _segment(state, end))
+    yield delivery.final(0, end, _segment(state, end))
 
 
 def _settle(state: MappingState, choice: int, path: str) -> End:

@@ -24,12 +24,11 @@ from crosswalk.errors import (
     MappingError,
     ResponseValidationError,
 )
-from crosswalk.lazy import later
-from crosswalk.learning import OddError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
-from crosswalk.mapping.interpreter import Unknown
+from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.log import log_response, quietly
 from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, drain
+from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
@@ -38,10 +37,7 @@ from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
-    import crosswalk.mapping.bodies as bodies
     from crosswalk.stream.replay import StreamingChatResponse
-else:
-    bodies = later("crosswalk.mapping.bodies")  # a stream needs none
 
 __all__ = [
     "DeltaStream",
@@ -105,15 +101,6 @@ def normalize(
             log_response(guessed)
             return guessed
     mapper = known.mapper(provider)
-    is_usual = status == 200 and limits is DEFAULT and len(data) <= DEFAULT.line_bytes
-    if is_usual:
-        try:
-            response = bodies.shapes_of(mapper).read(data, id_factory, clock, keep_raw)
-        except OddError as odd:
-            id_factory, clock, response, is_usual = odd.id_factory, odd.clock, None, False
-        if response is not None:
-            log_response(response)
-            return response
     options = ReaderOptions(
         status=status,
         unknown=unknown,
@@ -122,10 +109,19 @@ def normalize(
         keep_raw=keep_raw,
         limits=limits,
     )
-    response = bodies.read_body(mapper, data, options)
-    if is_usual:
-        bodies.learn_body(mapper, data, response)
-    return response
+    return read_body(mapper, data, options)
+
+
+def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatResponse:
+    """Read the complete answer *data*.
+
+    Raises:
+        MappingError: it cannot be mapped.
+    """
+    reader = Reader(mapper, options)
+    drain(reader.read_whole(data))
+    drain(reader.finish())
+    return reader.response()
 
 
 def _guessed(
@@ -140,7 +136,7 @@ def _guessed(
 
     events = islice(decode_events(data, options.limits), LOOKED_AT)
     with quietly():
-        read = partial(bodies.read_body, data=data, options=options)
+        read = partial(read_body, data=data, options=options)
         response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
     if response is not None:
         return response
@@ -223,12 +219,11 @@ class DeltaStream(Iterator[ResponseDelta]):
         return next(self._deltas)
 
     def until_done(self) -> ChatResponse:
-        """The complete response: the stream is read to its end, and most of the deltas that are left are not made.
+        """Read the stream to its end and return the complete response.
 
         Raises:
             CrosswalkError: what ended the stream, if it failed.
         """
-        self._reader.shows = False
         drain(self._deltas)
         return self.response
 

@@ -69,12 +69,10 @@ class OpenAIChatDialect:
         title: the provider's name as people write it.
         documentation: where the provider describes the API.
         endpoints: the HTTP paths whose answers are in this dialect.
-        text_leaves: see ``ProviderInfo``; a subclass for which the promise does not hold leaves some out.
-        stamp_leaves: see ``ProviderInfo``.
-        body_leaves: see ``ProviderInfo``; without the counts that follow, which are added.
-        usage_leaves: see ``ProviderInfo``.
-        leaves_hold: a subclass that overrides what reads texts says so in its own body where all that is true for it, too:
-            from another one nothing is learnt, as if it promised nothing.
+        text_paths: see ``ProviderInfo``. A subclass that overrides a method names the paths again for which the promise
+            holds; without that, its hooks get every event.
+        timestamp_key: see ``ProviderInfo``.
+        usage_key: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
@@ -98,34 +96,15 @@ class OpenAIChatDialect:
     title: ClassVar[str] = "OpenAI Chat Completions"
     documentation: ClassVar[str | None] = None
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/completions")
-    text_leaves: ClassVar[tuple[str, ...]] = (
+    text_paths: ClassVar[tuple[str, ...]] = (
         "choices[0].delta.content",
         "choices[0].delta.reasoning",
         "choices[0].delta.reasoning_content",
         "choices[0].delta.tool_calls[0].function.arguments",
         "choices[0].text",
     )
-    stamp_leaves: ClassVar[tuple[str, ...]] = ("choices[0].token_ids",)
-    body_leaves: ClassVar[tuple[str, ...]] = (
-        "id",
-        "created",
-        "model",
-        "choices[0].message.content",
-        "choices[0].message.reasoning",
-        "choices[0].message.reasoning_content",
-        *(
-            f"choices[0].message.tool_calls[{number}].{leaf}"
-            for number in range(4)
-            for leaf in ("id", "function.name", "function.arguments")
-        ),
-        "choices[0].text",
-        *(f"choices[{number}].message.content" for number in range(1, 4)),
-        "usage.prompt_tokens",
-        "usage.completion_tokens",
-        "usage.total_tokens",
-    )
-    usage_leaves: ClassVar[tuple[str, ...]] = ("usage",)
-    leaves_hold: ClassVar[bool] = True
+    timestamp_key: ClassVar[str | None] = None
+    usage_key: ClassVar[str | None] = "usage"
     pieces: ClassVar[tuple[str, ...]] = (
         "choices[].token_ids",
         "choices[].delta.annotations",
@@ -151,7 +130,7 @@ class OpenAIChatDialect:
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
     @property
-    def logprob_leaves(self) -> dict[str, LogprobReader]:
+    def logprob_paths(self) -> dict[str, LogprobReader]:
         """See ``ProviderInfo``."""
         return {"choices[0].logprobs": self.logprobs}
 
@@ -160,11 +139,6 @@ class OpenAIChatDialect:
         """See the hook ``provider_info``."""
         names = (field.name for field in attrs.fields(ProviderInfo))
         said = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        counts = (self.cached_tokens, self.cache_write_tokens, self.reasoning_tokens)
-        said["body_leaves"] = (
-            *self.body_leaves,
-            *(f"usage.{path}" for paths in counts for path in paths),
-        )
         return ProviderInfo(**said)
 
     @hookimpl
@@ -215,7 +189,7 @@ class OpenAIChatDialect:
             delta = choice.get("delta")
             if index in state.ends and type(delta) is dict and delta.get("role"):
                 known.repeated.add(index)  # a message begins again: the same answer once more
-            state.goes_on = is_same and "delta" in choice and index not in known.repeated
+            state.continues = is_same and "delta" in choice and index not in known.repeated
             part, whole = self._part(choice, index, state)
             has_said = False
             try:

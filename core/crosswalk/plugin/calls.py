@@ -56,21 +56,6 @@ class ToolCalls:
             self._by_index[index] = call
         return call
 
-    def without_arguments(self, calls: dict[int, Call]) -> ToolCalls:
-        """The same without their arguments, which are put into *calls*."""
-        twin = ToolCalls(calls)
-        for place, call in self._calls.items():
-            calls[place] = like = Call(place)
-            like.id, like.name, like.wire_index = call.id, call.name, call.wire_index
-        twin._open = None if self._open is None else calls[self._open.index]
-        twin._by_id = {id: calls[call.index] for id, call in self._by_id.items()}
-        twin._by_index = {index: calls[call.index] for index, call in self._by_index.items()}
-        return twin
-
-    def reopen(self, place: int) -> None:
-        """Let the call at this *place* be the one that a nameless fragment continues."""
-        self._open = self._calls.get(place)
-
     def identify(self, call: Call, id: str) -> bool:
         """Give *call* its *id*; whether that was free."""
         if id in self._by_id:

@@ -57,7 +57,7 @@ def path(text: str) -> Path:
     for part in text.split("."):
         name, *numbers = part.split("[")
         if not name or "]" in name or not all(one[-1:] == "]" and _is_number(one[:-1]) for one in numbers):
-            raise ValueError(f"not the path of a leaf: {text[:40]!r}")
+            raise ValueError(f"not a path: {text[:40]!r}")
         keys += (int(name) if _is_number(name) else name, *(int(one[:-1]) for one in numbers))
     return tuple(keys)
 
@@ -75,7 +75,7 @@ def _as_paths(paths: Iterable[str | Path]) -> tuple[Path, ...]:
 def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
     if not isinstance(readers, Mapping) or not all(map(callable, readers.values())):
         raise TypeError(
-            f"logprob_leaves are functions by path, as in {{path: read}}, not {str(readers)[:40]!r}"
+            f"logprob_paths are functions by path, as in {{path: read}}, not {str(readers)[:40]!r}"
         )
     return dict(zip(_as_paths(readers), readers.values(), strict=True))
 
@@ -134,35 +134,19 @@ class ProviderInfo:
             as a number; another one than the installed is refused when the plugin is resolved.
         endpoints: the HTTP paths whose answers the plugin reads.
         documentation: where the provider describes them; ``None`` when it does not.
-        text_leaves: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is
-            open, as in ``choices[0].delta.content``. A promise: of two events that differ in such a leaf alone, and
-            there only in which non-empty string it holds, with the same SSE name, ``map_delta`` makes deltas that
-            differ in that string alone, which comes out as it is; and what the hooks remember for later events is the
-            same, also which choice such an event was of, but for what ``state.unseen`` tells them of such texts. Most of a
-            stream is such events; the reader then reads them without parsing each anew.
-        stamp_leaves: where an event carries what only ``extensions`` takes, as it is and where it is, and what may change
-            with every event: a string or a number, as a time is; a list of whole numbers from 0 that arrives in *pieces*, as
-            token ids do; or an object of such. What lies in one of *usage_leaves* or *logprob_leaves*, or is one, their hook
-            may read as well, and leaves as it is, wherever in the same object it puts it. Part of the same promise.
-        body_leaves: which leaves of a whole answer may say something else in the next one: its texts, id, times and counts.
-            A promise, as that of ``text_leaves``: whatever non-empty string, number or, as the arguments of a call may be,
-            non-empty object stands in them, the hooks make the same of the rest, and of each such value the same: it goes
-            where it belongs, as it is, as a time or a duration, added up, or as its JSON. But for two things, which may
-            matter: whether a count is another's, or the sum of others, and whether two texts are the same. Bodies like one
-            before are then read without parsing each anew.
-        number_leaves: where an event carries, at its top, its number: one more than that of the event before says nothing
-            at all; part of the same promise. A hook that remembers the last number adds to it how many events it has not
-            seen: so many texts are in ``state.unseen``.
-        usage_leaves: where an event carries, at its top, an object of counts, or counts: only ``map_usage`` takes them, it
-            makes the same of them whatever else the event holds, and ``extensions`` passes on what is left of them. Whatever
-            counts stand in the places of those that were there, each goes where it belongs, as it is or added up, but for
-            whether one is the sum of prompt and completion, which may matter; a later report replaces an earlier one, in
-            the ``request_duration`` that the hook may set as well. Part of the same promise; a hook that remembers counts is
-            told of the last such event that it has not seen.
-        logprob_leaves: where an event carries log probabilities beside its text, each with the function by which
-            ``map_delta`` takes them: it gets the object that has that key, and the text. Whatever the text, and whatever
-            tokens, numbers and bytes stand in the places of those that were there, it puts each where it belongs; part of
-            the same promise.
+        text_paths: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is open:
+            ``choices[0].delta.content``. A promise: an event with any non-empty string there adds that string, and an event
+            that equals the last one of its choice but for that string adds nothing else. Such an event does not reach the
+            hooks; its text is in ``state.repeated_texts``. The declaration holds for the class that makes it: a subclass
+            that overrides a method declares its paths again, or its hooks get every event.
+        timestamp_key: the top-level key of a string that changes from event to event and that only the extensions keep,
+            such as a time or padding; ``None`` where there is none.
+        number_key: the top-level key of a running number: one more than that of the event before says nothing; ``None``
+            where there is none.
+        usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes and understands on its own;
+            ``None`` where there is none.
+        logprob_paths: where log probabilities come alongside a text, each with the function that takes them: it gets the
+            object that holds them, and the text.
         pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
             joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
@@ -172,7 +156,7 @@ class ProviderInfo:
             under its id.
         repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
             Of any other server, content after a finish reason is an error (a second answer has begun), unless its event
-            names the same answer (``state.goes_on``).
+            names the same answer (``state.continues``).
         sentinel: whether every stream of the API ends with ``[DONE]``: usage that is missing where that is missing too was
             cut off.
         framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
@@ -190,14 +174,11 @@ class ProviderInfo:
     api: int = attrs.field(default=1, validator=_is_version)
     endpoints: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     documentation: str | None = None
-    text_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    stamp_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    body_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    number_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    usage_leaves: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    logprob_leaves: Mapping[Path, LogprobReader] = attrs.field(
-        factory=dict, converter=_as_readers, hash=False
-    )
+    text_paths: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
+    timestamp_key: str | None = None
+    number_key: str | None = None
+    usage_key: str | None = None
+    logprob_paths: Mapping[Path, LogprobReader] = attrs.field(factory=dict, converter=_as_readers, hash=False)
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     is_original: bool = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import Any, Final, TypeAlias
 
 import attrs
 import pluggy
@@ -12,7 +13,6 @@ import pluggy
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
 from crosswalk.plugin import hookspecs
 from crosswalk.plugin.info import API, ProviderInfo, Recognition
-from crosswalk.plugin.promises import overrides_its_leaves
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
@@ -58,11 +58,10 @@ class Mapper:
         recognizes: how well an event fits this provider.
         build_request: a canonical request to the provider's; ``None`` when the plugin cannot.
         has_terminal: whether the API says when an answer has ended; if not, the end of the input is the end.
-        is_plain: whether one plugin alone gives all mapping hooks, unwrapped, and no class of its overrides how another
-            one reads without a word, so that the promises of its :class:`ProviderInfo` hold.
+        is_unmodified: whether one plugin gives all mapping hooks, unwrapped, and its class declares its own paths, so that
+            the promise of ``ProviderInfo.text_paths`` holds.
         lookup: gives another provider's mapper, for the dialects that this one speaks too; ``None`` where there is
             no registry to ask.
-        memory: what readers have learnt of its answers, each under a class of its own.
     """
 
     provider: str
@@ -75,9 +74,9 @@ class Mapper:
     recognizes: Callable[[Any], Recognition | None] = _nothing
     build_request: Callable[[Any], Any] | None = None
     has_terminal: bool
-    is_plain: bool
+    is_unmodified: bool
     lookup: Callable[[str], Mapper] | None = None
-    memory: dict[type[Any], Any] = attrs.field(factory=dict, init=False)
+    _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
 
     def dialect_of(self, event: Any) -> Mapper | None:
         """Who reads an answer with *event* in it: this mapper, or a provider's whose dialect the server speaks too.
@@ -89,12 +88,11 @@ class Mapper:
         found = next((other for other in self._others() if other.recognizes(event)), None)
         if found is None:
             return None
-        # Kept, so that what is learnt of an answer serves the next; but a provider may have been registered anew.
-        kept = self.memory.setdefault(Mapper, {})
-        if found.provider not in kept or kept[found.provider][0] is not found:
-            kept[found.provider] = found, attrs.evolve(found, provider=self.provider)
-        dialect: Mapper = kept[found.provider][1]
-        return dialect
+        # Made once for each; but a provider may have been registered anew.
+        known = self._dialects.get(found.provider)
+        if known is None or known[0] is not found:
+            known = self._dialects[found.provider] = found, attrs.evolve(found, provider=self.provider)
+        return known[1]
 
     def endpoints(self) -> tuple[str, ...]:
         """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
@@ -146,12 +144,45 @@ def resolve(
         provider=provider,
         info=info or ProviderInfo(title=provider),
         has_terminal="map_finish_reason" in found,
-        is_plain=not is_wrapped
-        and len(plugins) == 1
-        and overrides_its_leaves(plugins[0], speaks=info is not None and bool(info.speaks)) is None,
+        is_unmodified=not is_wrapped and len(plugins) == 1 and declares_its_paths(plugins[0]),
         lookup=lookup,
         **{name: hook for name, hook in found.items() if name != "provider_info"},
     )
+
+
+_NOT_READING: Final = {"build_request", "is_marked", "map_error", "map_finish_reason", "recognizes", "spell"}
+"""Methods that take nothing from an event."""
+
+
+def declares_its_paths(plugin: Any) -> bool:
+    """Whether the paths of *plugin* are declared by the class whose methods read its events, in its dialects as well.
+
+    A class that overrides a method of the class that declares ``text_paths`` may read otherwise than that one promised.
+    """
+    dialects = getattr(plugin, "dialects", ())
+    return _reads_as_declared(plugin) and all(
+        _reads_as_declared(dialect) and hasattr(dialect, "text_paths") for dialect in dialects
+    )
+
+
+def _reads_as_declared(plugin: Any) -> bool:
+    declaration = "text_paths" if hasattr(plugin, "text_paths") else "provider_info"
+    classes = () if isinstance(plugin, ModuleType) else type(plugin).__mro__[:-1]
+    kinds = [kind for kind in (plugin, *classes) if hasattr(kind, "__dict__")]
+    for number, kind in enumerate(kinds):
+        own = vars(kind).keys()
+        if declaration in own:
+            break
+        if any(_overrides(name, vars(kind)[name], kinds[number + 1 :]) for name in own - _NOT_READING):
+            return False
+    return True
+
+
+def _overrides(name: str, value: Any, bases: list[Any]) -> bool:
+    if name in ("__getattr__", "__getattribute__"):
+        return True
+    is_method = callable(value) or hasattr(type(value), "__get__")
+    return is_method and not name.startswith("__") and any(name in vars(base) for base in bases)
 
 
 def _checked(provider: str, recognizes: Hook) -> Hook:

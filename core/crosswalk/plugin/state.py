@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy, deepcopy
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from crosswalk.errors import PluginError, UnknownFinishReasonError
+from crosswalk.errors import ErrorInfo, ErrorKind, PluginError, UnknownFinishReasonError
 from crosswalk.plugin.calls import ToolCalls
-from crosswalk.plugin.shown import ShownAnswer
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
-from crosswalk.types.answer import Call
+from crosswalk.types.answer import Answer, Call
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
+from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
-from crosswalk.types.response import as_utc
+from crosswalk.types.response import ChatResponse, as_utc
+from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
-from crosswalk.types.usage import Cost, UsageInfo, usage_of
+from crosswalk.types.usage import Cost, UsageInfo, later_usage, usage_of
 
-__all__ = ["MappingState"]
+__all__ = ["End", "MappingState"]
 
 T = TypeVar("T")
 
@@ -26,36 +29,57 @@ _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
-class MappingState(ShownAnswer):
-    """What a mapping remembers between the events of one answer; hooks get it as ``state``.
+class End:
+    """How one choice ended.
+
+    Attributes:
+        reason: the canonical reason.
+        raw: the provider's word, ``""`` where it ended without one; ``None`` where it did not say that it ended.
+        unmapped: whether no mapping knows the word.
+    """
+
+    __slots__ = ("raw", "reason", "unmapped")
+
+    def __init__(self, reason: FinishReason, raw: str | None, *, unmapped: bool = False) -> None:
+        self.reason = reason
+        self.raw = raw
+        self.unmapped = unmapped
+
+
+class MappingState(Answer):
+    """The state of one answer while it is mapped; hooks get it as ``state``.
 
     Attributes:
         data: the plugin's own notes, which nothing else writes to; :meth:`own` keeps typed ones.
         event_name: the SSE name of the current event; ``None`` where it has none.
-        goes_on: whether the current event is a piece of the same answer by its id, so that what it says after a finish word
-            belongs to it: the word was provisional. For the plugin to set, from event to event.
+        continues: whether the current event belongs to the same answer by its id, so that content after a finish word is
+            part of the answer and the word was provisional. The plugin sets it, event by event.
         ends: how the choices ended, by number, as far as is known.
+        error: the delta of the provider's error; ``None`` while there is none.
         unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
         has_other_ids: whether the provider has sent another id than the first.
         dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
-        unseen: by choice the texts, reasonings or arguments that were read since the hooks have seen an event, by their
-            likeness to the last one of that choice: they are in the answer, and more of what that one said.
+        repeated_texts: by choice, the texts, reasoning or arguments of events that repeated the choice's last event, since
+            the hooks last received an event. They are part of the answer already.
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
+
+    event_name: str | None = None
+    continues = False
+    error: ResponseDelta | None = None
+    unknown_finish: UnknownFinishReasonError | None = None
+    has_other_ids = False
+    whole: Any = None
+    dialect: Any = None
+    repeated_texts: Mapping[int, list[str]] = MappingProxyType({})
+    _raw_created: Any = None  # as the provider wrote it
 
     def __init__(self, provider: str) -> None:
         super().__init__(provider)
         self.data: dict[str, Any] = {}
-        self.event_name: str | None = None
-        self.goes_on = False
-        self.unknown_finish: UnknownFinishReasonError | None = None
-        self.has_other_ids = False
-        self.unseen: Mapping[int, list[str]] = {}
-        self.whole: Any = None
-        self.dialect: Any = None
+        self.ends: dict[int, End] = {}
         self._own: dict[type[Any], Any] = {}
         self._calls: dict[int, ToolCalls] = {}
-        self._created: Any = None  # as the provider wrote it
 
     def own(self, kind: type[T]) -> T:
         """The one object of class *kind* that goes with this answer; made, without arguments, when first asked for."""
@@ -63,37 +87,6 @@ class MappingState(ShownAnswer):
         if found is None:
             found = self._own[kind] = kind()
         return found
-
-    @property
-    def memory(self) -> tuple[dict[str, Any], dict[type[Any], Any]]:
-        """What hooks have made it remember: :attr:`data`, and the objects of :meth:`own`."""
-        return self.data, self._own
-
-    def twin(self) -> MappingState:
-        """One that knows all that this one does; of what hooks remember or note there, this one learns nothing."""
-        found = MappingState.__new__(type(self))
-        for name, value in vars(self).items():
-            setattr(found, name, copy(value) if type(value) in (dict, list, set) else value)
-        found.data, found._own = deepcopy(self.data), _Copies(self._own)
-        return found
-
-    def with_calls(self) -> MappingState:
-        """A state that knows of this one who answers and which calls there are, and nothing else."""
-        fresh = MappingState(self.provider)
-        fresh.id, fresh.model, fresh.dialect, fresh._created = (
-            self.id,
-            self.model,
-            self.dialect,
-            self._created,
-        )
-        for choice, calls in self._calls.items():
-            fresh._calls[choice] = calls.without_arguments(fresh.choice(choice).calls)
-        return fresh
-
-    def reopen(self, choice: int, call: int) -> None:
-        """Say that *call* of *choice* is the one that was told of last."""
-        if choice in self._calls:
-            self._calls[choice].reopen(call)
 
     # Who answered.
 
@@ -150,7 +143,7 @@ class MappingState(ShownAnswer):
                 event[model] = said
         value = event.get(created)
         if value is not None:
-            if value == self._created and type(value) is type(self._created):
+            if value == self._raw_created and type(value) is type(self._raw_created):
                 del event[created]
             else:
                 self._take_created(event, created)
@@ -160,14 +153,14 @@ class MappingState(ShownAnswer):
         if type(value) is not int and type(value) is not float:
             leave_mistyped(event, key)
             return
-        if self._created is None and value:
+        if self._raw_created is None and value:
             time = _time_of(value)
             if time is None:
                 leave_mistyped(event, key)
                 return
-            self._created = value
+            self._raw_created = value
             self.identify(created=time)
-        if not value or (value == self._created and type(value) is type(self._created)):
+        if not value or (value == self._raw_created and type(value) is type(self._raw_created)):
             del event[key]
 
     # What is known about the answer.
@@ -222,6 +215,19 @@ class MappingState(ShownAnswer):
         counts = prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens
         return usage_of(counts, cost)
 
+    def report(self, usage: UsageInfo) -> None:
+        """Take a usage report: a later report replaces an earlier one, field by field."""
+        before, provenance = self.usage, self.provenance
+        absent: list[str] = []
+        if before is not None and provenance:
+            if provenance.get("usage.prompt_tokens") is _ABSENT and before.prompt_tokens:
+                absent.append("prompt_tokens")
+            if provenance.get("usage.completion_tokens") is _ABSENT and before.completion_tokens:
+                absent.append("completion_tokens")
+        self.usage = later_usage(before, usage, absent)
+        for name in absent:
+            self.provenance.pop(f"usage.{name}", None)
+
     # Its choices.
 
     def begin(self, choice: int) -> None:
@@ -232,6 +238,11 @@ class MappingState(ShownAnswer):
         """Whether anything has come of *choice* before this event: text, reasoning, a refusal, a call, a segment."""
         found = self.choices.get(choice)
         return found is not None and bool(found.parts)
+
+    @property
+    def has_begun_to_end(self) -> bool:
+        """Whether any choice has ended, or an error came."""
+        return bool(self.ends) or self.error is not None
 
     def has_ended(self, choice: int) -> bool:
         """Whether *choice* has said that it is over."""
@@ -327,18 +338,16 @@ class MappingState(ShownAnswer):
             holder[name] = said_name
         return delta
 
-
-class _Copies(dict[type[Any], Any]):
-    """Copies of *originals*, each made when it is asked for: most of what is remembered is in those that nobody asks for."""
-
-    def __init__(self, originals: dict[type[Any], Any]) -> None:
-        super().__init__()
-        self._originals = originals
-
-    def get(self, kind: type[Any], default: Any = None) -> Any:
-        if kind not in self and kind in self._originals:
-            self[kind] = deepcopy(self._originals[kind])
-        return super().get(kind, default)
+    def partial(self, error: ErrorInfo | str) -> ChatResponse:
+        """Everything so far as an error response, including what was held back."""
+        info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
+        errors: tuple[Segment, ...] = (error_segment(info),)
+        if self.choice(0).finish is None:
+            for number, end in self.ends.items():
+                self.choice(number).raw_finish = end.raw
+            if self.error is not None and self.error.segment is not None:
+                errors = (self.error.segment, *errors)
+        return self.response(FinishReason.ERROR, errors)
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:

@@ -17,8 +17,6 @@ from crosswalk.errors import (
     LimitError,
     UnknownFinishReasonError,
 )
-from crosswalk.learning import OddError
-from crosswalk.mapping.bodies import learn_body, shapes_of
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
@@ -37,7 +35,6 @@ from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.wire.limits import DEFAULT, Limits
 
 __all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
@@ -173,7 +170,6 @@ class Exchange:
         self._answer: Answer | None = None
         self._length: str | None = None
         self._is_error = False
-        self._unlike: bytes | None = None  # a whole body that is like none before
         self._reader: Reader | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
@@ -261,33 +257,14 @@ class Exchange:
         finally:
             self._silent += wait.now() - before
 
-    def deltas(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
-        """What *chunk* says, the next bytes of the answer; ``None`` for its end."""
-        reader = self.reader
+    def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
+        """The deltas of *chunk*, the next bytes of the answer; ``None`` for its end."""
         if chunk is None:
-            return reader.finish() if self._unlike is None else self._finish_and_learn(self._unlike)
+            yield from self.reader.finish()
+            return
         length, self._length = self._length, None  # the first bytes may be all
         is_whole = length is not None and length == str(len(chunk))
-        if not is_whole:
-            return reader.read(chunk)
-        options = self._setup.options
-        if not self._is_stream and not self._is_error and _is_usual(options.limits, len(chunk)):
-            # Nobody wants its deltas: it may be read by its likeness to one before, as ``normalize`` reads it.
-            shapes = shapes_of(self._route.mapper)
-            try:
-                response = shapes.read(chunk, options.id_factory, options.clock, options.keep_raw)
-            except OddError as odd:
-                reader.make_with(odd.id_factory, odd.clock)
-                return reader.read_whole(chunk)
-            if response is not None:
-                reader.take(response, chunk)
-                return ()
-            self._unlike = chunk
-        return reader.read_whole(chunk)
-
-    def _finish_and_learn(self, body: bytes) -> Iterator[ResponseDelta]:
-        yield from self.reader.finish()
-        learn_body(self._route.mapper, body, self.reader.response())
+        yield from self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
 
     def note_token(self) -> None:
         """A token has come: the wait for the next one begins."""
@@ -388,12 +365,6 @@ class Exchange:
         timer = _Since(self._started, self._setup.timer)
         options = altered(self._setup.options, status=status, timer=timer, redact=self._redact)
         return Reader(self._route.mapper, options)
-
-
-def _is_usual(limits: Limits, length: int) -> bool:
-    """Whether a body of *length* bytes is within *limits*, if it is within those that bodies are known by."""
-    others = limits.depth == DEFAULT.depth and limits.events == DEFAULT.events
-    return others and length <= min(limits.line_bytes, limits.total_bytes)
 
 
 def not_sent(error: CrosswalkError) -> Failure:

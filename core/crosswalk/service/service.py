@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.config import Settings, load_settings
 from crosswalk.errors import ConfigurationError
-from crosswalk.mapping.interpreter import Unknown
+from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported

@@ -98,20 +98,12 @@ class Tally:
         events: their events.
         leaves: the leaves of these.
         mappings: how often something was mapped.
-        bodies: whole answers of a plugin that declares leaves of bodies.
-        learnt_bodies: of how many of them those like it are read by their likeness.
-        streams: streams with texts in the places that the plugin declares.
-        learnt_streams: in how many of them events are read by their likeness.
     """
 
     captures: int = 0
     events: int = 0
     leaves: int = 0
     mappings: int = 0
-    bodies: int = 0
-    learnt_bodies: int = 0
-    streams: int = 0
-    learnt_streams: int = 0
 
     def add(self, other: Tally) -> None:
         """Count *other* in."""
@@ -121,16 +113,7 @@ class Tally:
     def __str__(self) -> str:
         captures, events = counted(self.captures, "capture"), counted(self.events, "event")
         leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
-        learnt = [
-            f"{how_many} of {counted(of, noun, nouns)}"
-            for how_many, of, noun, nouns in (
-                (self.learnt_bodies, self.bodies, "body", "bodies"),
-                (self.learnt_streams, self.streams, "stream", "streams"),
-            )
-            if of
-        ]
-        said = f"; learnt from {' and '.join(learnt)}" if learnt else ""
-        return f"{captures}, {events}, {leaves}, {mappings}{said}"
+        return f"{captures}, {events}, {leaves}, {mappings}"
 
 
 @attrs.frozen
@@ -192,8 +175,8 @@ class Case:
 
     def __attrs_post_init__(self) -> None:
         capture, own = self.capture, self.mapper.info.framing
-        # It is the hooks that are checked: what is learnt of one event would read the next without asking them.
-        self._asking = attrs.evolve(self.mapper, is_plain=False)
+        # The hooks are checked, so they get every event.
+        self._asking = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
         try:
             self.events = capture.events(own)

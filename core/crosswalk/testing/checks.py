@@ -14,8 +14,7 @@ import orjson
 
 from crosswalk.codec import from_json, to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, MappingError
-from crosswalk.mapping.learnt.learning import learns_all
-from crosswalk.mapping.reader import Reader, drain
+from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.answers import (
     errors_show,
@@ -24,7 +23,6 @@ from crosswalk.testing.answers import (
     output_shows,
     recognizes_its_own,
 )
-from crosswalk.testing.bodies import body_leaves_hold
 from crosswalk.testing.captures import Capture, reframer, written
 from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
 from crosswalk.testing.mistaken import coerced, vanished
@@ -183,35 +181,26 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
 _TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
 _SEVERAL: Final = 8
 """So many kinds of events of one capture are told apart by their texts."""
-_READ: Final = 16
-"""So few bytes are read at once that no two events are."""
 
 
-def text_leaves_hold(case: Case) -> Iterator[Problem]:
-    """P3: with any text in the place that ``ProviderInfo.text_leaves`` names, an event says that text and nothing else new.
+def text_paths_hold(case: Case) -> Iterator[Problem]:
+    """P3: an event that repeats another one but for the values that ``ProviderInfo`` declares means the same.
 
-    So it is with other values in the leaves that may change beside it.
-
-    The reader trusts in that for events like the one before; here each is mapped as well, and both ways must agree.
+    The reader trusts the plugin in that and maps no such event. Here the hooks map each one as well, and both ways must
+    agree.
     """
     info, capture = case.mapper.info, case.capture
-    beside = (*info.stamp_leaves, *info.number_leaves, *info.usage_leaves, *info.logprob_leaves)
+    keys = [(key,) for key in (info.timestamp_key, info.number_key, info.usage_key) if key is not None]
     if not case.is_answer or len(case.frames) < 2:
         return
-    parsed = attrs.evolve(case.mapper, is_plain=False)
+    asked = attrs.evolve(case.mapper, is_unmodified=False)
     as_sse = capture.has_own_framing(info.framing)
-    texts = _some_texts(case)
-    if texts:
-        case.tally.streams += 1
-        case.tally.learnt_streams += _is_learnt_from(
-            case, reframer(capture, case.frames, case.events, as_sse=as_sse)(case.events)
-        )
-    for leaf in texts:
+    for leaf in _some_texts(case):
         data, name = case.frames[leaf.event]
         more: list[Any] = []
         for number, text in enumerate((*_TEXTS, leaf.value), start=1):
             (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), text)
-            for path in beside:
+            for path in (*keys, *info.logprob_paths):
                 value = at(event, path)
                 if value is not MISSING:
                     (event,) = replaced([event], Leaf(0, path, value), _varied(value, number))
@@ -222,20 +211,10 @@ def text_leaves_hold(case: Case) -> Iterator[Problem]:
         frames = [*case.frames[: leaf.event], *frames, *case.frames[behind:]]
         chunks = [reframer(capture, frames, events, as_sse=as_sse)(events)]
         case.tally.mappings += 2
-        if _shown(case.mapper, capture, chunks) != _shown(parsed, capture, chunks):
+        if _shown(case.mapper, capture, chunks) != _shown(asked, capture, chunks):
             yield case.problem(
-                "P3", leaf, "other texts, or values beside them, are not read as its leaves promise"
+                "P3", leaf, "an event with another text here is not read as its text_paths promise"
             )
-
-
-def _is_learnt_from(case: Case, stream: bytes) -> bool:
-    """Whether something is learnt from *stream*."""
-    reader = Reader(case.mapper, reader_options(case.capture))
-    for start in range(0, len(stream), _READ):
-        drain(reader.read(stream[start : start + _READ]))
-        if reader.has_learnt:
-            return True
-    return False
 
 
 def _varied(value: Any, number: int) -> Any:
@@ -251,7 +230,7 @@ def _varied(value: Any, number: int) -> Any:
 
 def _some_texts(case: Case) -> list[Leaf]:
     """Leaves that hold promised texts: of events that differ in their text alone it is one."""
-    paths = set(case.mapper.info.text_leaves)
+    paths = set(case.mapper.info.text_paths)
     kinds: dict[tuple[bytes, str | None], Leaf] = {}
     for leaf in case.leaves:
         if leaf.path in paths and isinstance(leaf.value, str) and leaf.value:
@@ -331,8 +310,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "text only once": text_only_once,
     "null erases nothing": null_erases_nothing,
     "framing does not matter": framing_does_not_matter,
-    "text leaves hold": text_leaves_hold,
-    "body leaves hold": body_leaves_hold,
+    "text paths hold": text_paths_hold,
     "never silently wrong": never_silently_wrong,
     "text as it was sent": text_as_it_was_sent,
     "unknown words raise": unknown_words_raise,
@@ -350,7 +328,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
 
 PROMISES: Final[dict[str, tuple[str, ...]]] = {
     "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
-    "framing does not matter": ("framing does not matter", "text leaves hold", "body leaves hold"),
+    "framing does not matter": ("framing does not matter", "text paths hold"),
     "never silently wrong": (
         "never silently wrong",
         "text as it was sent",
@@ -390,7 +368,7 @@ def check_capture(
     Returns:
         What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
     """
-    case = Case(learns_all(mapper), capture, sample, tally if tally is not None else Tally())
+    case = Case(mapper, capture, sample, tally if tally is not None else Tally())
     names = list(checks)
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)

@@ -361,10 +361,6 @@ class Answer:
             self._extensions, self._is_shared = copy_json(self._extensions), False
         return self._extensions
 
-    def merging(self, merger: Callable[[dict[str, Any], Places], T]) -> T:
-        """What *merger* makes of the extensions and of where the items of their lists stand: something that adds to them."""
-        return merger(self.extensions, self._places)
-
     @property
     def has_json_extensions(self) -> bool:
         """Whether the extensions are JSON, however deep, as all that a provider sends is; a hook may put in anything."""

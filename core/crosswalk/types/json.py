@@ -68,7 +68,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         # It refuses integers of more than 308 digits: without them it tells whether the rest is JSON.
-        if not _has_19_digits(data):
+        if not has_long_integer(data):
             raise
         text = _STRING_OR_INTEGER.sub(_shortened, data.decode(errors="surrogateescape"))
         orjson.loads(text.encode(errors="surrogateescape"))
@@ -78,13 +78,13 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         # A short object that holds no other, as the commonest answer is: each colon is that of a key.
         or (len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value))
     ):
-        is_exact = (len(data) > _BIG and _has_few_small(value)) or not _has_19_digits(data)
+        is_exact = (len(data) > _BIG and _has_few_small(value)) or not has_long_integer(data)
     else:
         is_exact = _has_unique_keys(data, value)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
 
 
-def _has_19_digits(data: bytes) -> bool:
+def has_long_integer(data: bytes) -> bool:
     """Whether *data* has so many digits in a row that they may be an integer of more than 64 bits."""
     if len(data) <= _BRIEF:
         return data.translate(_DIGITS_AS_0).find(_LONG) >= 0
@@ -142,7 +142,7 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
         return False
     if data.find(b"\\") >= 0 and data.find(rb"\u003") >= 0:
         return False
-    return not _has_19_digits(data)
+    return not has_long_integer(data)
 
 
 def may_repeat_keys(data: bytes) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crosswalk import FinishReason, WireTypeError
-from crosswalk.plugin.shown import End
+from crosswalk.plugin.state import End
 from crosswalk.plugins import (
     Blocks,
     ErrorKind,

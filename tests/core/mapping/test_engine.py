@@ -544,7 +544,7 @@ def test_extensions_that_are_no_json_are_a_fault_of_the_plugin(odd: Any) -> None
         def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
             return {"odd": odd}
 
-    with pytest.raises(PluginError, match="'test': it has left in the extensions what is no JSON"):
+    with pytest.raises(PluginError, match="'test': it left in the extensions what is not JSON"):
         read(Odd(), ndjson({"items": [{"text": "a"}], "end": "stop"}))
 
 
@@ -596,8 +596,8 @@ def test_calls_are_those_that_were_given() -> None:
         {"api": True},
         {"endpoints": "/v1"},
         {"endpoints": (7,)},
-        {"text_leaves": "text"},
-        {"text_leaves": (7,)},
+        {"text_paths": "text"},
+        {"text_paths": (7,)},
         {"stamp_leaves": "at"},
         {"logprob_leaves": (("lp", len),)},
         {"logprob_leaves": {"lp": "read"}},
@@ -799,8 +799,8 @@ def test_a_duration_of_more_than_a_thousand_years_costs_no_answer(
     "path", ["", "a.", ".a", "a..b", "txet.[", "a[0", "a]", "a]b[c", "a[0]b", "a[x]", "a[-1]", "a[²]", "a[]"]
 )
 def test_what_is_no_path_is_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="not the path of a leaf: "):
-        ProviderInfo(title="T", text_leaves=(path,))
+    with pytest.raises(ValueError, match="not a path: "):
+        ProviderInfo(title="T", text_paths=(path,))
 
 
 def test_notes_of_different_classes_do_not_meet() -> None:

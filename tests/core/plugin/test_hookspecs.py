@@ -69,7 +69,7 @@ def test_the_first_result_counts(name: str) -> None:
 def test_a_path_names_the_keys_that_lead_there(text: str, keys: tuple[str | int, ...]) -> None:
     """Names are separated by points, places in an array stand in brackets."""
     assert path(text) == keys
-    assert ProviderInfo(title="T", text_leaves=(text,), stamp_leaves=(text,)).text_leaves == (keys,)
+    assert ProviderInfo(title="T", text_paths=(text,)).text_paths == (keys,)
 
 
 def test_what_a_plugin_leaves_out_has_an_answer() -> None:
@@ -133,7 +133,7 @@ def test_every_hook_is_resolved_by_its_name() -> None:
     assert mapper.recognizes({}) is Recognition.CERTAIN
     assert mapper.info.title == "Whole"
     assert mapper.has_terminal
-    assert mapper.is_plain
+    assert mapper.is_unmodified
 
 
 class Shouts(Echo):

@@ -127,7 +127,7 @@ def test_a_plugin_object_can_be_registered_and_taken_back() -> None:
     plugin = Echo()
     known.register(plugin, "echo")
     assert known.providers() == [ProviderEntry("echo", None, None, "Echo")]
-    assert known.mapper("echo").is_plain
+    assert known.mapper("echo").is_unmodified
     known.unregister(plugin, "echo")
     assert known.providers() == []
     with pytest.raises(UnknownProviderError):
@@ -160,7 +160,7 @@ def test_registering_one_object_twice_is_registering_it_once() -> None:
     plugin = Echo()
     known = registry_of(echo=plugin)
     known.register(plugin, "echo")
-    assert known.mapper("echo").is_plain
+    assert known.mapper("echo").is_unmodified
 
 
 def test_plugins_may_have_the_same_name_in_their_own_code() -> None:
@@ -200,7 +200,7 @@ def test_a_later_registration_overrides_single_hooks(install: Install) -> None:
     mapper = known.mapper("alpha")
     state = mapper.new_state()
     assert mapper.has_terminal
-    assert not mapper.is_plain
+    assert not mapper.is_unmodified
     assert mapper.map_finish_reason("full", state) is FinishReason.LENGTH
     assert mapper.map_finish_reason("done", state) is None
     assert [delta.content_delta for delta in mapper.map_delta({}, state) or ()] == ["alpha"]
@@ -269,7 +269,7 @@ def test_a_wrapper_takes_effect(wrapper: Any) -> None:
     known.register(wrapper, "echo")
     mapper = known.mapper("echo")
     assert read_text(known, "echo") == "HI"
-    assert not mapper.is_plain
+    assert not mapper.is_unmodified
     known.unregister(wrapper, "echo")
     assert known.mapper("echo").map_delta == direct
 
@@ -283,7 +283,7 @@ def test_a_wrapper_in_the_plugin_itself_takes_effect() -> None:
             return (yield)
 
     mapper = registry_of(echo=Measured()).mapper("echo")
-    assert not mapper.is_plain
+    assert not mapper.is_unmodified
     assert mapper.map_usage({}, mapper.new_state()) is None
 
 
@@ -451,7 +451,7 @@ def test_two_distributions_may_serve_one_name(install: Install) -> None:
     known = Registry(installed=points, environ={})
     assert [entry.name for entry in known.providers()] == ["pair"]
     assert read_text(known, "pair") == "alpha"
-    assert known.mapper("pair").is_plain
+    assert known.mapper("pair").is_unmodified
 
 
 class Dist(Distribution):
@@ -526,7 +526,7 @@ def test_an_implementation_may_take_fewer_arguments() -> None:
     assert mapper.map_usage(event, state) is None
     assert mapper.extensions(event, state) == {"rest": 1}  # type: ignore[misc]
     assert mapper.map_error(500, "text") is None
-    assert mapper.is_plain
+    assert mapper.is_unmodified
 
 
 def test_a_plugin_of_one_function_is_a_whole_text_provider() -> None:

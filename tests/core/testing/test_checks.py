@@ -77,7 +77,7 @@ class BreaksItsWord(Honest):
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        return ProviderInfo(title="x", text_leaves=("text",))
+        return ProviderInfo(title="x", text_paths=("text",))
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
@@ -183,45 +183,6 @@ def test_an_honest_plugin_passes_and_what_was_tried_is_counted() -> None:
     assert str(total).startswith("2 captures, 8 events, ")
 
 
-class Declares(Honest):
-    """Counts what it read: one count is the sum of two, of which it declares one."""
-
-    def __init__(self, *body_leaves: str) -> None:
-        self.body_leaves = body_leaves
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        return ProviderInfo(title="T", text_leaves=("text",), body_leaves=self.body_leaves)
-
-    @hookimpl
-    def map_usage(self, event: Any, state: Any) -> UsageInfo | None:
-        fresh, cached = accept_count(event, "fresh"), accept_count(event, "cached")
-        return state.usage_info(None if fresh is None else fresh + (cached or 0), None)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize(
-    ("leaves", "text", "said"),
-    [
-        (("id", "text", "fresh", "cached"), "Hi", "learnt from 1 of 1 body and 1 of 1 stream"),
-        (("id", "text", "fresh"), "Hi", "learnt from 0 of 1 body and 1 of 1 stream"),
-        ((), "Hi", "learnt from 1 of 1 stream"),
-        (("id", "text", "fresh", "cached"), "Hi" * 40_000, "learnt from 1 of 1 body and 0 of 1 stream"),
-        (("id", "text", "fresh", "cached"), "Hi" * 600_000, "learnt from 0 of 1 body and 0 of 1 stream"),
-    ],
-)
-def test_the_tally_says_of_what_something_is_learnt(leaves: tuple[str, ...], text: str, said: str) -> None:
-    """So that who declares leaves sees that one is missing: of a count that is a sum all have to be declared."""
-    body = {"id": "r", "model": "m", "text": text, "end": "stop", "fresh": 3, "cached": 40}
-    stream = [{"id": "r", "model": "m", "text": text}, {"text": text}, {"end": "stop"}]
-    tally, plugin = Tally(), mapper(Declares(*leaves))
-    for events in ([body], stream):
-        whole = len(events) == 1
-        checks = ("text leaves hold", "body leaves hold")
-        one = capture(events, stream=not whole)
-        assert check_capture(plugin, one, sample=1, checks=checks, tally=tally) == []
-    assert str(tally).endswith(f"; {said}")
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "change",
@@ -232,13 +193,13 @@ def test_the_tally_says_of_what_something_is_learnt(leaves: tuple[str, ...], tex
         lambda text: text.strip("\u200b"),
     ],
 )
-def test_a_text_that_is_changed_is_found_although_its_leaf_is_declared(change: Any) -> None:
-    """What is learnt of the events before would pass it on as it is."""
+def test_a_text_that_is_changed_is_found_although_its_path_is_declared(change: Any) -> None:
+    """A repeated event would pass it on unchanged."""
 
     class Changes(Honest):
         @hookimpl
         def provider_info(self) -> ProviderInfo:
-            return ProviderInfo(title="Toy", text_leaves=("text",))
+            return ProviderInfo(title="Toy", text_paths=("text",))
 
         @hookimpl
         def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
@@ -400,8 +361,8 @@ def test_an_exception_is_for_one_check_at_one_path() -> None:
 
 
 @pytest.mark.sweep
-def test_a_promise_about_text_leaves_is_held_to() -> None:
-    """What is read by its likeness to the event before must be what mapping it would have given."""
+def test_a_promise_about_text_paths_is_held_to() -> None:
+    """A repetition must mean what mapping it would have given."""
     events = [STREAM[0], {"text": "a"}, {"text": "lo"}, STREAM[-1]]
     assert problems(Honest(), events) == []
     found = problems(BreaksItsWord(), events)
@@ -411,22 +372,22 @@ def test_a_promise_about_text_leaves_is_held_to() -> None:
 class Counting(Honest):
     """Has a number, counts and tokens in each event, and keeps its word about them."""
 
-    numbers: tuple[str, ...] = ("n",)
+    number_key: str | None = "n"
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         tokens = {"tokens": lambda holder, _: accept_logprobs(holder, "tokens")}
         return ProviderInfo(
             title="x",
-            text_leaves=("text",),
-            number_leaves=self.numbers,
-            usage_leaves=("usage",),
-            logprob_leaves=tokens,
+            text_paths=("text",),
+            number_key=self.number_key,
+            usage_key="usage",
+            logprob_paths=tokens,
         )
 
     @hookimpl
     def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
-        last = state.data.get("n", 0) + sum(map(len, state.unseen.values()))
+        last = state.data.get("n", 0) + sum(map(len, state.repeated_texts.values()))
         if self.is_next(event.get("n"), last):
             del event["n"]
         state.data["n"] = last + 1
@@ -453,21 +414,21 @@ class Counting(Honest):
 
 
 class NumbersAreForNothing(Counting):
-    leaves_hold = True
+    provider_info = Counting.provider_info
 
     def is_next(self, number: Any, last: int) -> bool:
         return type(number) is int and number % 4 > 0
 
 
 class CountsByText(Counting):
-    leaves_hold = True
+    provider_info = Counting.provider_info
 
     def count(self, count: int | None, state: Any) -> int | None:
         return count if count is None else count + state.data.get("long", 0)
 
 
 class RoundsTokens(Counting):
-    leaves_hold = True
+    provider_info = Counting.provider_info
 
     def tokens(self, found: Any) -> Any:
         return found and tuple(attrs.evolve(token, logprob=round(token.logprob)) for token in found)
@@ -484,12 +445,12 @@ def counting(number: int, **more: Any) -> dict[str, Any]:
     ids=lambda value: type(value).__name__,
 )
 def test_a_promise_about_what_stands_beside_texts_is_held_to(plugin: Any, keeps_its_word: bool) -> None:
-    """Where an event does not bear it out, nothing is learnt from that, and no promise is broken."""
+    """Where an event does not bear it out, the hooks get that event, and no promise is broken."""
     start, *_, end = STREAM
     events = [{**start, "n": 1}, *(counting(n) for n in range(2, 8)), {**end, "n": 8}]
-    found = problems(plugin, events, checks=["text leaves hold"])
+    found = problems(plugin, events, checks=["text paths hold"])
     assert (found == []) is keeps_its_word
-    assert all("other texts, or values beside them" in problem for problem in found)
+    assert all("is not read as its text_paths promise" in problem for problem in found)
 
 
 class GoesByNames(Honest):
@@ -513,6 +474,8 @@ class PassesOverNames(GoesByNames):
 class TextByName(BreaksItsWord, GoesByNames):
     """Promises too much, about events with names."""
 
+    provider_info = BreaksItsWord.provider_info
+
 
 def test_an_event_of_a_name_that_nobody_knows_is_an_error() -> None:
     """Where the name of an SSE event says what it is, not the event itself."""
@@ -526,7 +489,7 @@ def test_an_event_of_a_name_that_nobody_knows_is_an_error() -> None:
     unlike = "with a name that nobody knows they change the answer without an error"
     assert found(GoesByNames()) == []
     assert found(PassesOverNames()) == [f"P4 case, events named piece: {unlike}"]
-    promised = "other texts, or values beside them, are not read as its leaves promise"
+    promised = "an event with another text here is not read as its text_paths promise"
     assert any(promised in problem for problem in found(TextByName()))
 
 

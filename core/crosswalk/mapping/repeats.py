@@ -1,0 +1,382 @@
+"""The repetition rule: an event that repeats an earlier one but for its text means the same, with the new text.
+
+A plugin declares where its events carry text (``ProviderInfo.text_paths``) and which few values may change alongside: a
+timestamp, a running number, token counts, log probabilities. An event is compared without these values, as JSON, so that
+``1``, ``1.0`` and ``true`` differ. If the hooks made one piece of text of an event, the next event that is equal without
+these values is a piece of text too, and the hooks need not take it apart. Every other event goes to the hooks.
+
+At most one event of each choice is remembered: the last one. An event that does anything but add text clears them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from crosswalk.mapping.delivery import Delivery
+from crosswalk.mapping.event import EventMapper
+from crosswalk.plugin.info import Path
+from crosswalk.plugin.state import MappingState
+from crosswalk.plugin.take import NOTED, empty_containers, prune
+from crosswalk.types.answer import Choice
+from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
+from crosswalk.types.json import EMPTY_OBJECT, has_long_integer
+from crosswalk.types.segment import SegmentType
+from crosswalk.types.tools import arguments_delta
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["Repeats"]
+
+_loads: Final = orjson.loads
+_dumps: Final = orjson.dumps
+_TEXT: Final = SegmentType.TEXT
+_REASONING: Final = SegmentType.REASONING
+_INEXACT: Final = re.compile(rb"[:,\[]-?(?:\d{19}|[\d.]+e)")
+"""A number in compact JSON that orjson may have read with fewer digits than were sent."""
+
+
+class _TextPath:
+    """One of the paths that carry text, and the events that had their text there, by their JSON without it."""
+
+    __slots__ = ("key", "repeats", "steps")
+
+    def __init__(self, path: Path) -> None:
+        *self.steps, self.key = path
+        self.repeats: dict[bytes, _Repeat] = {}
+
+    def locate(self, event: Any) -> Any:
+        """The object or array in *event* that holds a text here; ``None`` where there is none."""
+        try:
+            for step in self.steps:
+                event = event[step]
+            text = event[self.key]
+        except (KeyError, IndexError, TypeError):
+            return None
+        return event if type(text) is str and text else None
+
+
+class _Repeat:
+    """What an event meant: a piece of text, reasoning or arguments.
+
+    Attributes:
+        skeleton: the event as JSON without its text and the values that may change.
+        name: its SSE name.
+        choice: the number of its choice.
+        parts: that choice.
+        kind: the kind of text; ``None`` for arguments.
+        call: the place of the call that the arguments belong to; ``None`` for text.
+        pieces: the pieces of its arguments.
+        strings: the other strings of the event; ``None`` until they are needed.
+        before: the event's bytes before its text, where only the text may change; ``None`` where more may.
+        behind: the bytes behind it.
+    """
+
+    __slots__ = ("before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings")  # fmt: skip
+
+    def __init__(self, skeleton: bytes, name: str | None, delta: ResponseDelta, parts: Choice) -> None:
+        self.skeleton = skeleton
+        self.name = name
+        self.choice = delta.choice
+        self.parts = parts
+        self.kind: SegmentType | None = None
+        self.call: int | None = None
+        self.pieces: list[str] = []
+        if delta.tool_call_delta is not None:
+            self.call = delta.tool_call_delta.index
+            self.pieces = parts.calls[self.call].arguments
+        else:
+            self.kind = _TEXT if delta.content_delta is not None else _REASONING
+        self.strings: frozenset[str] | None = None
+        self.before: bytes | None = None
+        self.behind = b""
+
+    def is_exact(self) -> bool:
+        """Whether each number of the event was read with all its digits; collects its strings."""
+        if self.strings is None:
+            exact = self.skeleton and _INEXACT.search(self.skeleton) is None
+            self.strings = frozenset(_strings(_loads(self.skeleton))) if exact else frozenset()
+            if not exact:
+                self.skeleton = b""
+        return bool(self.skeleton)
+
+    def find(self, data: bytes, text: str) -> bool:
+        """Find the *text* in the bytes of the event *data*: whatever has the same bytes around a string is a repetition."""
+        before, _, behind = data.partition(_dumps(text))
+        try:
+            is_here = _dumps(_loads(before + b"null" + behind)) == self.skeleton
+        except ValueError:  # the first string like it is a key
+            return False
+        if is_here:
+            self.before, self.behind = before, behind
+        return is_here
+
+
+class Repeats:
+    """Recognizes the events of one answer that repeat an earlier one.
+
+    Args:
+        events: maps the other events.
+        delivery: delivers deltas.
+        state: the state of the answer.
+
+    Attributes:
+        event: the event that was looked at last, decoded, if the hooks are to map it; ``None`` where it must be parsed anew.
+    """
+
+    def __init__(self, events: EventMapper, delivery: Delivery, state: MappingState) -> None:
+        info = events.mapper.info
+        self.event: Any = None
+        self._events = events
+        self._delivery = delivery
+        self._state = state
+        self._map_usage = events.mapper.map_usage
+        self._paths = [_TextPath(path) for path in info.text_paths]
+        self._path = self._paths[0]
+        self._timestamp_key = info.timestamp_key
+        self._number_key = info.number_key
+        self._usage_key = info.usage_key
+        self._logprob_paths = [(path[:-1], path[-1], read) for path, read in info.logprob_paths.items()]
+        self._changing = {self._timestamp_key, self._usage_key}
+        self._number: Any = None  # of the last event
+        self._fast: _Repeat | None = None  # the last repetition, if only its text may change
+        self._by_choice: dict[int, tuple[_TextPath, bytes]] = {}
+        self._candidate: tuple[_TextPath, bytes, str, bool, bool] | None = None
+        self._texts: dict[int, list[str]] = defaultdict(list)
+        state.repeated_texts = self._texts
+
+    def read(self, data: bytes, name: str | None) -> list[ResponseDelta] | None:
+        """The deltas of the event *data*, if it is a repetition; ``None`` if the hooks must map it."""
+        fast = self._fast
+        if (
+            fast is not None
+            and data.startswith(fast.before)
+            and data.endswith(fast.behind)
+            and fast.name == name
+        ):  # type: ignore[arg-type]
+            try:
+                text = _loads(data[len(fast.before) : -len(fast.behind)])  # type: ignore[arg-type]
+            except ValueError:
+                text = None
+            if text and type(text) is str and text not in fast.strings:  # type: ignore[operator]
+                return [self._deliver(fast, text)]
+        self._candidate = self.event = None
+        try:
+            event = _loads(data)
+        except ValueError:
+            self._number = None
+            return None
+        before = self._number
+        if self._number_key is not None:
+            self._number = event.get(self._number_key) if type(event) is dict else None
+        holder = self._locate(event)
+        if holder is None:
+            self.event = event
+            return None
+        path, key = self._path, self._path.key
+        text, holder[key] = holder[key], None
+        detached: list[tuple[Any, Any, Any]] = [(holder, key, text)]
+        timestamp = self._detach(event, self._timestamp_key, str, detached)
+        number = self._detach(event, self._number_key, int, detached)
+        usage = self._detach(event, self._usage_key, dict, detached)
+        tokens, read_tokens = self._detach_logprobs(event, detached) if self._logprob_paths else (None, None)
+        try:
+            skeleton = _dumps(event)
+        except TypeError:  # nested deeper than orjson writes
+            skeleton = b""
+        repeat = path.repeats.get(skeleton)
+        if (
+            repeat is None
+            or repeat.name != name
+            or not repeat.is_exact()
+            or text in repeat.strings  # type: ignore[operator]  # the hooks may compare the two
+            or (self._number_key is not None and not _follows(number, before))
+            or (len(detached) > 1 and has_long_integer(data))
+        ):
+            for owner, name_or_place, value in detached:
+                owner[name_or_place] = value
+            self.event = event
+            self._candidate = path, skeleton, text, usage is not None, tokens is not None
+            return None
+        if timestamp is usage is tokens is None:
+            if number is None and (repeat.before is not None or repeat.find(data, text)):
+                self._fast = repeat
+            return [self._deliver(repeat, text)]
+        return self._deliver_more(repeat, text, timestamp, usage, tokens, read_tokens)
+
+    def note(
+        self,
+        name: str | None,
+        deltas: list[ResponseDelta],
+        usage: UsageInfo | None,
+        changes: dict[str, Any],
+    ) -> None:
+        """Remember the event that :meth:`read` looked at last if all that it did, by the hooks, was add text.
+
+        Args:
+            name: its SSE name.
+            deltas: its deltas, before they are delivered.
+            usage: its token counts; ``None`` without any.
+            changes: what it changed in the extensions.
+        """
+        for texts in self._texts.values():
+            texts.clear()
+        candidate, self._candidate, self._fast = self._candidate, None, None
+        delta = deltas[0] if len(deltas) == 1 else None
+        if (
+            candidate is None
+            or delta is None
+            or not self._events.is_settled
+            or self._number_key in changes  # which the hooks then do not take for the next number
+            or (usage is not None and not candidate[3])
+            or (delta.logprobs is not None and not candidate[4])
+            or not self._is_piece(delta, candidate[2])
+        ):
+            self.forget()
+            return
+        if changes and not changes.keys() <= self._changing:
+            self.forget()  # the others were mapped before these fields came
+        path, skeleton = candidate[:2]
+        choice = delta.choice
+        earlier = self._by_choice.get(choice)
+        if earlier is not None:
+            earlier[0].repeats.pop(earlier[1], None)
+        self._by_choice[choice] = path, skeleton
+        path.repeats[skeleton] = _Repeat(skeleton, name, delta, self._state.choice(choice))
+
+    def forget(self) -> None:
+        """Forget all events: what follows may mean something else."""
+        if self._by_choice:
+            self._by_choice.clear()
+            for path in self._paths:
+                path.repeats.clear()
+        self._fast = None
+
+    def _locate(self, event: Any) -> Any:
+        """What holds the text of *event*, at the path that :attr:`_path` then is; ``None`` without a text."""
+        holder = self._path.locate(event)
+        if holder is None:
+            for path in self._paths:
+                holder = path.locate(event)
+                if holder is not None:
+                    self._path = path
+                    break
+        return holder
+
+    def _is_piece(self, delta: ResponseDelta, text: str) -> bool:
+        """Whether *delta* is *text*, as text, reasoning or arguments, and nothing else."""
+        call = delta.tool_call_delta
+        if (
+            delta.choice in self._state.ends
+            or self._state.error is not None
+            or delta.refusal_delta is not None
+            or delta.segment is not None
+            or delta.finish_reason is not None
+            or delta.raw_finish_reason is not None
+            or delta.usage is not None
+            or delta.extensions is not EMPTY_OBJECT
+        ):
+            return False
+        if call is None:
+            return (delta.content_delta, delta.reasoning_delta) in ((text, None), (None, text))
+        if delta.content_delta is not None or delta.reasoning_delta is not None or delta.logprobs is not None:
+            return False
+        opened = self._state.choice(delta.choice).calls.get(call.index)
+        if opened is None:
+            return False  # the plugin made the delta without the state
+        is_new = (
+            not opened.arguments and opened.id is opened.name is None
+        )  # the next such event may open another one
+        return call.arguments_delta == text and call.id is call.name is None and not is_new
+
+    @staticmethod
+    def _detach(event: Any, key: str | None, kind: type, detached: list[tuple[Any, Any, Any]]) -> Any:
+        """Take the value of type *kind* under *key* out of *event*; ``None`` where there is none."""
+        if key is None:
+            return None
+        value = event.get(key)
+        if type(value) is not kind:
+            return None
+        event[key] = None
+        detached.append((event, key, value))
+        return value
+
+    def _detach_logprobs(self, event: Any, detached: list[tuple[Any, Any, Any]]) -> tuple[Any, Any]:
+        for steps, key, read in self._logprob_paths:
+            holder = event
+            try:
+                for step in steps:
+                    holder = holder[step]
+                value = holder.get(key)
+            except (KeyError, IndexError, TypeError, AttributeError):
+                continue
+            if value:
+                holder[key] = None
+                detached.append((holder, key, value))
+                return {key: value}, read
+        return None, None
+
+    def _deliver(self, repeat: _Repeat, text: str) -> ResponseDelta:
+        self._texts[repeat.choice].append(text)
+        if repeat.kind is None:
+            return self._delivery.deliver_arguments(repeat.choice, repeat.call, repeat.pieces, text)  # type: ignore[arg-type]
+        return self._delivery.deliver_text(repeat.choice, repeat.parts, repeat.kind, text)
+
+    def _deliver_more(
+        self, repeat: _Repeat, text: str, timestamp: Any, usage: Any, tokens: Any, read_tokens: Any
+    ) -> list[ResponseDelta] | None:
+        """Deliver a repetition that has more than its text; ``None`` if the hooks must map it after all."""
+        logprobs = counts = None
+        changes: dict[str, Any] = {}
+        if tokens is not None:
+            logprobs = _taken(tokens, lambda: read_tokens(tokens, text))
+            if tokens or logprobs is None or NOTED.values:
+                return self._reject()
+        if usage is not None:
+            residue = {self._usage_key: usage}
+            counts = _taken(residue, lambda: self._map_usage(residue, self._state))
+            if NOTED.values:
+                return self._reject()
+            if residue:
+                changes = self._events.extend(residue)  # type: ignore[arg-type]
+        if timestamp is not None:
+            changes = {**changes, **self._events.extend({self._timestamp_key: timestamp})}  # type: ignore[dict-item]
+        self._texts[repeat.choice].append(text)
+        if repeat.call is not None:
+            fragment = arguments_delta(repeat.call, text)
+            delta = text_delta(UNNUMBERED, None, None, fragment, repeat.choice, EMPTY_OBJECT)
+        else:
+            content, reasoning = (text, None) if repeat.kind is _TEXT else (None, text)
+            delta = text_delta(UNNUMBERED, content, reasoning, None, repeat.choice, EMPTY_OBJECT, logprobs)
+        return self._delivery.deliver([delta], counts, changes)
+
+    def _reject(self) -> None:
+        NOTED.values.clear()
+        self.forget()
+
+
+def _taken(container: dict[str, Any], take: Any) -> Any:
+    """The result of *take*, which takes from *container*, without the objects that it emptied."""
+    sent_empty = empty_containers(container)
+    result = take()
+    prune(container, sent_empty)
+    return result
+
+
+def _follows(number: Any, before: Any) -> bool:
+    """Whether an event with this running *number* comes right after one with the number *before*."""
+    if number is None:
+        return type(before) is not int
+    return type(before) is int and bool(number - 1 == before)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """All strings in *value*, keys left out."""
+    if type(value) is str:
+        yield value
+    elif type(value) is dict or type(value) is list:
+        for item in value.values() if type(value) is dict else value:
+            yield from _strings(item)
