@@ -98,8 +98,10 @@ class Delivery:
             self._add(delta, delivered)
         return delivered
 
-    def deliver_text(self, choice: int, parts: Choice, kind: SegmentType, text: str) -> ResponseDelta:
-        """Deliver a piece of text or reasoning: ``deliver`` for an event that added nothing else."""
+    def deliver_text(
+        self, choice: int, parts: Choice, kind: SegmentType, text: str, extensions: FrozenObject
+    ) -> ResponseDelta:
+        """Deliver a piece of text or reasoning: :meth:`deliver` for an event that repeats another one."""
         state = self._state
         index = state.delta_count
         state.delta_count = index + 1
@@ -108,16 +110,18 @@ class Delivery:
         else:
             parts.write(kind, text)
         if kind is _TEXT:
-            return text_delta(index, text, None, None, choice, EMPTY_OBJECT)
-        return text_delta(index, None, text, None, choice, EMPTY_OBJECT)
+            return text_delta(index, text, None, None, choice, extensions)
+        return text_delta(index, None, text, None, choice, extensions)
 
-    def deliver_arguments(self, choice: int, call: int, pieces: list[str], text: str) -> ResponseDelta:
+    def deliver_arguments(
+        self, choice: int, call: int, pieces: list[str], text: str, extensions: FrozenObject
+    ) -> ResponseDelta:
         """Deliver a piece of the arguments of tool call *call*, whose *pieces* so far are given."""
         state = self._state
         index = state.delta_count
         state.delta_count = index + 1
         pieces.append(text)
-        return text_delta(index, None, None, arguments_delta(call, text), choice, EMPTY_OBJECT)
+        return text_delta(index, None, None, arguments_delta(call, text), choice, extensions)
 
     def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
         """Deliver the last delta of *choice*; that of the first choice carries usage and late extensions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from crosswalk.errors import ErrorInfo, ErrorKind, UnknownFinishReasonError
 from crosswalk.mapping.delivery import Delivery
@@ -19,6 +19,8 @@ from crosswalk.types.segment import Segment
 
 __all__ = ["final_deltas", "missing", "note_end", "take_end"]
 
+_STOP: Final = FinishReason.STOP  # an enum's members are slow to look up
+_TOOL_CALLS: Final = FinishReason.TOOL_CALLS
 # Of two ends of one choice the one further down counts: what says less of a whole answer.
 _SEVERITY = (
     FinishReason.STOP,
@@ -101,16 +103,20 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
     """Why the answer is incomplete although the input has ended; ``None`` when it is whole."""
     if state.error is not None or not mapper.has_terminal:
         return None
-    open_choices = sorted((state.choices.keys() | {0}) - state.ends.keys())
-    if not open_choices:
+    if (
+        0 in state.ends
+        and len(state.choices) <= len(state.ends)
+        and state.choices.keys() <= state.ends.keys()
+    ):
         return None
+    open_choices = sorted((state.choices.keys() | {0}) - state.ends.keys())
     which = "" if open_choices == [0] else f" of choice {open_choices[0]}"
     return f"the input ended without the provider's terminal signal{which}"
 
 
 def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
     """Deliver the last delta of each choice; that of the first choice comes last and completes the answer."""
-    for place, choice in enumerate(state.others):
+    for place, choice in enumerate(state.others if len(state.choices) > 1 else ()):
         yield delivery.final(choice, _settle(state, choice, f"alternatives[{place}].finish_reason"))
     end = _settle(state, 0, "finish_reason")
     yield delivery.final(0, end, _segment(state, end))
@@ -126,10 +132,12 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
     if state.error is not None:
         raw = end.raw if end is not None else state.error.raw_finish_reason
         return End(FinishReason.ERROR, raw)
-    reason = FinishReason.STOP if end is None else end.reason
-    if reason in (FinishReason.STOP, FinishReason.TOOL_CALLS):
+    reason = _STOP if end is None else end.reason
+    if reason is _STOP or reason is _TOOL_CALLS:
         # By the calls that were given, not by those that a plugin asked the state for.
-        reason = FinishReason.TOOL_CALLS if state.choice(choice).has_calls else FinishReason.STOP
+        reason = _TOOL_CALLS if state.choice(choice).has_calls else _STOP
+        if end is not None and end.reason is reason and end.raw and not end.unmapped:
+            return end
     raw = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)

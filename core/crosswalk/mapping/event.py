@@ -63,6 +63,7 @@ class EventMapper:
         self._note_unknown = note_unknown
         self._pieces: Pieces = pieces_table(mapper.info.pieces)
         self.may_switch = bool(mapper.info.speaks)
+        self._is_first = True
         self._last_residue: bytes | None = None
 
     def map(self, event: Any, name: str | None, source: Any, deltas: list[ResponseDelta]) -> Mapped:
@@ -101,6 +102,10 @@ class EventMapper:
         """Add *residue* to the extensions and return what changed."""
         self._last_residue = None
         return self._state.extend(residue, self._pieces)
+
+    def forget_residue(self) -> None:
+        """Say that the extensions changed since the last event."""
+        self._last_residue = None
 
     def _call_hooks(
         self, event: Any, source: Any, deltas: list[ResponseDelta]
@@ -166,8 +171,11 @@ class EventMapper:
 
     def _extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
+        if self._is_first:
+            self._is_first = False
+            return self._state.extend(residue, self._pieces)
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
-        written = _as_bytes(residue) if len(residue) > 1 and self._state.delta_count else None
+        written = _as_bytes(residue) if len(residue) > 1 else None
         if written is not None and written == self._last_residue:
             return {}
         has_arrays = has_pieces(residue, self._pieces)

@@ -27,7 +27,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.log import log_response, quietly
-from crosswalk.mapping.reader import Reader, ReaderOptions, Timer, drain
+from crosswalk.mapping.reader import USUAL, Reader, ReaderOptions, Timer, drain
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
@@ -101,6 +101,15 @@ def normalize(
             log_response(guessed)
             return guessed
     mapper = known.mapper(provider)
+    if (
+        id_factory is new_id
+        and clock is now
+        and status == 200
+        and keep_raw is True
+        and unknown == "raise"
+        and limits is DEFAULT
+    ):
+        return read_body(mapper, data, USUAL)
     options = ReaderOptions(
         status=status,
         unknown=unknown,

@@ -219,6 +219,8 @@ class OpenAIChatDialect:
         """The part of *choice* that is to be read, empty where it has none, and whether it is a message."""
         if "delta" in choice and "message" not in choice:  # most of any stream
             name, other = "delta", None
+        elif "message" in choice and "delta" not in choice and index not in state.ends:  # any body
+            name, other = "message", None
         else:
             name = speaking_part(choice, has_spoken=state.has_spoken(index))
             other = "delta" if name == "message" else "message"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, starmap
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import attrs
 import orjson
@@ -114,7 +114,7 @@ class Reader:
     """
 
     def __init__(self, mapper: Mapper, options: ReaderOptions | None = None) -> None:
-        self._options = options = options or _USUAL
+        self._options = options = options or USUAL
         self._state = state = mapper.new_state()
         self._failed: list[Exception] = []  # errors of the caller's id_factory and clock
         # Neither knows the reader: a reference cycle would keep it until the next garbage collection.
@@ -128,10 +128,16 @@ class Reader:
         )
         self._delivery = Delivery(state)
         self._repeats: Repeats | None = None
-        self._decoder: SniffingDecoder | None = None  # made when bytes come that need framing
         self._error_body = BodyDecoder(options.limits) if options.status >= 400 else None
+        self._decoder: SniffingDecoder | None = None  # made when bytes come that need framing
+        self._decode: Callable[[bytes], list[Frame]] | None = None
+        if self._error_body is not None:
+            self._decode = self._error_body.decode
         self._raw = state.raw_events if options.keep_raw else None
         self._events = 0
+        self._most_events = options.limits.events
+        # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
+        self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended, and its remainder is read
@@ -150,9 +156,8 @@ class Reader:
             MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
             PluginError: the plugin failed.
         """
-        decoder = self._error_body or self._decoder or self._new_decoder()
         try:
-            frames = decoder.decode(chunk)
+            frames = (self._decode or self._new_decoder())(chunk)
         except Exception as error:
             return self._unframed(error)
         if len(frames) == 1:  # servers flush each event of a live stream
@@ -188,7 +193,9 @@ class Reader:
         if self._error_body is not None:
             self._error_body.decode(dump_json(event))
             return ()
-        self._count_event()
+        if self._events >= self._most_events:
+            raise self._too_many()
+        self._events += 1
         return self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
@@ -274,15 +281,10 @@ class Reader:
 
     # Framing.
 
-    def _new_decoder(self) -> SniffingDecoder:
+    def _new_decoder(self) -> Callable[[bytes], list[Frame]]:
         self._decoder = SniffingDecoder(self._options.limits, self._mapper.info.framing)
-        return self._decoder
-
-    def _count_event(self) -> None:
-        limit = self._options.limits.events
-        if self._events >= limit:
-            raise self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
-        self._events += 1
+        self._decode = self._decoder.decode
+        return self._decode
 
     def _read_frame(self, data: bytes, name: str | None) -> Iterable[ResponseDelta]:
         if data[:1] != b"{":
@@ -292,12 +294,13 @@ class Reader:
                 self._is_done = self._has_sentinel = True
                 self._repeats = None
                 return ()  # the sentinel is not an event, and no event may follow it
-        self._count_event()
+        if self._events >= self._most_events:
+            raise self._too_many()
+        self._events += 1
         if self._raw is not None:
             self._raw.append(data)
-        repeats, limits = self._repeats, self._options.limits
-        # Each level of nesting takes two bytes: a short event is not nested too deeply.
-        if repeats is None or len(data) > min(2 * limits.depth, limits.line_bytes):
+        repeats = self._repeats
+        if repeats is None or (len(data) > self._shallow and not self._is_within_limits(data)):
             return self._map(self._load(data), name, data)
         deltas = repeats.read(data, name)
         if deltas is not None:
@@ -307,15 +310,22 @@ class Reader:
             event = self._load(data)
         return self._map(event, name, data)
 
-    def _load(self, data: bytes) -> Any:
+    def _is_within_limits(self, data: bytes) -> bool:
         limits = self._options.limits
-        if len(data) <= min(2 * limits.depth, limits.line_bytes):
+        return len(data) <= limits.line_bytes and data.count(b"{") + data.count(b"[") <= limits.depth
+
+    def _too_many(self) -> MappingError:
+        limit = self._most_events
+        return self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
+
+    def _load(self, data: bytes) -> Any:
+        if len(data) <= self._shallow:
             try:
                 return load_json(data)
             except orjson.JSONDecodeError:
                 pass
         try:
-            return load_event(data, limits)
+            return load_event(data, self._options.limits)
         except MappingError as error:
             failure = error
         # Raised out here, it does not carry the payload along.
@@ -346,8 +356,10 @@ class Reader:
             state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
         if repeats is not None:
             repeats.note(name, deltas, usage, changes)
-        elif self._events == 1 or self._event_mapper.may_switch:
-            self._repeats = self._new_repeats()
+        elif self._decoder is not None:
+            self._decode = self._decoder.direct
+            if self._events == 1 or self._event_mapper.may_switch:
+                self._repeats = self._new_repeats()
         delivered = self._deliver(deltas, usage, changes)
         if self._first_token is None and self._options.timer is not None and any(map(has_output, delivered)):
             self._first_token = self._options.timer()
@@ -455,7 +467,8 @@ class Reader:
         return error
 
 
-_USUAL = ReaderOptions()
+USUAL: Final = ReaderOptions()
+"""The options of most bodies."""
 
 
 def _log_unknown(redact: Redact | None, provider: str, kind: str, word: str) -> None:

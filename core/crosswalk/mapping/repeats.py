@@ -19,12 +19,12 @@ import orjson
 
 from crosswalk.mapping.delivery import Delivery
 from crosswalk.mapping.event import EventMapper
-from crosswalk.plugin.info import Path
+from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, prune
 from crosswalk.types.answer import Choice
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
-from crosswalk.types.json import EMPTY_OBJECT, has_long_integer
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
@@ -70,14 +70,18 @@ class _Repeat:
         kind: the kind of text; ``None`` for arguments.
         call: the place of the call that the arguments belong to; ``None`` for text.
         pieces: the pieces of its arguments.
-        strings: the other strings of the event; ``None`` until they are needed.
-        before: the event's bytes before its text, where only the text may change; ``None`` where more may.
+        texts: the texts of this choice that the hooks have not seen.
+        strings: the other strings of the event; empty until :meth:`is_exact` collects them.
+        before: the event's bytes before its text, where only the text may change; empty where more may.
         behind: the bytes behind it.
     """
 
-    __slots__ = ("before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings")  # fmt: skip
+    __slots__ = ("_is_exact", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings", "texts")  # fmt: skip
 
-    def __init__(self, skeleton: bytes, name: str | None, delta: ResponseDelta, parts: Choice) -> None:
+    def __init__(
+        self, skeleton: bytes, name: str | None, delta: ResponseDelta, parts: Choice, texts: list[str]
+    ) -> None:
+        self.texts = texts
         self.skeleton = skeleton
         self.name = name
         self.choice = delta.choice
@@ -90,18 +94,17 @@ class _Repeat:
             self.pieces = parts.calls[self.call].arguments
         else:
             self.kind = _TEXT if delta.content_delta is not None else _REASONING
-        self.strings: frozenset[str] | None = None
-        self.before: bytes | None = None
-        self.behind = b""
+        self.strings: frozenset[str] = frozenset()
+        self.before = self.behind = b""
+        self._is_exact: bool | None = None
 
     def is_exact(self) -> bool:
         """Whether each number of the event was read with all its digits; collects its strings."""
-        if self.strings is None:
-            exact = self.skeleton and _INEXACT.search(self.skeleton) is None
-            self.strings = frozenset(_strings(_loads(self.skeleton))) if exact else frozenset()
-            if not exact:
-                self.skeleton = b""
-        return bool(self.skeleton)
+        if self._is_exact is None:
+            self._is_exact = bool(self.skeleton) and _INEXACT.search(self.skeleton) is None
+            if self._is_exact:
+                self.strings = frozenset(_strings(_loads(self.skeleton)))
+        return self._is_exact
 
     def find(self, data: bytes, text: str) -> bool:
         """Find the *text* in the bytes of the event *data*: whatever has the same bytes around a string is a repetition."""
@@ -156,33 +159,44 @@ class Repeats:
             and data.startswith(fast.before)
             and data.endswith(fast.behind)
             and fast.name == name
-        ):  # type: ignore[arg-type]
+        ):
             try:
-                text = _loads(data[len(fast.before) : -len(fast.behind)])  # type: ignore[arg-type]
+                text = _loads(data[len(fast.before) : -len(fast.behind)])
             except ValueError:
                 text = None
-            if text and type(text) is str and text not in fast.strings:  # type: ignore[operator]
-                return [self._deliver(fast, text)]
+            if text and type(text) is str and text not in fast.strings:
+                return [self._deliver(fast, text, EMPTY_OBJECT)]
         self._candidate = self.event = None
         try:
             event = _loads(data)
         except ValueError:
             self._number = None
             return None
-        before = self._number
+        path = self._path
+        holder = path.locate(event) or self._locate(event)
+        number_before = self._number
         if self._number_key is not None:
             self._number = event.get(self._number_key) if type(event) is dict else None
-        holder = self._locate(event)
         if holder is None:
             self.event = event
             return None
-        path, key = self._path, self._path.key
-        text, holder[key] = holder[key], None
-        detached: list[tuple[Any, Any, Any]] = [(holder, key, text)]
-        timestamp = self._detach(event, self._timestamp_key, str, detached)
-        number = self._detach(event, self._number_key, int, detached)
-        usage = self._detach(event, self._usage_key, dict, detached)
-        tokens, read_tokens = self._detach_logprobs(event, detached) if self._logprob_paths else (None, None)
+        path = self._path
+        text, holder[path.key] = holder[path.key], None
+        timestamp = number = usage = tokens = None
+        if (key := self._timestamp_key) is not None and type(timestamp := event.get(key)) is str:
+            event[key] = None
+        else:
+            timestamp = None
+        if (key := self._number_key) is not None and type(number := event.get(key)) is int:
+            event[key] = None
+        else:
+            number = None
+        if (key := self._usage_key) is not None and type(usage := event.get(key)) is dict:
+            event[key] = None
+        else:
+            usage = None
+        if self._logprob_paths:
+            tokens = self._detach_logprobs(event)
         try:
             skeleton = _dumps(event)
         except TypeError:  # nested deeper than orjson writes
@@ -192,20 +206,29 @@ class Repeats:
             repeat is None
             or repeat.name != name
             or not repeat.is_exact()
-            or text in repeat.strings  # type: ignore[operator]  # the hooks may compare the two
-            or (self._number_key is not None and not _follows(number, before))
-            or (len(detached) > 1 and has_long_integer(data))
+            or text in repeat.strings  # the hooks may compare the two
+            or (self._number_key is not None and not _follows(number, number_before))
+            or ((usage is not None or tokens is not None) and has_long_integer(data))
         ):
-            for owner, name_or_place, value in detached:
-                owner[name_or_place] = value
+            holder[path.key] = text
+            if timestamp is not None:
+                event[self._timestamp_key] = timestamp
+            if number is not None:
+                event[self._number_key] = number
+            if usage is not None:
+                event[self._usage_key] = usage
+            if tokens is not None:
+                tokens.attach()
             self.event = event
             self._candidate = path, skeleton, text, usage is not None, tokens is not None
             return None
-        if timestamp is usage is tokens is None:
-            if number is None and (repeat.before is not None or repeat.find(data, text)):
-                self._fast = repeat
-            return [self._deliver(repeat, text)]
-        return self._deliver_more(repeat, text, timestamp, usage, tokens, read_tokens)
+        if usage is not None or tokens is not None:
+            return self._deliver_counted(repeat, text, timestamp, usage, tokens)
+        if timestamp is not None:
+            return [self._deliver(repeat, text, self._with_timestamp(timestamp))]
+        if number is None and (repeat.before or repeat.find(data, text)):
+            self._fast = repeat
+        return [self._deliver(repeat, text, EMPTY_OBJECT)]
 
     def note(
         self,
@@ -245,7 +268,9 @@ class Repeats:
         if earlier is not None:
             earlier[0].repeats.pop(earlier[1], None)
         self._by_choice[choice] = path, skeleton
-        path.repeats[skeleton] = _Repeat(skeleton, name, delta, self._state.choice(choice))
+        path.repeats[skeleton] = _Repeat(
+            skeleton, name, delta, self._state.choice(choice), self._texts[choice]
+        )
 
     def forget(self) -> None:
         """Forget all events: what follows may mean something else."""
@@ -257,14 +282,12 @@ class Repeats:
 
     def _locate(self, event: Any) -> Any:
         """What holds the text of *event*, at the path that :attr:`_path` then is; ``None`` without a text."""
-        holder = self._path.locate(event)
-        if holder is None:
-            for path in self._paths:
-                holder = path.locate(event)
-                if holder is not None:
-                    self._path = path
-                    break
-        return holder
+        for path in self._paths:
+            holder = path.locate(event)
+            if holder is not None:
+                self._path = path
+                return holder
+        return None
 
     def _is_piece(self, delta: ResponseDelta, text: str) -> bool:
         """Whether *delta* is *text*, as text, reasoning or arguments, and nothing else."""
@@ -292,19 +315,7 @@ class Repeats:
         )  # the next such event may open another one
         return call.arguments_delta == text and call.id is call.name is None and not is_new
 
-    @staticmethod
-    def _detach(event: Any, key: str | None, kind: type, detached: list[tuple[Any, Any, Any]]) -> Any:
-        """Take the value of type *kind* under *key* out of *event*; ``None`` where there is none."""
-        if key is None:
-            return None
-        value = event.get(key)
-        if type(value) is not kind:
-            return None
-        event[key] = None
-        detached.append((event, key, value))
-        return value
-
-    def _detach_logprobs(self, event: Any, detached: list[tuple[Any, Any, Any]]) -> tuple[Any, Any]:
+    def _detach_logprobs(self, event: Any) -> _Logprobs | None:
         for steps, key, read in self._logprob_paths:
             holder = event
             try:
@@ -315,25 +326,36 @@ class Repeats:
                 continue
             if value:
                 holder[key] = None
-                detached.append((holder, key, value))
-                return {key: value}, read
-        return None, None
+                return _Logprobs(holder, key, value, read)
+        return None
 
-    def _deliver(self, repeat: _Repeat, text: str) -> ResponseDelta:
-        self._texts[repeat.choice].append(text)
+    def _deliver(self, repeat: _Repeat, text: str, extensions: FrozenObject) -> ResponseDelta:
+        repeat.texts.append(text)
         if repeat.kind is None:
-            return self._delivery.deliver_arguments(repeat.choice, repeat.call, repeat.pieces, text)  # type: ignore[arg-type]
-        return self._delivery.deliver_text(repeat.choice, repeat.parts, repeat.kind, text)
+            return self._delivery.deliver_arguments(
+                repeat.choice, repeat.call, repeat.pieces, text, extensions
+            )
+        return self._delivery.deliver_text(repeat.choice, repeat.parts, repeat.kind, text, extensions)
 
-    def _deliver_more(
-        self, repeat: _Repeat, text: str, timestamp: Any, usage: Any, tokens: Any, read_tokens: Any
+    def _with_timestamp(self, timestamp: str) -> FrozenObject:
+        """Keep *timestamp* in the extensions; what the delta shows of that."""
+        key, extensions = self._timestamp_key, self._state.extensions
+        if extensions.get(key) == timestamp:
+            return EMPTY_OBJECT
+        extensions[key] = timestamp
+        self._events.forget_residue()
+        return adopted({key: timestamp})
+
+    def _deliver_counted(
+        self, repeat: _Repeat, text: str, timestamp: str | None, usage: Any, tokens: _Logprobs | None
     ) -> list[ResponseDelta] | None:
-        """Deliver a repetition that has more than its text; ``None`` if the hooks must map it after all."""
+        """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all."""
         logprobs = counts = None
         changes: dict[str, Any] = {}
         if tokens is not None:
-            logprobs = _taken(tokens, lambda: read_tokens(tokens, text))
-            if tokens or logprobs is None or NOTED.values:
+            holder = {tokens.key: tokens.value}
+            logprobs = _taken(holder, lambda: tokens.read(holder, text))
+            if holder or logprobs is None or NOTED.values:
                 return self._reject()
         if usage is not None:
             residue = {self._usage_key: usage}
@@ -341,10 +363,10 @@ class Repeats:
             if NOTED.values:
                 return self._reject()
             if residue:
-                changes = self._events.extend(residue)  # type: ignore[arg-type]
-        if timestamp is not None:
-            changes = {**changes, **self._events.extend({self._timestamp_key: timestamp})}  # type: ignore[dict-item]
-        self._texts[repeat.choice].append(text)
+                changes = self._events.extend(residue)
+        if timestamp is not None and self._with_timestamp(timestamp):
+            changes = {**changes, self._timestamp_key: timestamp}
+        repeat.texts.append(text)
         if repeat.call is not None:
             fragment = arguments_delta(repeat.call, text)
             delta = text_delta(UNNUMBERED, None, None, fragment, repeat.choice, EMPTY_OBJECT)
@@ -356,6 +378,19 @@ class Repeats:
     def _reject(self) -> None:
         NOTED.values.clear()
         self.forget()
+
+
+class _Logprobs:
+    """Log probabilities that were taken out of an event for a moment."""
+
+    __slots__ = ("_holder", "key", "read", "value")
+
+    def __init__(self, holder: dict[str, Any], key: Any, value: Any, read: LogprobReader) -> None:
+        self._holder, self.key, self.value, self.read = holder, key, value, read
+
+    def attach(self) -> None:
+        """Put them back."""
+        self._holder[self.key] = self.value
 
 
 def _taken(container: dict[str, Any], take: Any) -> Any:

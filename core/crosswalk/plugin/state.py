@@ -132,14 +132,16 @@ class MappingState(Answer):
         if event.get(id) == self.id is not None:
             del event[id]
         elif said := take_string(event, id):
-            self.identify(id=said)
-            if said != self.id:
-                event[id] = said
+            if self.id is None:
+                self.id = said
+            else:
+                self.has_other_ids, event[id] = True, said
         if event.get(model) == self.model is not None:
             del event[model]
         elif said := take_string(event, model):
-            self.identify(model=said)
-            if said != self.model:
+            if self.model is None:
+                self.model = said
+            else:
                 event[model] = said
         value = event.get(created)
         if value is not None:
@@ -159,7 +161,8 @@ class MappingState(Answer):
                 leave_mistyped(event, key)
                 return
             self._raw_created = value
-            self.identify(created=time)
+            if self.created is None:
+                self.created = time
         if not value or (value == self._raw_created and type(value) is type(self._raw_created)):
             del event[key]
 

@@ -47,6 +47,9 @@ _PLAIN: Final = (
 PARTS: Final = ("prompt_tokens", "completion_tokens")
 """The counts that every report of usage is to have."""
 _ZERO: Final = timedelta(0)
+_ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
+_SYNTHETIC: Final = Provenance.SYNTHETIC
+_ERROR: Final = FinishReason.ERROR
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
@@ -305,23 +308,24 @@ class Answer:
         clock: tells the time of creation where the provider sends none.
     """
 
+    id: str | None = None
+    model: str | None = None
+    created: datetime | None = None
+    request_duration: timedelta | None = None
+    time_to_first_token: timedelta | None = None
+    usage: UsageInfo | None = None
+    delta_count = 0
+    _is_shared = False  # whether a delta holds the extensions themselves
+
     def __init__(self, provider: str = "unknown") -> None:
         self.provider = provider
-        self.id: str | None = None
-        self.model: str | None = None
-        self.created: datetime | None = None
-        self.request_duration: timedelta | None = None
-        self.time_to_first_token: timedelta | None = None
         self.provenance: dict[str, Provenance] = {}
         self.verdicts: dict[ContentFilterCategory, ContentFilterResult] = {}
         self.choices: dict[int, Choice] = {}
-        self.usage: UsageInfo | None = None
-        self.delta_count = 0
         self.raw_events: list[bytes] = []
         self.id_factory: Callable[[], str] = new_id
         self.clock: Callable[[], datetime] = now
         self._extensions: dict[str, Any] = {}
-        self._is_shared = False  # whether a delta holds the extensions themselves
         self._places = Places()
 
     def choice(self, number: int) -> Choice:
@@ -368,8 +372,8 @@ class Answer:
             written = dump_json(self._extensions, option=_PLAIN)
         except TypeError as error:
             return "ecursion" in str(error)
-        # orjson writes null for a number that JSON does not have.
-        return b"null" not in written or _is_finite(self._extensions)
+        # orjson writes null for NaN and infinity.
+        return b"null" not in written or not _holds_non_finite(self._extensions)
 
     def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
         """What was received as a response that ended with *finish*; the *errors* come last.
@@ -377,17 +381,20 @@ class Answer:
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name; never for ``error``.
         """
-        provenance = dict(
-            sorted(self.provenance.items())
-        )  # the same however often each was noted, and taken back
-        failed = finish is FinishReason.ERROR
+        # Sorted, so that it is the same however often each was noted and taken back.
+        provenance = dict(sorted(self.provenance.items())) if self.provenance else {}
+        failed = finish is _ERROR
         primary = self.choices.get(0) or Choice()
         built = primary.build("", 0, provenance, partial=finish not in _WHOLE)
-        alternatives = tuple(
-            self._alternative(place, number, provenance, failed=failed)
-            for place, number in enumerate(self.others)
-        )
-        segments = (*built.segments, *errors)
+        alternatives: tuple[Alternative, ...] = ()
+        if len(self.choices) > 1:
+            alternatives = tuple(
+                [
+                    self._alternative(place, number, provenance, failed=failed)
+                    for place, number in enumerate(self.others)
+                ]
+            )
+        segments = (*built.segments, *errors) if errors else built.segments
         refusal = built.refusal
         if failed:
             refusal = _error_text(segments) or refusal or NO_CAUSE
@@ -454,28 +461,34 @@ class Answer:
 
     def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:
         if self.usage is None:
-            provenance.setdefault("usage", Provenance.ABSENT)
-        elif any(provenance.get(f"usage.{part}") is Provenance.ABSENT for part in PARTS):
-            provenance["usage.total_tokens"] = Provenance.ABSENT  # the sum of what is known is no total
+            provenance.setdefault("usage", _ABSENT)
+        elif _ABSENT in (provenance.get("usage.prompt_tokens"), provenance.get("usage.completion_tokens")):
+            provenance["usage.total_tokens"] = _ABSENT  # one count of two is not their total
         if self.id is None:
-            provenance["id"] = Provenance.SYNTHETIC
+            provenance["id"] = _SYNTHETIC
         if self.created is None:
-            provenance["created"] = Provenance.SYNTHETIC
+            provenance["created"] = _SYNTHETIC
         if self.model is None:
-            provenance["model"] = Provenance.ABSENT
+            provenance["model"] = _ABSENT
         if duration is None:
-            provenance["metadata.request_duration"] = Provenance.ABSENT
+            provenance["metadata.request_duration"] = _ABSENT
 
 
-def _is_finite(value: Any) -> bool:
-    """Whether *value*, made of dicts and lists, holds no number that is none, or is infinite."""
-    level = [value]
-    while level:
-        values = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
-        if any(type(item) is float and not isfinite(item) for item in values):
-            return False
-        level = [item for item in values if isinstance(item, dict | list | tuple)]
-    return True
+def _holds_non_finite(value: Any) -> bool:
+    """Whether a float in *value*, made of dicts and lists no deeper than orjson writes, is NaN or infinite."""
+    for item in value.values() if isinstance(value, dict) else value:
+        kind = type(item)
+        if kind is float:
+            if not isfinite(item):
+                return True
+        elif (
+            kind is not str
+            and kind is not int
+            and isinstance(item, dict | list | tuple)
+            and _holds_non_finite(item)
+        ):
+            return True
+    return False
 
 
 def _said(segments: Iterable[Segment], kind: SegmentType) -> str | None:

@@ -33,8 +33,23 @@ class NDJSONDecoder(LineDecoder):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
+        self._longest = limits.line_bytes
+        self._is_idle = False  # whether the next bytes are read as if nothing had come before
         self._begun = False
         self._document: BodyDecoder | None = None
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        # A server that flushes each line sends it as one chunk, which needs no line loop.
+        size = len(chunk)
+        if self._is_idle and chunk.find(b"\n") == size - 1 and size <= self._longest and size <= self.room:
+            line = chunk.strip()
+            if line:
+                self.room -= size
+                return [(line, None)]
+        frames = super().decode(chunk)
+        self._is_idle = self._head is None and self.is_between_events
+        return frames
 
     @property
     def is_between_events(self) -> bool:

@@ -60,10 +60,9 @@ class SniffingDecoder(PushDecoder):
         return self._chosen.decode(chunk)  # which counts on
 
     @property
-    def between_events(self) -> PushDecoder | None:
-        """The decoder that was chosen, where it stands between two events; else ``None``."""
-        chosen = self._chosen
-        return chosen if chosen is not None and self._failure is None and chosen.is_between_events else None
+    def direct(self) -> Callable[[bytes], list[Frame]]:
+        """:meth:`decode` of the decoder that was chosen, once there is one."""
+        return self.decode if self._chosen is None or self._failure is not None else self._chosen.decode
 
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left; see :class:`Decoder`."""

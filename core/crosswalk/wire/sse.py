@@ -32,6 +32,8 @@ class SSEDecoder(LineDecoder):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
+        self._longest = limits.line_bytes
+        self._is_idle = False  # whether the next bytes are read as if nothing had come before
         self._after_cr = False
         self._held = b""  # complete lines, of which none completes an event, before the tail
         # The fields of the event that is being read.
@@ -41,19 +43,29 @@ class SSEDecoder(LineDecoder):
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
-        # A server that flushes each event sends one whole: it needs neither lines nor what is kept between them.
+        # A server that flushes each event sends it as one chunk, which needs no line loop.
         size = len(chunk)
         if (
-            self._head is None
-            and size <= self.limits.line_bytes
+            self._is_idle
+            and chunk.endswith(b"\n\n")
+            and CR not in chunk
+            and size <= self._longest
             and size <= self.room
-            and self.is_between_events
         ):
-            frame = _only_event(chunk)
-            if frame is not None:
+            if chunk.startswith(b"data: "):
+                name, start = None, 6
+            elif chunk.startswith(b"event: "):
+                end = chunk.find(b"\n")
+                name = chunk[7:end].decode("utf-8", "replace") or None
+                start = end + 7 if chunk.startswith(b"data: ", end + 1) else size
+            else:
+                name, start = None, size
+            if chunk.find(b"\n", start) == size - 2:
                 self.room -= size
-                return [frame]
-        return super().decode(chunk)
+                return [(chunk[start:-2], name)]
+        frames = super().decode(chunk)
+        self._is_idle = self._head is None and self.is_between_events
+        return frames
 
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
@@ -170,18 +182,3 @@ class SSEDecoder(LineDecoder):
         self._tail.clear()
         self._id = None
         self._read([b""], frames)
-
-
-def _only_event(chunk: bytes) -> Frame | None:
-    r"""The event that *chunk* is: ``data: {...}\n\n``, perhaps after ``event: name\n``; ``None`` for anything else."""
-    end, name, start = len(chunk) - 2, None, 6
-    if not chunk.endswith(b"\n\n") or CR in chunk:
-        return None
-    if chunk.startswith(b"event: "):
-        line_end = chunk.find(b"\n")
-        name, start = chunk[7:line_end].decode("utf-8", "replace") or None, line_end + 7
-        if not chunk.startswith(b"data: ", line_end + 1):
-            return None
-    elif not chunk.startswith(b"data: "):
-        return None
-    return (chunk[start:end], name) if chunk.find(b"\n", start) == end else None
