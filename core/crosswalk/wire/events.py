@@ -26,7 +26,7 @@ __all__ = ["load_event"]
 ORJSON_READ_DEPTH = 1024
 ORJSON_WRITE_DEPTH = 254
 
-_SHORT = 32_768
+_SHORT = 2_048
 """Up to here counting brackets takes less time than looking for the few containers of a long text."""
 
 # Possessive, so that a hostile string costs no memory; a string that is cut off counts to its end.
