@@ -112,6 +112,12 @@ class Gemini:
                 "candidates[].logprobsResult.chosenCandidates",
                 "candidates[].logprobsResult.topCandidates",
             ),
+            cumulative=(
+                "candidates[].safetyRatings",
+                "candidates[].groundingMetadata",
+                "promptFeedback.safetyRatings",
+                "usageMetadata.promptTokensDetails",
+            ),
             framing=framing,
             access=ACCESS,
             call_names="[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",

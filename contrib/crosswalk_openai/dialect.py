@@ -51,6 +51,7 @@ class ChatDialect(OpenAIChatDialect):
     """
 
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
+    cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
     style: ClassVar[Mapping[str, Any]] = {}
 
     @hookimpl

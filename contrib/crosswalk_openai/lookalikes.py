@@ -101,6 +101,7 @@ class Groq(ChatDialect):
         "code_execution": {"type": "code_interpreter"},
     }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
+    cumulative: ClassVar[tuple[str, ...]] = (*ChatDialect.cumulative, "choices[].delta.executed_tools")
     # What it says of them in two places is compared.
     usage_key: ClassVar[str | None] = None
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
@@ -203,6 +204,12 @@ class Perplexity(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
+    cumulative: ClassVar[tuple[str, ...]] = (
+        *ChatDialect.cumulative,
+        "search_results",
+        "images",
+        "related_questions",
+    )
     sentinel: ClassVar[bool] = False
     # What a chunk's message repeats depends on all deltas before it: each is to be read.
     text_paths: ClassVar[tuple[str, ...]] = ()

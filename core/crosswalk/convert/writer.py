@@ -18,7 +18,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import JOIN, Places, merge
+from crosswalk.types.merge import PIECES, Arrays, merge
 from crosswalk.types.segment import CitationRef
 from crosswalk.types.usage import UsageInfo
 
@@ -83,7 +83,7 @@ class Writer(ABC):
         self._ask = heading
         self._heading: Heading | None = None
         self._left: dict[str, Any] | None = None
-        self._places = Places()
+        self._arrays = Arrays()
         self.whole = whole
         self.usage: UsageInfo | None = None
         self.duration: timedelta | None = None
@@ -110,7 +110,7 @@ class Writer(ABC):
 
     def learn(self, left: FrozenObject) -> None:
         """Take more of what is kept of a streamed answer, as a delta brings it."""
-        merge(self.left, left.thawed(), self._places, JOIN)
+        merge(self.left, left.thawed(), self._arrays, PIECES)
 
     @abstractmethod
     def piece(self, piece: Piece) -> Iterable[Event]:

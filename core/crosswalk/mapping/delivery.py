@@ -20,7 +20,7 @@ from crosswalk.types.delta import (
 )
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
-from crosswalk.types.merge import JOIN, Places, merge
+from crosswalk.types.merge import PIECES, Arrays, merge
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
@@ -85,7 +85,7 @@ class Delivery:
         for number, delta in enumerate(remaining):
             extensions, counts = delta.extensions, delta.usage
             if extensions is not EMPTY_OBJECT:
-                state.extend(extensions._data, JOIN)
+                state.extend(extensions._data, PIECES)
             if changes:
                 extensions, changes = _joined(extensions, changes), {}
             if counts is not None:
@@ -152,7 +152,7 @@ class Delivery:
         if _overwrites(changes, self._late_extensions):
             self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered)
             self._late_extensions = {}
-        merge(self._late_extensions, changes, Places(), JOIN)
+        merge(self._late_extensions, changes, Arrays(), PIECES)
 
     def _add(self, delta: ResponseDelta, delivered: list[ResponseDelta]) -> None:
         state = self._state
@@ -211,7 +211,7 @@ def _joined(own: FrozenObject, changes: dict[str, Any]) -> FrozenObject:
     if not own:
         return adopted(changes)
     both = own.thawed()
-    merge(both, changes, Places(), JOIN)
+    merge(both, changes, Arrays(), PIECES)
     return adopted(both)
 
 

@@ -20,7 +20,7 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, path_to, prune
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json, load_json
-from crosswalk.types.merge import Pieces, copy_json, has_pieces, pieces_table, placed
+from crosswalk.types.merge import MergeRules, adds_up, copy_json, merge_rules
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
 
@@ -61,7 +61,7 @@ class EventMapper:
         self._state = state
         self._unknown = unknown
         self._note_unknown = note_unknown
-        self._pieces: Pieces = pieces_table(mapper.info.pieces)
+        self._rules: MergeRules = _rules(mapper)
         self.may_switch = bool(mapper.info.speaks)
         self._is_first = True
         self._last_residue: bytes | None = None
@@ -101,7 +101,7 @@ class EventMapper:
     def extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
         self._last_residue = None
-        return self._state.extend(residue, self._pieces)
+        return self._state.extend(residue, self._rules)
 
     def forget_residue(self) -> None:
         """Say that the extensions changed since the last event."""
@@ -159,9 +159,7 @@ class EventMapper:
     def _note_mistyped(self, noted: list[tuple[Any, Any]], residue: dict[str, Any]) -> None:
         wanted = {id(container) for container, _ in noted}
         located = {
-            id(one.value): one
-            for one in placed(self._state.extensions, residue, self._pieces)
-            if id(one.value) in wanted
+            id(one.value): one for one in self._state.placed(residue, self._rules) if id(one.value) in wanted
         }
         for container, key in noted:
             one = located.get(id(container))
@@ -173,15 +171,15 @@ class EventMapper:
         """Add *residue* to the extensions and return what changed."""
         if self._is_first:
             self._is_first = False
-            return self._state.extend(residue, self._pieces)
+            return self._state.extend(residue, self._rules)
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
         written = _as_bytes(residue) if len(residue) > 1 else None
         if written is not None and written == self._last_residue:
             return {}
-        has_arrays = has_pieces(residue, self._pieces)
-        self.is_settled = self.is_settled and not has_arrays
-        self._last_residue = None if written is None or has_arrays else written
-        return self._state.extend(residue, self._pieces)
+        has_pieces = adds_up(residue, self._rules)
+        self.is_settled = self.is_settled and not has_pieces
+        self._last_residue = None if written is None or has_pieces else written
+        return self._state.extend(residue, self._rules)
 
     def _failure(self, error: BaseException, event: Any) -> BaseException:
         """The error to raise for *error*, which a hook raised in the middle of *event*."""
@@ -231,7 +229,11 @@ class EventMapper:
             return
         self.may_switch = False
         if mapper is not self.mapper:
-            self.mapper, self._pieces = mapper, pieces_table(mapper.info.pieces)
+            self.mapper, self._rules = mapper, _rules(mapper)
+
+
+def _rules(mapper: Mapper) -> MergeRules:
+    return merge_rules(mapper.info.pieces, mapper.info.cumulative)
 
 
 _SHORT: Final = 4096

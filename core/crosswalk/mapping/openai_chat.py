@@ -74,6 +74,7 @@ class OpenAIChatDialect:
         timestamp_key: see ``ProviderInfo``.
         usage_key: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
+        cumulative: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
         marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
             it is recognized for certain.
@@ -114,6 +115,7 @@ class OpenAIChatDialect:
         "choices[].logprobs.text_offset",
         "choices[].logprobs.token_ids",
     )
+    cumulative: ClassVar[tuple[str, ...]] = ()
     speaks: ClassVar[tuple[str, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()
     cached_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cached_tokens"],)

@@ -147,8 +147,11 @@ class ProviderInfo:
             ``None`` where there is none.
         logprob_paths: where log probabilities come alongside a text, each with the function that takes them: it gets the
             object that holds them, and the text.
-        pieces: which lists of the extensions arrive in pieces, as token ids do, so that equal ones in a row are
-            joined, not taken for a repetition; ``[]`` stands for every item: ``choices[].token_ids``.
+        pieces: which arrays of the extensions arrive in pieces, as token ids do: equal ones are appended as well. ``[]``
+            stands for every item: ``choices[].token_ids``. An array that nothing is declared about is appended, too, but
+            kept once while it is the same in every event that carries it.
+        cumulative: which arrays of the extensions, and which strings in an object ``delta``, arrive whole each time,
+            unchanged or longer.
         speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
             An answer that the plugin does not recognize is read by the first of them that does, under the
             server's own id. They are looked up by name when it is needed, so that no plugin imports another.
@@ -180,6 +183,7 @@ class ProviderInfo:
     usage_key: str | None = None
     logprob_paths: Mapping[Path, LogprobReader] = attrs.field(factory=dict, converter=_as_readers, hash=False)
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+    cumulative: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     is_original: bool = False
     repeats_finish: bool = False

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from crosswalk.errors import ErrorInfo, ErrorKind, PluginError, UnknownFinishReasonError
+from crosswalk.errors import (
+    ErrorInfo,
+    ErrorKind,
+    PluginError,
+    ResponseValidationError,
+    UnknownFinishReasonError,
+)
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
 from crosswalk.types.answer import Answer, Call
@@ -15,7 +21,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.metadata import LONGEST, Provenance
 from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
@@ -26,6 +32,7 @@ __all__ = ["End", "MappingState"]
 T = TypeVar("T")
 
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
+_ZERO: Final = timedelta(0)
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
@@ -72,6 +79,7 @@ class MappingState(Answer):
     whole: Any = None
     dialect: Any = None
     repeated_texts: Mapping[int, list[str]] = MappingProxyType({})
+    _request_duration: timedelta | None = None
     _raw_created: Any = None  # as the provider wrote it
 
     def __init__(self, provider: str) -> None:
@@ -88,7 +96,23 @@ class MappingState(Answer):
             found = self._own[kind] = kind()
         return found
 
-    # Who answered.
+    # Who answered, and how long it took.
+
+    @property
+    def request_duration(self) -> timedelta | None:  # type: ignore[override]
+        """From request to end, measured or reported; ``None`` while neither.
+
+        Raises:
+            ResponseValidationError: it is set to something other than a ``timedelta`` from 0. One of more than a thousand
+                years is not kept: no server took so long.
+        """
+        return self._request_duration
+
+    @request_duration.setter
+    def request_duration(self, value: timedelta | None) -> None:
+        if value is not None and (not isinstance(value, timedelta) or value < _ZERO):
+            raise ResponseValidationError("request_duration must be a timedelta from 0")
+        self._request_duration = None if value is not None and value > LONGEST else value
 
     def identify(
         self, *, id: str | None = None, model: str | None = None, created: datetime | None = None
@@ -234,7 +258,13 @@ class MappingState(Answer):
     # Its choices.
 
     def begin(self, choice: int) -> None:
-        """Say that *choice* has begun: it must end, too."""
+        """Say that *choice* has begun: it must end, too.
+
+        Raises:
+            ResponseValidationError: it is not a number from 0.
+        """
+        if type(choice) is not int or choice < 0:
+            raise ResponseValidationError("a choice is a number from 0")
         self.choice(choice)
 
     def has_spoken(self, choice: int) -> bool:

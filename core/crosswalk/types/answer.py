@@ -6,7 +6,7 @@ adds what comes from several threads; the state of a mapping (``crosswalk.plugin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, Final, TypeVar
@@ -22,9 +22,9 @@ from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import JOIN, Pieces, Places, copy_json, merge
+from crosswalk.types.merge import PIECES, Arrays, MergeRules, Placed, copy_json, merge, placed
 from crosswalk.types.message import ChatMessage, Role
-from crosswalk.types.metadata import LONGEST, Provenance, ResponseMetadata
+from crosswalk.types.metadata import Provenance, ResponseMetadata
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import (
     Alternative,
@@ -326,7 +326,7 @@ class Answer:
         self.id_factory: Callable[[], str] = new_id
         self.clock: Callable[[], datetime] = now
         self._extensions: dict[str, Any] = {}
-        self._places = Places()
+        self._arrays = Arrays()
 
     def choice(self, number: int) -> Choice:
         """Choice *number*, which has begun now if it had not before."""
@@ -347,16 +347,20 @@ class Answer:
         if delta.usage is not None:
             self.usage = later_usage(self.usage, delta.usage)
         if delta.extensions is not EMPTY_OBJECT:
-            self.extend(delta.extensions._data, JOIN)
+            self.extend(delta.extensions._data, PIECES)
 
-    def extend(self, more: dict[str, Any], pieces: Pieces) -> dict[str, Any]:
+    def extend(self, more: dict[str, Any], rules: MergeRules) -> dict[str, Any]:
         """Add *more* to the extensions, and give what of it is new; see :func:`crosswalk.types.merge.merge`."""
         if not self._extensions:
             # Kept as it is: a body is one event, and may carry a lot.
             self._extensions, self._is_shared = more, True
             return more
         known = self.extensions if self._is_shared else self._extensions
-        return merge(known, more, self._places, pieces)
+        return merge(known, more, self._arrays, rules)
+
+    def placed(self, more: dict[str, Any], rules: MergeRules) -> Iterator[Placed]:
+        """Each object and array in *more*, with its path once :meth:`extend` has added it."""
+        return placed(self.extensions, more, self._arrays, rules)
 
     @property
     def extensions(self) -> dict[str, Any]:
@@ -398,7 +402,7 @@ class Answer:
         refusal = built.refusal
         if failed:
             refusal = _error_text(segments) or refusal or NO_CAUSE
-        duration = self._plausible_duration()
+        duration = self.request_duration
         self._note_what_is_missing(provenance, duration)
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
@@ -453,11 +457,6 @@ class Answer:
             segments=built.segments,
             logprobs=built.logprobs,
         )
-
-    def _plausible_duration(self) -> timedelta | None:
-        """How long the server says that it took; more than can be is as good as nothing, and stands where it has said it."""
-        said = self.request_duration
-        return None if isinstance(said, timedelta) and said > LONGEST else said
 
     def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:
         if self.usage is None:

@@ -1,4 +1,4 @@
-"""JSON values beside each other: are they the same, and how do the extensions of a stream's events add up."""
+"""How the extensions of a stream's events add up, and JSON values compared and copied."""
 
 from __future__ import annotations
 
@@ -8,197 +8,259 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 __all__ = [
-    "JOIN",
-    "Pieces",
-    "Places",
+    "CUMULATIVE",
+    "PIECES",
+    "Arrays",
+    "MergeRules",
+    "adds_up",
     "copy_json",
-    "has_pieces",
     "is_indexed",
     "merge",
-    "pieces_table",
+    "merge_rules",
     "placed",
     "same_json",
 ]
 
-Pieces: TypeAlias = Mapping[str, Any]
-"""Which lists arrive in pieces: nested by key, :data:`JOIN` for such a list."""
+MergeRules: TypeAlias = Mapping[str, Any]
+"""What a plugin declares about arrays: nested by key, :data:`PIECES` or :data:`CUMULATIVE` for an array."""
 
-JOIN: Final[Pieces] = {}
-"""Every list below arrives in pieces, so that equal ones in a row are joined, not taken for a repetition."""
-_NONE: Final[Pieces] = {}
+PIECES: Final[MergeRules] = {}
+"""Every array below arrives in pieces, which are appended, equal ones included."""
+CUMULATIVE: Final[MergeRules] = {}
+"""The array, or string, arrives whole each time, longer or unchanged."""
+_UNDECLARED: Final[MergeRules] = {}
+_INCREMENTAL: Final = "delta"
+"""The key of an object that carries increments: unknown strings in it are concatenated, as every accumulator does."""
+_WORDS: Final = frozenset({"type", "id", "role"})
+"""Keys of strings that name something, in an increment as well, so that the last one counts."""
 _CONTAINERS: Final = frozenset({dict, list})
 
 
 @lru_cache(maxsize=64)
-def pieces_table(paths: tuple[str, ...]) -> Pieces:
-    """``("choices[].token_ids",)`` as a table for :func:`merge`."""
-    found: dict[str, Any] = {}
-    for path in paths:
-        table = found
-        *parents, leaf = path.replace("[]", "").split(".")
-        for name in parents:
-            table = table.setdefault(name, {})
-        table[leaf] = JOIN
-    return found
+def merge_rules(pieces: tuple[str, ...], cumulative: tuple[str, ...] = ()) -> MergeRules:
+    """Paths such as ``choices[].token_ids`` as rules for :func:`merge`."""
+    rules: dict[str, Any] = {}
+    for paths, rule in ((pieces, PIECES), (cumulative, CUMULATIVE)):
+        for path in paths:
+            level = rules
+            *parents, key = path.replace("[]", "").split(".")
+            for name in parents:
+                level = level.setdefault(name, {})
+            level[key] = rule
+    return rules
 
 
-class Places:
-    """Where the items of lists stand by their ``index``: found once for each list that grows, not for every event."""
+class Arrays:
+    """What is known of the arrays that were merged: the place of each item with an ``index``, and repetitions.
+
+    An array that no rule names, and that was the same in every event that carried it, is kept once, like any repeated field.
+    How often it came is counted, because all of them are pieces as soon as one differs.
+    """
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[list[Any], dict[int, Any]]] = {}
+        # Each array itself is held as well: its identity must not become another one's.
+        self._indexed: dict[int, tuple[list[Any], dict[int, Any]]] = {}
+        self._repeated: dict[int, tuple[list[Any], int]] = {}
 
-    def of(self, items: list[Any]) -> dict[int, Any] | None:
-        """The items by index, to be kept up to date by who adds one; ``None`` for a list of others than such."""
-        found = self._found.get(id(items))
-        if found is None:
+    def by_index(self, items: list[Any]) -> dict[int, Any] | None:
+        """The items by index, for the caller to keep up to date; ``None`` if they are not indexed."""
+        known = self._indexed.get(id(items))
+        if known is None:
             if items and not is_indexed(items):
                 return None
-            # The list itself is kept as well: its identity must not become another one's.
-            found = self._found[id(items)] = items, {item["index"]: item for item in items}
-        return found[1]
+            known = self._indexed[id(items)] = items, {item["index"]: item for item in items}
+        return known[1]
 
-    def forget(self, items: list[Any]) -> None:
-        """Forget *items*, which hold something else now."""
-        if self._found:
-            self._found.pop(id(items), None)
+    def repetitions(self, items: list[Any]) -> int:
+        """How often the array came so far if it was always the same; 0 once its pieces are joined."""
+        known = self._repeated.get(id(items))
+        return 1 if known is None else known[1]
+
+    def repeat(self, items: list[Any]) -> None:
+        """Count the array once more."""
+        self._repeated[id(items)] = items, self.repetitions(items) + 1
+
+    def join(self, items: list[Any]) -> None:
+        """Note that the array holds joined pieces from now on."""
+        self._repeated[id(items)] = items, 0
+        self._indexed.pop(id(items), None)
 
 
 def merge(
-    known: dict[str, Any], more: Mapping[str, Any], places: Places, pieces: Pieces = _NONE
+    known: dict[str, Any],
+    more: Mapping[str, Any],
+    arrays: Arrays,
+    rules: MergeRules = _UNDECLARED,
+    *,
+    is_increment: bool = False,
 ) -> dict[str, Any]:
-    """Add *more* to *known*, in place, and give what of it is new.
+    """Add *more* to *known*, in place, and return what changed.
 
-    Objects are merged key by key. Of a scalar the last value counts, and ``null`` takes nothing back. Lists whose items are
-    objects with an ``index`` are merged item by item, as a body would list them. Any other list goes on where it ended,
-    unless it says again what is known: all of it, or its end. A list among *pieces* is never such a repetition.
+    Objects are merged key by key. The last value of a scalar counts, and ``null`` erases nothing. Inside an object
+    ``delta`` strings are concatenated. Arrays whose items are objects with an ``index`` are merged item by item. Other arrays
+    are appended, as *rules* say, or kept once while they are the same in every event.
+
+    Args:
+        known: the extensions so far.
+        more: what is added; it stays as it is.
+        arrays: what is known of the arrays in *known*.
+        rules: the plugin's declarations about arrays.
+        is_increment: whether *known* is inside an object ``delta``.
     """
-    news: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for key, value in more.items():
         if key not in known:
             known[key] = copy_json(value)
-            news[key] = value
+            changes[key] = value
             continue
         old = known[key]
         kind = type(value)
-        if kind is str:  # the commonest: a word that every event repeats, or a time that changes with each
-            if value != old:
-                known[key] = news[key] = value
+        if kind is str:
+            if is_increment and type(old) is str and key not in _WORDS and rules.get(key) is not CUMULATIVE:
+                if value:
+                    known[key] = old + value
+                    changes[key] = value
+            elif value != old:
+                known[key] = changes[key] = value
         elif kind is float or kind is int:
             if value != old or type(old) is not kind:
-                known[key] = news[key] = value
+                known[key] = changes[key] = value
         elif value is None:
             pass
         elif kind is type(old) and kind in _CONTAINERS:
-            inner = pieces.get(key, _NONE) if pieces is not JOIN else JOIN
-            new = (merge if kind is dict else _merge_lists)(old, value, places, inner)
-            if new:
-                news[key] = new
+            inner = rules if rules is PIECES else rules.get(key, _UNDECLARED)
+            within = (is_increment or key == _INCREMENTAL) and inner is not CUMULATIVE
+            changed: Any
+            if kind is dict:
+                changed = merge(old, value, arrays, inner, is_increment=within)
+            else:
+                changed = _merge_arrays(old, value, arrays, inner, is_increment=within)
+            if changed:
+                changes[key] = changed
         elif not same_json(old, value):
             known[key] = copy_json(value)
-            news[key] = value
-    return news
+            changes[key] = value
+    return changes
 
 
-def _merge_lists(known: list[Any], items: list[Any], places: Places, pieces: Pieces) -> list[Any]:
-    by_index = places.of(known) if is_indexed(items) else None
+def _merge_arrays(
+    known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules, *, is_increment: bool
+) -> list[Any]:
+    by_index = arrays.by_index(known) if is_indexed(items) else None
     if by_index is not None:
-        return _merge_indexed(known, by_index, items, places, pieces)
-    if pieces is not JOIN:
-        count = len(known)
-        if same_json(known[-len(items) :] if items else [], items):
+        return _merge_indexed(known, by_index, items, arrays, rules, is_increment=is_increment)
+    if rules is CUMULATIVE:
+        if same_json(known, items[: len(known)]):
+            items = items[len(known) :]
+    elif rules is not PIECES and (count := arrays.repetitions(known)):
+        if same_json(known, items):
+            arrays.repeat(known)
             return []
-        if len(items) > count and same_json(known, items[:count]):
-            items = items[count:]
+        items = known * (count - 1) + items
     known += copy_json(items)
-    places.forget(known)
+    arrays.join(known)
     return items
 
 
 def _merge_indexed(
-    known: list[Any], by_index: dict[int, Any], items: list[Any], places: Places, pieces: Pieces
+    known: list[Any],
+    by_index: dict[int, Any],
+    items: list[Any],
+    arrays: Arrays,
+    rules: MergeRules,
+    *,
+    is_increment: bool,
 ) -> list[Any]:
-    news = []
+    changes = []
     for item in items:
         index = item["index"]
         old = by_index.get(index)
         if old is None:
             by_index[index] = fresh = copy_json(item)
             known.append(fresh)
-            news.append(item)
-        elif new := merge(old, item, places, pieces):
-            news.append({"index": index, **new})
-    return news
+            changes.append(item)
+        elif changed := merge(old, item, arrays, rules, is_increment=is_increment):
+            changes.append({"index": index, **changed})
+    return changes
+
+
+def adds_up(value: Any, rules: MergeRules, *, is_increment: bool = False) -> bool:
+    """Whether *value*, merged once more, could add to what it added before: it holds pieces or an increment."""
+    if type(value) is dict:
+        for key, item in value.items():
+            kind = type(item)
+            if kind is str:
+                if is_increment and item and key not in _WORDS and rules.get(key) is not CUMULATIVE:
+                    return True
+            elif kind in _CONTAINERS:
+                inner = rules if rules is PIECES else rules.get(key, _UNDECLARED)
+                within = (is_increment or key == _INCREMENTAL) and inner is not CUMULATIVE
+                if adds_up(item, inner, is_increment=within):
+                    return True
+        return False
+    if is_indexed(value):
+        return any(adds_up(item, rules, is_increment=is_increment) for item in value)
+    return rules is not CUMULATIVE and bool(value or rules is not PIECES)
 
 
 class Placed:
-    """An object or array, and where it will stand.
+    """An object or array, and its path once it is merged.
 
     Attributes:
         value: the object or array.
         path: its path.
-        items: of an array, where its items stand in the one that they are added to.
-        is_fixed: whether the same would stand there if it came again.
+        items: for an array, the places of its items in the one that they are added to.
     """
 
-    __slots__ = ("is_fixed", "items", "path", "value")
+    __slots__ = ("items", "path", "value")
 
-    def __init__(self, value: Any, path: str, *, is_fixed: bool, items: Sequence[int] = ()) -> None:
+    def __init__(self, value: Any, path: str, items: Sequence[int] = ()) -> None:
         self.value = value
         self.path = path
         self.items = items
-        self.is_fixed = is_fixed
 
 
-def placed(known: Any, more: Any, pieces: Pieces) -> Iterator[Placed]:
+def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator[Placed]:
     """Each object and array in *more*, with its path once that is merged into *known*; see :func:`merge`."""
-    level = [(known, pieces, Placed(more, "", is_fixed=True))]
+    level = [(known, rules, Placed(more, ""))]
     while level:
         old, table, one = level.pop()
-        value, path, is_fixed = one.value, one.path, one.is_fixed
+        value, path = one.value, one.path
         if type(value) is dict:
             yield one
             inner = [
                 (
                     old.get(key) if type(old) is dict else None,
-                    JOIN if table is JOIN else table.get(key, _NONE),
-                    Placed(item, f"{path}.{key}" if path else f"{key}", is_fixed=is_fixed),
+                    PIECES if table is PIECES else table.get(key, _UNDECLARED),
+                    Placed(item, f"{path}.{key}" if path else f"{key}"),
                 )
                 for key, item in value.items()
             ]
         else:
             olds = old if type(old) is list else []
-            items = _places(olds, value, table)
-            one.items = items
+            one.items = items = _places(olds, value, arrays, table)
             yield one
-            is_fixed = is_fixed and is_indexed(value)
             inner = [
-                (
-                    olds[place] if place < len(olds) else None,
-                    table,
-                    Placed(item, f"{path}[{place}]", is_fixed=is_fixed),
-                )
+                (olds[place] if place < len(olds) else None, table, Placed(item, f"{path}[{place}]"))
                 for place, item in zip(items, value, strict=True)
             ]
         level += [each for each in inner if type(each[2].value) in _CONTAINERS]
 
 
-def _places(known: list[Any], items: list[Any], pieces: Pieces) -> Sequence[int]:
-    """Where *items* stand once they are merged into *known*."""
-    count = len(known)
+def _places(known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules) -> Sequence[int]:
+    """Where *items* are once they are merged into *known*."""
     if is_indexed(items) and (not known or is_indexed(known)):
         places = {item["index"]: place for place, item in enumerate(known)}
-        fresh = itertools.count(count)
+        fresh = itertools.count(len(known))
         return [
             places[index] if (index := item["index"]) in places else places.setdefault(index, next(fresh))
             for item in items
         ]
-    if pieces is JOIN:
-        start = count
-    elif same_json(known[-len(items) :] if items else [], items):
-        start = count - len(items)
-    else:
-        start = 0 if len(items) > count and same_json(known, items[:count]) else count
+    start = len(known)
+    if rules is CUMULATIVE:
+        start = 0 if same_json(known, items[: len(known)]) else start
+    elif rules is not PIECES and known and (count := arrays.repetitions(known)):
+        start = 0 if same_json(known, items) else start * count
     return range(start, start + len(items))
 
 
@@ -210,21 +272,10 @@ def is_indexed(items: list[Any]) -> bool:
     return bool(items)
 
 
-def has_pieces(value: Any, pieces: Pieces) -> bool:
-    """Whether a list in *value* is among *pieces*, and has any."""
-    if type(value) is list:
-        return bool(value) and (pieces is JOIN or any(has_pieces(item, pieces) for item in value))
-    if type(value) is not dict:
-        return False
-    if pieces is JOIN:
-        return any(has_pieces(item, JOIN) for item in value.values())
-    return any(key in value and has_pieces(value[key], table) for key, table in pieces.items())
-
-
 def copy_json(value: Any) -> Any:
     """*value* with its own dicts and lists, so that adding to it does not change where it came from."""
     kind = type(value)
-    if kind is dict:  # most of what it holds is no container: a call for each would take most of the time
+    if kind is dict:  # a call for each item that is not a container would take most of the time
         return {key: copy_json(item) if type(item) in _CONTAINERS else item for key, item in value.items()}
     if kind is list:
         return [copy_json(item) if type(item) in _CONTAINERS else item for item in value]

@@ -30,7 +30,7 @@ from crosswalk.types.json import (
     mark_as_json,
     thaw,
 )
-from crosswalk.types.merge import Places, copy_json, has_pieces, is_indexed, merge, pieces_table, same_json
+from crosswalk.types.merge import Arrays, adds_up, copy_json, is_indexed, merge, merge_rules, same_json
 from strategies import json_objects, json_values
 
 NESTED = {"b": {"c": [1, {"d": None}]}, "a": "x"}
@@ -245,8 +245,20 @@ def test_a_copy_shares_nothing(value: dict[str, Any]) -> None:
         ({"a": [1]}, {"a": "x"}, {"a": "x"}, {"a": "x"}),
         ({"a": {"b": 1}}, {"a": [1]}, {"a": [1]}, {"a": [1]}),
         ({"a": [1]}, {"a": [1]}, {"a": [1]}, {}),
-        ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 2]}, {"a": [2]}),
-        ({"a": [1, 2]}, {"a": [2]}, {"a": [1, 2]}, {}),
+        ({"a": [1]}, {"a": [1, 2]}, {"a": [1, 1, 2]}, {"a": [1, 2]}),
+        ({"a": [1, 2]}, {"a": [2]}, {"a": [1, 2, 2]}, {"a": [2]}),
+        ({"w": [1]}, {"w": [1, 2]}, {"w": [1, 2]}, {"w": [2]}),
+        ({"w": [1]}, {"w": [1]}, {"w": [1]}, {}),
+        ({"w": [1, 2]}, {"w": [3]}, {"w": [1, 2, 3]}, {"w": [3]}),
+        ({"delta": {"plan": "ha"}}, {"delta": {"plan": "ha"}}, {"delta": {"plan": "haha"}}, {"delta": {"plan": "ha"}}),
+        ({"delta": {"x": {"plan": "a"}}}, {"delta": {"x": {"plan": "b"}}}, {"delta": {"x": {"plan": "ab"}}}, {"delta": {"x": {"plan": "b"}}}),
+        ({"delta": {"plan": "ha"}}, {"delta": {"plan": ""}}, {"delta": {"plan": "ha"}}, {}),
+        ({"delta": {"type": "a", "n": 1}}, {"delta": {"type": "a", "n": 1}}, {"delta": {"type": "a", "n": 1}}, {}),
+        ({"delta": {"type": "a", "n": 1}}, {"delta": {"type": "b", "n": "x"}}, {"delta": {"type": "b", "n": "x"}}, {"delta": {"type": "b", "n": "x"}}),
+        ({"delta": {"w": "a"}}, {"delta": {"w": "b"}}, {"delta": {"w": "ab"}}, {"delta": {"w": "b"}}),
+        ({"w": {"delta": {"plan": "a"}}}, {"w": {"delta": {"plan": "b"}}}, {"w": {"delta": {"plan": "ab"}}}, {"w": {"delta": {"plan": "b"}}}),
+        ({"delta": {"word": "a"}}, {"delta": {"word": "a"}}, {"delta": {"word": "a"}}, {}),
+        ({"delta": {"whole": [{"index": 0, "a": "x"}]}}, {"delta": {"whole": [{"index": 0, "a": "x"}]}}, {"delta": {"whole": [{"index": 0, "a": "x"}]}}, {}),
         ({"a": [1, 2]}, {"a": [1]}, {"a": [1, 2, 1]}, {"a": [1]}),
         ({"a": [1, 2]}, {"a": []}, {"a": [1, 2]}, {}),
         ({"p": [1]}, {"p": [1]}, {"p": [1, 1]}, {"p": [1]}),
@@ -268,12 +280,11 @@ def test_extensions_add_up(
 ) -> None:
     """Design, section 5: objects by key, lists in order, of a scalar the last; null takes nothing away, in no case."""
     untouched = copy.deepcopy(more)
-    pieces = pieces_table(("p", "q[].p"))
-    found = merge(known, more, Places(), pieces)
+    rules = merge_rules(("p", "q[].p"), ("w", "delta.word", "delta.whole"))
+    changes = merge(known, more, Arrays(), rules)
     assert same_json(known, merged)
-    assert same_json(found, news)
-    assert has_pieces(more, pieces) is bool(more.keys() & {"p", "q"})
-    merge(known, {name: copy_json(value) for name, value in more.items()}, Places(), pieces)
+    assert same_json(changes, news)
+    merge(known, {name: copy_json(value) for name, value in more.items()}, Arrays(), rules)
     assert same_json(more, untouched), "what is added is not changed by what is added later"
 
 
@@ -282,19 +293,63 @@ def test_extensions_add_up(
     [({"p": {"a": [1]}}, True), ({"p": {"a": {"b": [1]}}}, True), ({"p": {"a": []}}, False), ({"p": "a"}, False), ({"q": [{"index": 0, "p": {"a": [1]}}]}, True)],
 )  # fmt: skip
 def test_of_an_object_that_arrives_in_pieces_every_list_does(said: dict[str, Any], more: bool) -> None:
-    """Said again it is news; whoever asks beforehand is told so."""
-    pieces = pieces_table(("p", "q[].p"))
+    """Sent again it is a change, and one can ask beforehand."""
+    rules = merge_rules(("p", "q[].p"))
     known = copy_json(said)
-    assert has_pieces(said, pieces) is more
-    assert bool(merge(known, said, Places(), pieces)) is more
+    assert adds_up(said, rules) is more
+    assert bool(merge(known, said, Arrays(), rules)) is more
+
+
+@pytest.mark.parametrize(
+    ("events", "sum_of_them"),
+    [
+        ([[7], [8], [8]], [7, 8, 8]),
+        ([[1], [1], [1]], [1]),
+        ([[1], [1], [2]], [1, 1, 2]),
+        ([[1], [1], [1, 1]], [1, 1, 1, 1]),
+        ([[1], [], [1]], [1, 1]),
+        ([[], [], [1]], [1]),
+        ([[{"a": 1}], [{"a": 1}], [{"a": 2}], [{"a": 2}]], [{"a": 1}, {"a": 1}, {"a": 2}, {"a": 2}]),
+        ([[True], [1], [1.0]], [True, 1, 1.0]),
+    ],
+)
+def test_an_undeclared_array_is_kept_once_only_while_it_is_the_same(
+    events: list[Any], sum_of_them: list[Any]
+) -> None:
+    """As soon as one differs every piece counts, those before as well; the changes add up to the same."""
+    known: dict[str, Any] = {}
+    again: dict[str, Any] = {}
+    arrays, rules = Arrays(), merge_rules(("a",))
+    for event in events:
+        merge(again, merge(known, {"a": event}, arrays), Arrays(), rules)
+    assert same_json(known, {"a": sum_of_them})
+    assert same_json(again, known)
+    assert adds_up({"a": events[0]}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "more"),
+    [
+        ({"delta": {"plan": "ha"}}, True),
+        ({"delta": {"plan": "", "type": "a", "n": 1, "word": "x", "whole": ["x"]}}, False),
+        ({"delta": {"list": [{"index": 0, "a": "x"}]}}, True),
+        ({"a": [{"index": 0, "a": "x"}], "w": [1]}, False),
+        ({"a": []}, True),
+        ({"a": {"b": "x"}}, False),
+    ],
+)
+def test_one_can_ask_whether_a_value_adds_up(value: dict[str, Any], more: bool) -> None:
+    """Pieces and increments do; a header field that is repeated does not."""
+    assert adds_up(value, merge_rules((), ("w", "delta.word", "delta.whole"))) is more
 
 
 @given(json_objects)
-def test_what_is_said_again_is_no_news(said: dict[str, Any]) -> None:
-    """Unless it is a piece."""
-    known = copy_json(said)
-    assert merge(known, said, Places()) == {}
-    assert same_json(known, said)
+def test_what_does_not_add_up_changes_nothing_when_it_is_sent_again(value: dict[str, Any]) -> None:
+    known = copy_json(value)
+    changes = merge(known, value, Arrays())
+    if not adds_up(value, {}):
+        assert changes == {}
+        assert same_json(known, value)
 
 
 @given(json_objects, json_objects, json_objects)
@@ -303,7 +358,7 @@ def test_merging_groups_as_one_likes(a: dict[str, Any], b: dict[str, Any], c: di
     known = copy_json(a)
     for more in (b, c):
         before = copy.deepcopy(more)
-        merge(known, more, Places())
+        merge(known, more, Arrays())
         assert more == before
     assert known.keys() == a.keys() | b.keys() | c.keys()
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk import normalize_stream
-from crosswalk.types.merge import JOIN, Places, copy_json, merge, pieces_table, placed
+from crosswalk.types.merge import PIECES, Arrays, copy_json, merge, merge_rules, placed
 from wires import chunk, sse
 
-PIECES = pieces_table(("pieces", "of[].pieces"))
+RULES = merge_rules(("pieces", "of[].pieces"), ("a",))
 
 leaves = st.integers(0, 2) | st.sampled_from(["a", None, True])
 
@@ -56,28 +56,34 @@ def marked(value: Any, marks: Iterator[int], key: Any = None) -> Any:
 @given(events, events)
 def test_an_object_is_where_it_was_said_to_be(before: list[Any], last: list[Any]) -> None:
     known: dict[str, Any] = {}
-    places, marks = Places(), itertools.count()
+    arrays, marks = Arrays(), itertools.count()
     for event in before:
-        merge(known, event, places, PIECES)
+        merge(known, event, arrays, RULES)
     for event in (marked(one, marks) for one in last):
         said = [
             (f"{one.path}.{key}" if type(key) is str else f"{one.path}[{one.items[key]}]", one.value[key])
-            for one in placed(known, event, PIECES)
+            for one in placed(known, event, arrays, RULES)
             for key in (one.value if type(one.value) is dict else range(len(one.value)))
             if type(one.value[key]) is str
         ]
-        merge(known, copy_json(event), places, PIECES)
+        merge(known, copy_json(event), arrays, RULES)
         for path, mark in said:
             assert at(known, path) == mark
 
 
-def test_what_is_said_again_stands_where_it_stood() -> None:
-    known = {"list": [1, {"a": 1}], "more": [1]}
-    found = {one.path: one for one in placed(known, {"list": [{"a": 1}], "more": [1, {}]}, {})}
-    assert (found["list"].items, found["list[1]"].is_fixed) == (range(1, 2), False)
-    assert found["more"].items == range(2)
-    found = {one.path: one for one in placed(known, {"list": [{"a": 1}]}, JOIN)}
-    assert "list[2]" in found
+def test_an_array_is_located_after_its_pieces() -> None:
+    """Unless it is the same array again, or the whole array so far."""
+    known = {"list": [1, {"a": 1}], "same": [1], "whole": [1]}
+    arrays = Arrays()
+    merge(known, {"list": [1, {"a": 1}]}, arrays)
+    rules = merge_rules((), ("whole",))
+    more = {"list": [{"a": 2}], "same": [1], "whole": [1, {}]}
+    located = {one.path: one for one in placed(known, more, arrays, rules)}
+    assert located["list"].items == range(4, 5)
+    assert "list[4]" in located
+    assert located["same"].items == range(1)
+    assert located["whole"].items == range(2)
+    assert "list[2]" in {one.path for one in placed(known, {"list": [{"a": 1}]}, arrays, PIECES)}
 
 
 def test_a_note_names_the_choice_that_it_is_about() -> None:
