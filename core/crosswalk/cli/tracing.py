@@ -105,7 +105,7 @@ def _readable(capture: Capture, mapper: Mapper) -> tuple[list[Frame], list[Any]]
             return [], capture.events()
         for data, name in _cut_out(capture.body, mapper):
             if data and not is_done(data):
-                events.append(load_event(data))
+                events.append(load_event(data, halves="mend"))
                 frames.append((data, name))
     except (MappingError, orjson.JSONDecodeError):
         pass

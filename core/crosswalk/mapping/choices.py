@@ -23,13 +23,11 @@ class Choices:
     Attributes:
         first: the number of the first one in the present event; ``None`` where it has none.
         silent: those of which the present event says nothing: it tells that they have begun, and no delta does.
-        repeated: those whose message has begun once more after its end.
     """
 
     def __init__(self) -> None:
         self.first: int | None = None
         self.silent: set[int] = set()
-        self.repeated: set[int] = set()
 
 
 def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:

@@ -25,7 +25,7 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Delivery", "has_output"]
+__all__ = ["Delivery", "has_output", "texts_of"]
 
 _TEXT = SegmentType.TEXT
 
@@ -184,6 +184,19 @@ def has_output(delta: ResponseDelta) -> bool:
         or delta.reasoning_delta is not None
         or delta.tool_call_delta is not None
     )
+
+
+def texts_of(delta: ResponseDelta) -> list[str]:
+    """The texts of *delta*: text, reasoning, refusal, arguments, or the content of a segment."""
+    call, segment = delta.tool_call_delta, delta.segment
+    texts = (
+        delta.content_delta,
+        delta.reasoning_delta,
+        delta.refusal_delta,
+        call and call.arguments_delta,
+        segment and segment.content,
+    )
+    return [text for text in texts if text]
 
 
 def _is_bare(delta: ResponseDelta) -> bool:

@@ -170,4 +170,4 @@ def _events(data: bytes, limits: Limits) -> Iterator[Any]:
     decoder = SniffingDecoder(limits)
     for frame, _ in (*decoder.decode(data), *decoder.flush()):
         if frame and not is_done(frame):
-            yield load_event(frame, limits)
+            yield load_event(frame, limits, halves="mend")

@@ -41,14 +41,14 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
 def _decoded(body: bytes, limits: Limits) -> Any:
     """An error body as JSON: of a stream its first error event, else all of its events; what is no JSON as text."""
     try:
-        return load_event(body, limits)
+        return load_event(body, limits, halves="mend")
     except FramingError:
         pass
     decoder = SniffingDecoder(limits)
     try:
         frames = [data for data, _ in (*decoder.decode(body), *decoder.flush()) if data and not is_done(data)]
         if decoder.framing == "sse":
-            events = [load_event(data, limits) for data in frames]
+            events = [load_event(data, limits, halves="mend") for data in frames]
             errors = (event for event in events if isinstance(event, dict) and event.get("error"))
             return next(errors, {"events": events})
     except FramingError:

@@ -19,10 +19,11 @@ from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, mistyped, note_again, path_to, prune
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.json import dump_json
 from crosswalk.types.merge import MergeRules, adds_up, copy_json, merge_rules
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire.events import load_event
 
 if TYPE_CHECKING:
     from pathlib import PurePath
@@ -126,7 +127,7 @@ class EventMapper:
             if ends:
                 if had_ended and state.has_other_ids and not had_other_id:
                     raise TrailingContentError(_ANOTHER_ID)
-                if delta.choice in ends and has_output(delta):
+                if delta.choice in ends and (delta.refusal_delta is not None or has_output(delta)):
                     self._refuse_trailing(delta.choice)
             deltas.append(delta)
             if delta.raw_finish_reason is not None or delta.finish_reason is not None:
@@ -207,7 +208,7 @@ class EventMapper:
         if self._note_unknown is not None:
             self._note_unknown(self.mapper.provider, "event", error.event_type or "")
         # A hook may have taken from it before it turned out to be unknown.
-        event = load_json(source) if type(source) is bytes else copy_json(source)
+        event = load_event(source, halves="mend") if type(source) is bytes else copy_json(source)
         return event if type(event) is dict else {"event": event}
 
     def _note_end(self, delta: ResponseDelta) -> None:

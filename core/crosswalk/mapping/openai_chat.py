@@ -188,10 +188,7 @@ class OpenAIChatDialect:
                 index = number
             if number == 0:
                 known.first = index
-            delta = choice.get("delta")
-            if index in state.ends and type(delta) is dict and delta.get("role"):
-                known.repeated.add(index)  # a message begins again: the same answer once more
-            state.continues = is_same and "delta" in choice and index not in known.repeated
+            state.continues = is_same and "delta" in choice
             part, whole = self._part(choice, index, state)
             has_said = False
             try:

@@ -10,6 +10,7 @@ An event that repeats an earlier one but for its text goes around the hooks (rep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, starmap
@@ -29,7 +30,7 @@ from crosswalk.errors import (
     TooManyEventsError,
     TrailingContentError,
 )
-from crosswalk.mapping.delivery import Delivery, has_output
+from crosswalk.mapping.delivery import Delivery, has_output, texts_of
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.event import EventMapper, Unknown
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
@@ -44,9 +45,10 @@ from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import is_done
+from crosswalk.wire.framing import Frame, is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
+from crosswalk.wire.surrogates import REPLACEMENT, awaits_half, join_halves, mend_halves
 
 __all__ = ["Reader", "ReaderOptions"]
 
@@ -138,6 +140,10 @@ class Reader:
         self._most_events = options.limits.events
         # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
+        self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
+        self._waiting: tuple[Any, str | None, Any] | None = (
+            None  # an event that ends with the first half of a pair
+        )
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended, and its remainder is read
@@ -174,11 +180,12 @@ class Reader:
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
         if is_document and self._error_body is None:
             try:
-                event = load_event(answer, limits)
+                event = load_event(answer, limits, halves="keep")
             except FramingError:
                 pass  # several documents, or not JSON: the framing tells
             else:
                 self._events += 1
+                self._has_halves = answer.find(b"\\u") >= 0
                 if self._raw is not None:
                     self._raw.append(answer)
                 return self._map(event, None, answer)
@@ -300,7 +307,11 @@ class Reader:
         if self._raw is not None:
             self._raw.append(data)
         repeats = self._repeats
-        if repeats is None or (len(data) > self._shallow and not self._is_within_limits(data)):
+        if (
+            repeats is None
+            or self._waiting is not None
+            or (len(data) > self._shallow and not self._is_within_limits(data))
+        ):
             return self._map(self._load(data), name, data)
         deltas = repeats.read(data, name)
         if deltas is not None:
@@ -325,9 +336,12 @@ class Reader:
             except orjson.JSONDecodeError:
                 pass
         try:
-            return load_event(data, self._options.limits)
+            event = load_event(data, self._options.limits, halves="keep")
         except MappingError as error:
             failure = error
+        else:
+            self._has_halves = data.find(b"\\u") >= 0
+            return event
         # Raised out here, it does not carry the payload along.
         raise self._unreadable(failure)
 
@@ -343,6 +357,33 @@ class Reader:
 
     def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         """The deltas of *event*, which the hooks take apart; *source* is what it was parsed from: bytes, or an object."""
+        if not self._has_halves and self._waiting is None:
+            return self._map_complete(event, name, source)
+        deltas: list[ResponseDelta] = []
+        if self._waiting is not None:
+            join_halves(self._waiting[0], event)
+            deltas += self._map_waiting()
+        has_halves, self._has_halves = self._has_halves, False
+        if has_halves and awaits_half(event):
+            self._waiting = event, name, source
+            return deltas
+        return [*deltas, *self._map_mended(event, name, source)]
+
+    def _map_waiting(self) -> list[ResponseDelta]:
+        if self._waiting is None:
+            return []
+        waiting, self._waiting = self._waiting, None
+        return self._map_mended(*waiting)
+
+    def _map_mended(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
+        is_mended = mend_halves(event)
+        deltas = self._map_complete(event, name, source)
+        if is_mended:
+            is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
+            self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)
+        return deltas
+
+    def _map_complete(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         state, repeats = self._state, self._repeats
         if self._is_done:
             raise self._explain(TrailingContentError("an event after the end of the stream"))
@@ -382,6 +423,7 @@ class Reader:
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
+        yield from self._map_waiting()
         self._is_done = True
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
@@ -456,6 +498,8 @@ class Reader:
     def _explain(self, error: MappingError) -> MappingError:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
+        with suppress(MappingError):
+            self._map_waiting()  # the partial answer holds it
         if self._options.redact is not None:
             from crosswalk.mapping.redacted import redact_error
 

@@ -76,7 +76,9 @@ class _Repeat:
         behind: the bytes behind it.
     """
 
-    __slots__ = ("_is_exact", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings", "texts")  # fmt: skip
+    __slots__ = (
+        "_is_exact", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings", "texts",
+    )  # fmt: skip
 
     def __init__(
         self, skeleton: bytes, name: str | None, delta: ResponseDelta, parts: Choice, texts: list[str]

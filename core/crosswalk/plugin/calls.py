@@ -1,10 +1,13 @@
 """Which tool call a fragment belongs to: rules that hold for every provider.
 
 A call is found by index, else by id, else it is the open one. A fragment whose id and name both differ from that
-call's opens a new one, whatever its index. A missing index is never 0.
+call's opens a new one, whatever its index, and so does one with another id where that call is complete: its arguments are
+JSON, or a finish word came after it. A missing index is never 0.
 """
 
 from __future__ import annotations
+
+import orjson
 
 from crosswalk.types.answer import Call
 
@@ -25,8 +28,15 @@ class ToolCalls:
         # Of several the last: servers that number every call 0 reuse the number.
         self._by_index: dict[int, Call] = {}
 
-    def find(self, index: int | None, id: str | None, name: str | None) -> Call | None:
-        """The call that a fragment continues; ``None`` when it opens a new one."""
+    def find(self, index: int | None, id: str | None, name: str | None, *, has_ended: bool) -> Call | None:
+        """The call that a fragment continues; ``None`` when it opens a new one.
+
+        Args:
+            index: the provider's index; ``None`` without one.
+            id: the provider's id; ``None`` without one.
+            name: the name of the tool; ``None`` without one.
+            has_ended: whether a finish word came before.
+        """
         opened = self._open
         known = self._by_id.get(id) if id is not None else None
         if index is None:
@@ -39,7 +49,7 @@ class ToolCalls:
             return known
         found = self._by_index.get(index)
         if found is not None:
-            return None if _is_another(found, id, name) else found
+            return None if _is_another(found, id, name, has_ended=has_ended) else found
         if name is not None:
             return None  # on an index of its own, an id that is known is one that the server gave twice
         if id is None and opened is not None and opened.wire_index is None:
@@ -65,13 +75,22 @@ class ToolCalls:
         return True
 
 
-def _is_another(call: Call, id: str | None, name: str | None) -> bool:
+def _is_another(call: Call, id: str | None, name: str | None, *, has_ended: bool) -> bool:
     """Whether a fragment on the index of *call* belongs to another one: it is named, and not as that one is.
 
     The name alone may be the same (two calls of one tool), so a named fragment with another id is another call.
     """
     if name is None or call.name is None:
-        return False
+        has_other_id = id is not None and call.id is not None and id != call.id
+        return has_other_id and (has_ended or _is_json("".join(call.arguments)))
     if id is None or call.id is None:
         return name != call.name
     return id != call.id
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -318,7 +318,9 @@ class MappingState(Answer):
         if calls is None:
             calls = self._calls[choice] = ToolCalls(self.choice(choice).calls)
         id, name = id or None, name or None
-        call = calls.open(None if whole else calls.find(index, id, name), index)
+        call = calls.open(
+            None if whole else calls.find(index, id, name, has_ended=choice in self.ends), index
+        )
         new_id = new_name = None
         if id is not None and call.id is None and calls.identify(call, id):
             new_id = id

@@ -95,7 +95,7 @@ class Capture:
         """
         if self.status >= 400:
             return [orjson.loads(self.body)]
-        return [load_event(data, Limits(), place=self.case) for data, _ in self.frames(own)]
+        return [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in self.frames(own)]
 
     @property
     def is_json(self) -> bool:

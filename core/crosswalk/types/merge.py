@@ -97,8 +97,8 @@ def merge(
     """Add *more* to *known*, in place, and return what changed.
 
     Objects are merged key by key. The last value of a scalar counts, and ``null`` erases nothing. Inside an object
-    ``delta`` strings are concatenated. Arrays whose items are objects with an ``index`` are merged item by item. Other arrays
-    are appended, as *rules* say, or kept once while they are the same in every event.
+    ``delta`` strings are concatenated. Arrays whose items are objects with an ``index`` are merged item by item. Other
+    arrays are appended, as *rules* say, or kept once while they are the same in every event.
 
     Args:
         known: the extensions so far.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
 
@@ -16,11 +16,14 @@ from crosswalk.errors import (
 from crosswalk.lazy import pattern
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.surrogates import load_with_halves, mend_halves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["load_event"]
+__all__ = ["Halves", "load_event"]
+
+Halves: TypeAlias = Literal["refuse", "keep", "mend"]
 
 # How deep orjson itself goes.
 ORJSON_READ_DEPTH = 1024
@@ -33,18 +36,21 @@ _SHORT = 2_048
 _STRUCTURE = pattern(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = None) -> Any:
+def load_event(
+    data: bytes, limits: Limits = DEFAULT, *, place: str | None = None, halves: Halves = "refuse"
+) -> Any:
     """
     Parse one frame, or one whole body, as JSON.
 
-    What JSON does not allow is refused, ``NaN`` and lone surrogates among it. An error never quotes
-    the payload.
+    What JSON does not allow is refused, such as ``NaN``. An error never quotes the payload.
 
     Args:
         data: the JSON text in UTF-8, without a byte order mark.
         limits: ``line_bytes`` and ``depth`` hold.
         place: where in the input, for the error's ``place``; ``None`` leaves that to
             :meth:`crosswalk.errors.MappingError.locate`.
+        halves: what becomes of half of a surrogate pair: ``"refuse"`` the JSON, ``"keep"`` the half, or ``"mend"`` it:
+            it becomes U+FFFD.
 
     Returns:
         What ``orjson.loads`` gives: dicts, lists, strings, numbers, booleans and ``None``; and integers of any
@@ -64,6 +70,16 @@ def load_event(data: bytes, limits: Limits = DEFAULT, *, place: str | None = Non
     try:
         event = load_json(data)
     except orjson.JSONDecodeError as error:
+        if halves != "refuse" and "surrogate" in error.msg:
+            try:
+                event = load_with_halves(data)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                if _is_flat(limits.depth, event):
+                    if halves == "mend":
+                        mend_halves(event)
+                    return event
         failure = _failure(data, error, limits, place)
     else:
         # Each level takes two bytes, so most frames are too short to be too deep, and most bodies have too few brackets.
@@ -93,6 +109,11 @@ def _is_within(depth: int, event: Any, data: bytes) -> bool:
         except TypeError:
             return False
         return True
+    return _is_flat(depth, event)
+
+
+def _is_flat(depth: int, event: Any) -> bool:
+    """Tell whether *event* is nested at most *depth* levels deep, level by level."""
     level = _containers([event])
     while level and depth:
         depth -= 1

@@ -1,0 +1,104 @@
+"""Halves of surrogate pairs, which JSON allows and servers send: joined across events, else replaced and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from crosswalk import CrosswalkError, InvalidJSONError, Limits, normalize, normalize_stream
+
+
+def chunk(content: bytes, **more: bytes) -> bytes:
+    """A chunk of OpenAI's dialect; *content* is a JSON string as it is sent, without its quotation marks."""
+    fields = b"".join(b',"%s":%s' % (name.encode(), value) for name, value in more.items())
+    return b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"%b"%b}}]}\n\n' % (
+        content,
+        fields,
+    )
+
+
+END = b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+
+def read(*chunks: bytes, **options: Any) -> Any:
+    stream = normalize_stream(chunks, "vllm", **options)
+    deltas = [delta.content_delta for delta in stream if delta.content_delta is not None]
+    return deltas, stream.response
+
+
+@pytest.mark.parametrize(
+    ("contents", "deltas"),
+    [
+        ([rb"a\ud83d", rb"\ude00b"], ["a😀", "b"]),
+        ([rb"\ud83d", rb"\ude00"], ["😀"]),
+        ([rb"Hi ", rb"you \ud83d", rb"\ude00!", rb" And"], ["Hi ", "you 😀", "!", " And"]),
+        ([rb"x\ud83d\ude00", rb"y"], ["x😀", "y"]),
+    ],
+)
+def test_a_character_that_is_cut_in_two_is_one(contents: Iterable[bytes], deltas: list[str]) -> None:
+    chunks = [chunk(content) for content in contents]
+    found, response = read(*chunks, END)
+    assert found == deltas
+    assert response.text == "".join(deltas)
+    assert "segments" not in response.metadata.provenance
+
+
+@pytest.mark.parametrize(
+    ("contents", "text"),
+    [
+        ([rb"a\ud83d", b"b"], "a�b"),
+        ([rb"a\ud83d"], "a�"),
+        ([rb"\ude00b"], "�b"),
+        ([rb"a\ud83db"], "a�b"),
+        ([rb"\ud83d", rb"\ud83d", rb"\ude00"], "�😀"),
+    ],
+)
+def test_a_lone_half_is_replaced_and_noted(contents: list[bytes], text: str) -> None:
+    _, response = read(*map(chunk, contents), END)
+    assert response.text == text
+    assert response.metadata.provenance["segments"] == "cut"
+
+
+def test_a_half_in_a_field_that_nobody_maps_is_noted_there() -> None:
+    _, response = read(chunk(b"a"), chunk(b"b", new=rb'"\ud83d"'), END)
+    assert response.text == "ab"
+    assert response.metadata.extensions["choices"][0]["delta"]["new"] == "�"
+    assert response.metadata.provenance["metadata.extensions"] == "cut"
+
+
+def test_a_body_and_a_list_in_it_are_mended() -> None:
+    body = rb'{"id":"c","model":"m","x":["\ude00",{"y":1}],"choices":[{"index":0,"message":{"role":"assistant","content":"\ud83d"},"finish_reason":"stop"}]}'
+    response = normalize(body, "vllm")
+    assert response.text == "�"
+    assert response.metadata.extensions["x"] == ("�", {"y": 1})
+
+
+def test_a_stream_that_is_cut_behind_a_half_keeps_it() -> None:
+    stream = normalize_stream([chunk(b"a"), chunk(rb"b\ud83d")], "vllm")
+    with pytest.raises(CrosswalkError):
+        list(stream)
+    assert stream.partial.text == "ab�"
+
+
+def test_a_broken_event_behind_a_half_keeps_it() -> None:
+    stream = normalize_stream([chunk(b"a"), chunk(rb"b\ud83d"), b"data: {]\n\n"], "vllm")
+    with pytest.raises(InvalidJSONError) as caught:
+        list(stream)
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "ab�"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"\ud83d": 1}',
+        rb'{"a": "\ud83d", "b": NaN}',
+        rb'{"a": "\ud83d", ]',
+        b'{"a": "\\ud83d", "b": ' + b"[" * 9 + b"]" * 9 + b"}",
+    ],
+)
+def test_what_is_not_json_besides_is_refused(body: bytes) -> None:
+    with pytest.raises(CrosswalkError, match="not JSON|nested deeper"):
+        normalize(body, "vllm", limits=Limits(depth=5))
