@@ -171,16 +171,17 @@ class EventMapper:
     def _extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
         if self._is_first:
-            self._is_first = False
+            self._is_first = self.is_settled = False
             return self._state.extend(residue, self._rules)
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
         written = _as_bytes(residue) if len(residue) > 1 else None
         if written is not None and written == self._last_residue:
             return {}
-        has_pieces = adds_up(residue, self._rules)
+        changes = self._state.extend(residue, self._rules)
+        has_pieces = self._state.has_mixed_arrays or adds_up(residue, self._rules)
         self.is_settled = self.is_settled and not has_pieces
         self._last_residue = None if written is None or has_pieces else written
-        return self._state.extend(residue, self._rules)
+        return changes
 
     def _failure(self, error: BaseException, event: Any) -> BaseException:
         """The error to raise for *error*, which a hook raised in the middle of *event*."""

@@ -77,12 +77,19 @@ class _Repeat:
     """
 
     __slots__ = (
-        "_is_exact", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings", "texts",
+        "_is_exact", "_text", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings", "texts",
     )  # fmt: skip
 
     def __init__(
-        self, skeleton: bytes, name: str | None, delta: ResponseDelta, parts: Choice, texts: list[str]
+        self,
+        skeleton: bytes,
+        name: str | None,
+        text: str,
+        delta: ResponseDelta,
+        parts: Choice,
+        texts: list[str],
     ) -> None:
+        self._text = text
         self.texts = texts
         self.skeleton = skeleton
         self.name = name
@@ -101,11 +108,15 @@ class _Repeat:
         self._is_exact: bool | None = None
 
     def is_exact(self) -> bool:
-        """Whether each number of the event was read with all its digits; collects its strings."""
+        """Whether each number of the event was read with all its digits, and its text was nowhere else in it.
+
+        Collects the other strings of the event.
+        """
         if self._is_exact is None:
             self._is_exact = bool(self.skeleton) and _INEXACT.search(self.skeleton) is None
             if self._is_exact:
                 self.strings = frozenset(_strings(_loads(self.skeleton)))
+                self._is_exact = self._text not in self.strings
         return self._is_exact
 
     def find(self, data: bytes, text: str) -> bool:
@@ -271,7 +282,7 @@ class Repeats:
             earlier[0].repeats.pop(earlier[1], None)
         self._by_choice[choice] = path, skeleton
         path.repeats[skeleton] = _Repeat(
-            skeleton, name, delta, self._state.choice(choice), self._texts[choice]
+            skeleton, name, candidate[2], delta, self._state.choice(choice), self._texts[choice]
         )
 
     def forget(self) -> None:

@@ -358,6 +358,11 @@ class Answer:
         known = self.extensions if self._is_shared else self._extensions
         return merge(known, more, self._arrays, rules)
 
+    @property
+    def has_mixed_arrays(self) -> bool:
+        """Whether an array of the extensions has items with an ``index`` and others."""
+        return self._arrays.is_mixed
+
     def placed(self, more: dict[str, Any], rules: MergeRules) -> Iterator[Placed]:
         """Each object and array in *more*, with its path once :meth:`extend` has added it."""
         return placed(self.extensions, more, self._arrays, rules)

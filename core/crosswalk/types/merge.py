@@ -55,12 +55,17 @@ class Arrays:
 
     An array that no rule names, and that was the same in every event that carried it, is kept once, like any repeated field.
     How often it came is counted, because all of them are pieces as soon as one differs.
+
+    Attributes:
+        is_mixed: whether items with an ``index`` were appended to an array that has items without.
     """
 
     def __init__(self) -> None:
+        self.is_mixed = False
         # Each array itself is held as well: its identity must not become another one's.
         self._indexed: dict[int, tuple[list[Any], dict[int, Any]]] = {}
         self._repeated: dict[int, tuple[list[Any], int]] = {}
+        self._latest: dict[int, tuple[list[Any], list[Any]]] = {}
 
     def by_index(self, items: list[Any]) -> dict[int, Any] | None:
         """The items by index, for the caller to keep up to date; ``None`` if they are not indexed."""
@@ -70,6 +75,15 @@ class Arrays:
                 return None
             known = self._indexed[id(items)] = items, {item["index"]: item for item in items}
         return known[1]
+
+    def latest(self, items: list[Any]) -> list[Any]:
+        """The cumulative array as it arrived last."""
+        known = self._latest.get(id(items))
+        return items if known is None else known[1]
+
+    def receive(self, items: list[Any], arrived: list[Any]) -> None:
+        """Note that the cumulative array *items* has *arrived* anew."""
+        self._latest[id(items)] = items, copy_json(arrived)
 
     def repetitions(self, items: list[Any]) -> int:
         """How often the array came so far if it was always the same; 0 once its pieces are joined."""
@@ -146,12 +160,17 @@ def merge(
 def _merge_arrays(
     known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules, *, is_increment: bool
 ) -> list[Any]:
-    by_index = arrays.by_index(known) if is_indexed(items) else None
-    if by_index is not None:
-        return _merge_indexed(known, by_index, items, arrays, rules, is_increment=is_increment)
+    if is_indexed(items):
+        by_index = arrays.by_index(known)
+        if by_index is not None:
+            return _merge_indexed(known, by_index, items, arrays, rules, is_increment=is_increment)
+        arrays.is_mixed = True
     if rules is CUMULATIVE:
-        if same_json(known, items[: len(known)]):
-            items = items[len(known) :]
+        last = arrays.latest(known)
+        arrays.receive(known, items)
+        items = items[len(last) :] if same_json(last, items[: len(last)]) else items
+        if not items:
+            return []
     elif rules is not PIECES and (count := arrays.repetitions(known)):
         if same_json(known, items):
             arrays.repeat(known)
@@ -258,7 +277,8 @@ def _places(known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRule
         ]
     start = len(known)
     if rules is CUMULATIVE:
-        start = 0 if same_json(known, items[: len(known)]) else start
+        last = arrays.latest(known)
+        start -= len(last) if same_json(last, items[: len(last)]) else 0
     elif rules is not PIECES and known and (count := arrays.repetitions(known)):
         start = 0 if same_json(known, items) else start * count
     return range(start, start + len(items))
