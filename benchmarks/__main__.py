@@ -1,8 +1,8 @@
 """Measures Crosswalk against floors and peers, all in one run: ``python -m benchmarks`` (from the project's root).
 
 Times are CPU seconds, medians over interleaved rounds; a ratio compares two medians of the same run. The floor
-of a stream is ``orjson.loads`` on its lines, already split; of a body, ``orjson.loads`` on it. *Least* is what the least
-costs that can be done, see ``least.py``. The last table has the rows that are above their bar, and what stands in the way.
+of a stream is ``orjson.loads`` on its lines, already split; of a body, ``orjson.loads`` on it. The last table
+has the rows that miss their bar, those of streams, bodies and a start by a quarter or more.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ PARTS: Final = (
     "streams",
     "mapping",
     "bodies",
+    "recorded",
     "batch",
     "cores",
     "responses",

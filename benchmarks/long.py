@@ -72,14 +72,14 @@ def main(rounds: int) -> list[Above]:
     call = statistics.median(times)
     rows.append((f"a call of {CALL:,} bytes in pieces of {PIECE}, CPU s", f"{call:.2f}", f"{CALL_BAR:g}"))
     if call > CALL_BAR:
-        above.append(Above(f"{rows[-1][0]}", call, CALL_BAR, None, "each piece is an event"))
+        above.append(Above(f"{rows[-1][0]}", call, CALL_BAR))
     for provider in ("ollama", "vllm"):
         found = tenths(provider, CHUNKS)
         ratio = found[-1] / found[1]
         name = f"{provider}, {CHUNKS:,} chunks, us an event: {', '.join(f'{each:.2f}' for each in found)}"
         rows.append((name, f"{ratio:.2f}", f"{FLAT:g}"))
         if ratio > FLAT:
-            above.append(Above(name, ratio, FLAT, 1.0, "noise, or something grows with the stream"))
+            above.append(Above(name, ratio, FLAT))
     print_table(
         "long streams, an event a read; of a million the last tenth over the second", ("", "", "may be"), rows
     )

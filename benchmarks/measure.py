@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["Above", "medians", "print_above", "print_table"]
+__all__ = ["Above", "is_met", "medians", "print_above", "print_table", "verdict"]
 
 
 class Above(NamedTuple):
@@ -15,17 +15,29 @@ class Above(NamedTuple):
 
     Attributes:
         row: which.
-        times: how many times the floor it costs.
-        bar: how many it may.
-        least: how many it costs to do the least, measured in the same run; ``None`` where nobody has written that.
-        why: what stands in the way.
+        times: its ratio to the floor.
+        bar: the ratio that is wanted.
     """
 
     row: str
     times: float
     bar: float
-    least: float | None
-    why: str
+
+
+TOLERANCE: Final = 1.25
+"""A bar that is missed by less than a quarter is met: ratios move by a fifth from run to run."""
+
+
+def is_met(times: float, bar: float) -> bool:
+    """Whether a ratio of *times* meets its *bar*."""
+    return times < TOLERANCE * bar
+
+
+def verdict(times: float, bar: float | None) -> tuple[str, str]:
+    """The two cells that hold *bar* and whether *times* meets it; empty where there is no bar."""
+    if bar is None:
+        return "", ""
+    return f"{bar:g}", "met" if is_met(times, bar) else "MISSED"
 
 
 def medians(functions: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -52,14 +64,6 @@ def print_table(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]]
 
 
 def print_above(rows: Sequence[tuple[str, Above]]) -> None:
-    """Print which rows of which part are above their bar, and what stands in the way of each."""
-    reasons = list(dict.fromkeys(one.why for _, one in rows))
-    cells = []
-    for part, one in rows:
-        least = "" if one.least is None else f"{one.least:.2f}"
-        why = f"({reasons.index(one.why) + 1})"
-        cells.append((f"{part}: {one.row}", f"{one.times:.2f}", f"{one.bar:g}", least, why))
-    header = ("", "measured", "bar", "least", "why")
-    print_table("rows above their bar", header, cells or [("none", "", "", "", "")])
-    for number, why in enumerate(reasons, start=1):
-        print(f"\n({number}) {why}.")
+    """Print which rows of which part are above their bar."""
+    cells = [(f"{part}: {one.row}", f"{one.times:.2f}", f"{one.bar:g}") for part, one in rows]
+    print_table("rows above their bar", ("", "measured", "bar"), cells or [("none", "", "")])

@@ -29,9 +29,6 @@ STREAM_BAR = 12.0
 """Microseconds an event above the raw bytes."""
 BODY_BAR = 2.0
 """Times a bare ``post``."""
-IN_THE_WAY = (
-    "least is the HTTP client alone, in the same run; on a busy machine its time varies by more than the bar"
-)
 PLAIN = {"verify": False}
 PATHS = {"ollama": "/api/chat", "vllm": "/v1/chat/completions", "anthropic": "/v1/messages"}
 
@@ -206,6 +203,6 @@ def _rows(found: dict[str, float], per: int, *, is_stream: bool) -> tuple[list[t
             fails += ["SLOWER than the SDK"] if peer is not None and peer <= spent else []
             said = ", ".join(fails) or "met"
             if fails:
-                above.append(Above(f"{name} ({said})", over, bar, 0.0 if is_stream else 1.0, IN_THE_WAY))
+                above.append(Above(f"{name} ({said})", over, bar))
         rows.append((f"  {name}", f"{spent:.1f}", "" if number < 2 else f"{over:.1f}{unit}", said))
     return rows, above

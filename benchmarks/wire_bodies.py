@@ -12,12 +12,12 @@ from typing import Final
 import attrs
 import orjson
 
-__all__ = ["BODIES", "SMALL", "TEXTS", "Body"]
+__all__ = ["BODIES", "TEXTS", "Body"]
 
-SMALL: Final = 400
-"""Bytes of a small body, or a little more where the form itself is as long."""
-_LARGER: Final = {10_000: 2.0, 100_000: 1.3}
-"""How many times the floor a body of so many bytes may cost, of any kind."""
+_SIZES: Final = 400, 10_000, 100_000
+"""Bytes of the bodies to measure, or a little more where the form itself is as long."""
+_BARS: Final = {400: 50.0, 10_000: 6.0, 100_000: 2.0}
+"""How many times the floor a body of so many bytes may cost."""
 
 
 @attrs.frozen
@@ -26,19 +26,17 @@ class Body:
 
     Attributes:
         provider: whose body it is.
-        most: how many times ``orjson.loads`` it may cost when it is small, and of log probabilities always.
         template: the body.
         sizes: the bytes of those to measure.
     """
 
     provider: str
-    most: float
     template: str
-    sizes: tuple[int, ...] = (SMALL, 2_000)
+    sizes: tuple[int, ...] = _SIZES[:2]
 
-    def bar(self, size: int) -> float:
-        """How many times ``orjson.loads`` one of *size* bytes may cost."""
-        return self.most if "$probs" in self.template else _LARGER.get(size, self.most)
+    def bar(self, size: int) -> float | None:
+        """How many times ``orjson.loads`` one of *size* bytes may cost; ``None`` with log probabilities."""
+        return None if "$probs" in self.template else _BARS[size]
 
     def written(self, size: int, number: int = 1, *, model: str = "tiny") -> bytes:
         """A body of *size* bytes, or a little more, of the *number*-th answer of a log.
@@ -169,8 +167,6 @@ _DEEPSEEK = (
     '"usage":{"prompt_tokens":$in,"completion_tokens":$out,"total_tokens":$total,'
     '"prompt_tokens_details":{"cached_tokens":0},"prompt_cache_hit_tokens":0,"prompt_cache_miss_tokens":$in}}'
 )
-_ALL: Final = SMALL, 2_000, 10_000, 100_000
-_SOME: Final = _ALL[:3]
 _MESSAGE = (
     '{"id":"msg_$id","type":"message","status":"completed","role":"assistant",'
     '"content":[{"type":"output_text","annotations":[],"logprobs":[],"text":$text}]}'
@@ -184,48 +180,43 @@ _USED = '{"type":"tool_use","id":"toolu_$id","name":"save","input":{"text":$text
 _OLLAMA_CALL = '{"id":"call_$id","function":{"index":0,"name":"save","arguments":{"text":$text}}}'
 
 TEXTS: Final = {
-    "vllm": Body("vllm", 5, _vllm(_choice('"content":$text')), _ALL),
-    "openai": Body("openai", 5, _openai('"content":$text', "stop"), _ALL),
-    "anthropic": Body("anthropic", 5, _anthropic('{"type":"text","text":$text}', "end_turn"), _ALL),
-    "ollama": Body("ollama", 8, _ollama('"content":$text'), _ALL),
-    "gemini": Body("gemini", 8, _gemini('"text":$text'), _ALL),
+    "vllm": Body("vllm", _vllm(_choice('"content":$text')), _SIZES),
+    "openai": Body("openai", _openai('"content":$text', "stop"), _SIZES),
+    "anthropic": Body("anthropic", _anthropic('{"type":"text","text":$text}', "end_turn"), _SIZES),
+    "ollama": Body("ollama", _ollama('"content":$text'), _SIZES),
+    "gemini": Body("gemini", _gemini('"text":$text'), _SIZES),
 }
-"""Texts of those for whom a small body has a bar of its own, by provider."""
+"""Bodies with a text, by provider: of every size."""
 
 BODIES: Final = {
     "vLLM: text": TEXTS["vllm"],
-    "vLLM: a tool call": Body("vllm", 5, _vllm(_choice(_calls(1), "tool_calls")), _SOME),
-    "vLLM: 2 tool calls": Body("vllm", 5, _vllm(_choice(_calls(2), "tool_calls"))),
-    "vLLM: 2 choices": Body(
-        "vllm", 5, _vllm(_choice('"content":$text'), _choice('"content":$other', index=1)), _SOME
-    ),
+    "vLLM: a tool call": Body("vllm", _vllm(_choice(_calls(1), "tool_calls"))),
+    "vLLM: 2 tool calls": Body("vllm", _vllm(_choice(_calls(2), "tool_calls"))),
+    "vLLM: 2 choices": Body("vllm", _vllm(_choice('"content":$text'), _choice('"content":$other', index=1))),
     "vLLM: log probabilities": Body(
-        "vllm", 10, _vllm(_choice('"content":$text', probs='{"content":[$probs]}')), _ALL[1:]
+        "vllm", _vllm(_choice('"content":$text', probs='{"content":[$probs]}')), (2_000, *_SIZES[1:])
     ),
     "OpenAI: text": TEXTS["openai"],
-    "OpenAI: a tool call": Body("openai", 5, _openai(_calls(1), "tool_calls")),
-    "DeepSeek: text": Body("deepseek", 10, _DEEPSEEK, _SOME),
+    "OpenAI: a tool call": Body("openai", _openai(_calls(1), "tool_calls")),
+    "DeepSeek: text": Body("deepseek", _DEEPSEEK),
     "Anthropic: text": TEXTS["anthropic"],
-    "Anthropic: a tool call": Body("anthropic", 5, _anthropic(_USED, "tool_use"), _SOME),
+    "Anthropic: a tool call": Body("anthropic", _anthropic(_USED, "tool_use")),
     "Ollama: text": TEXTS["ollama"],
-    "Ollama: a tool call": Body("ollama", 8, _ollama(f'"content":"","tool_calls":[{_OLLAMA_CALL}]')),
+    "Ollama: a tool call": Body("ollama", _ollama(f'"content":"","tool_calls":[{_OLLAMA_CALL}]')),
     "Ollama: log probabilities": Body(
-        "ollama", 10, _ollama('"content":$text', ',"logprobs":[$probs]'), (2_000, 10_000)
+        "ollama", _ollama('"content":$text', ',"logprobs":[$probs]'), (2_000, 10_000)
     ),
     "Gemini: text": TEXTS["gemini"],
     "Gemini: a tool call": Body(
-        "gemini", 8, _gemini('"functionCall":{"name":"save","args":{"text":$text},"id":"fc-$id"}')
+        "gemini", _gemini('"functionCall":{"name":"save","args":{"text":$text},"id":"fc-$id"}')
     ),
-    "Responses: text": Body("openai_responses", 10, _responses(_MESSAGE), _SOME),
-    "Responses: a tool call": Body("openai_responses", 10, _responses(_FUNCTION), _SOME),
-    "Bedrock: text": Body("bedrock", 10, _bedrock('"text":$text', "end_turn"), _SOME),
+    "Responses: text": Body("openai_responses", _responses(_MESSAGE)),
+    "Responses: a tool call": Body("openai_responses", _responses(_FUNCTION)),
+    "Bedrock: text": Body("bedrock", _bedrock('"text":$text', "end_turn")),
     "Bedrock: a tool call": Body(
         "bedrock",
-        10,
         _bedrock('"toolUse":{"toolUseId":"tooluse_$id","name":"save","input":{"text":$text}}', "tool_use"),
     ),
-    "Cohere: text": Body(
-        "cohere", 10, _cohere('"content":[{"type":"text","text":$text}]', "COMPLETE"), _SOME
-    ),
-    "Cohere: a tool call": Body("cohere", 10, _cohere(f'"tool_calls":[{_COHERE_CALL}]', "TOOL_CALL")),
+    "Cohere: text": Body("cohere", _cohere('"content":[{"type":"text","text":$text}]', "COMPLETE")),
+    "Cohere: a tool call": Body("cohere", _cohere(f'"tool_calls":[{_COHERE_CALL}]', "TOOL_CALL")),
 }

@@ -41,8 +41,7 @@ class Stream:
 
     Attributes:
         provider: whose stream it is.
-        bars: how many times ``orjson.loads`` it may cost live, an event a read, and logged: in reads of 4 KiB, for who wants
-            the response alone.
+        bar: how many times ``orjson.loads`` it may cost live, an event a read.
         piece: the template of an event with a piece.
         start: the templates of the events before; one with ``$turn`` is sent for each turn.
         end: those of the events behind, likewise.
@@ -52,7 +51,7 @@ class Stream:
     """
 
     provider: str
-    bars: tuple[float, float]
+    bar: float
     piece: str
     start: tuple[str, ...] = ()
     end: tuple[str, ...] = ()
@@ -260,19 +259,28 @@ def _bedrock(delta: str, start: str = "") -> dict[str, Any]:
     }
 
 
-def _dialect(provider: str, delta: str, bars: tuple[float, float], **more: Any) -> Stream:
+def _dialect(provider: str, delta: str, bar: float, **more: Any) -> Stream:
     """A stream of OpenAI's dialect; with a call where *delta* has none of its own but goes on with one."""
     calls = "$arguments" in delta
     start = (_chunk(_call(_CALLING, "$turn")),) if calls else ()
-    return Stream(provider, bars, _chunk(delta, **more), start, _CALLED if calls else _STOP)
+    return Stream(provider, bar, _chunk(delta, **more), start, _CALLED if calls else _STOP)
 
 
-_LIKE_OPENAI: Final = 1.5, 1.1
-_LIKE_OLLAMA: Final = 2.2, 1.3
-_LIKE_ANTHROPIC: Final = 2.0, 1.5
-_OTHERS: Final = 3.0, 2.0
-"""Gemini, Responses, Cohere, Bedrock, padded chunks; log probabilities, counts in each event, several choices."""
-_ELSE: Final = 10.0, 10.0
+_TEXTS: Final = 2.5
+_ARGUMENTS: Final = 4.5
+"""Tool arguments, and text with padding."""
+_NAMED_EVENTS: Final = 5.5
+"""Anthropic, Responses, Bedrock, Cohere."""
+_OLLAMA: Final = 6.0
+"""Text with a timestamp."""
+_COUNTED: Final = 7.0
+"""Log probabilities, counts in each event, several choices or calls."""
+_GEMINI: Final = 8.0
+_SHORT: Final = 8.0
+"""Answers of 20 events."""
+_NEW: Final = 14.0
+"""Nothing repeats: each event has another value in a field that no declaration names."""
+_TOKEN_IDS: Final = 20.0
 _NATIVE = '{"index":0,"content":$text,"tokens":[%s],"stop":false,"id_slot":-1,"tokens_predicted":$n,"tokens_evaluated":20}'
 _NATIVE_END = (
     '{"index":0,"content":"","tokens":[],"id_slot":0,"stop":true,"model":"tiny","tokens_predicted":1000,"tokens_evaluated":20,'
@@ -285,42 +293,43 @@ _SPOKEN = {
 }
 _WHOLE = '"content":[{"type":"output_text","text":$whole,"annotations":[]}]'
 STREAMS: Final = {
-    "vLLM: text": _dialect("vllm", _TEXT, _LIKE_OPENAI),
-    "vLLM: reasoning": _dialect("vllm", '"reasoning":$text', _LIKE_OPENAI),
-    "vLLM: tool arguments": _dialect("vllm", _call(_MORE), _LIKE_OPENAI),
+    "vLLM: text": _dialect("vllm", _TEXT, _TEXTS),
+    "vLLM: reasoning": _dialect("vllm", '"reasoning":$text', _TEXTS),
+    "vLLM: tool arguments": _dialect("vllm", _call(_MORE), _ARGUMENTS),
     "vLLM: arguments of two calls in turns": attrs.evolve(
-        _dialect("vllm", _call(_MORE, "$turn"), _LIKE_OPENAI), turns=2
+        _dialect("vllm", _call(_MORE, "$turn"), _COUNTED), turns=2
     ),
     "vLLM: /v1/completions": Stream(
-        "vllm", _LIKE_OPENAI, _LEGACY % ("$text", "null"), end=(_LEGACY % ('""', '"stop"'), "[DONE]")
+        "vllm", _TEXTS, _LEGACY % ("$text", "null"), end=(_LEGACY % ('""', '"stop"'), "[DONE]")
     ),
-    "vLLM: token ids": _dialect("vllm", _TEXT, _ELSE, finish='null,"token_ids":[$token]'),
-    "vLLM: log probabilities": _dialect("vllm", _TEXT, _OTHERS, probs=_PROBS),
-    "vLLM: usage in each event": _dialect("vllm", _TEXT, _OTHERS, more=_USAGE),
+    "vLLM: token ids": _dialect("vllm", _TEXT, _TOKEN_IDS, finish='null,"token_ids":[$token]'),
+    "vLLM: an unknown number in each event": _dialect("vllm", _TEXT, _NEW, more=',"left":$total'),
+    "vLLM: log probabilities": _dialect("vllm", _TEXT, _COUNTED, probs=_PROBS),
+    "vLLM: usage in each event": _dialect("vllm", _TEXT, _COUNTED, more=_USAGE),
     **{
         f"vLLM: {count} choices": Stream(
-            "vllm", _OTHERS, _chunk(_TEXT, choice="$turn"),
+            "vllm", _COUNTED, _chunk(_TEXT, choice="$turn"),
             end=(_chunk("", choice="$turn", finish='"stop"'), "[DONE]"), turns=count,
         ) for count in (2, 8)
     },
-    "SGLang: text": _dialect("sglang", _TEXT, _LIKE_OPENAI, finish='null,"matched_stop":null'),
-    "SGLang: reasoning": _dialect("sglang", '"reasoning_content":$text', _LIKE_OPENAI, finish='null,"matched_stop":null'),
-    "SGLang: tool arguments": _dialect("sglang", _call(_MORE), _LIKE_OPENAI, finish='null,"matched_stop":null'),
-    "SGLang: log probabilities": _dialect("sglang", _TEXT, _OTHERS, probs=_PROBS),
-    "SGLang: usage in each event": _dialect("sglang", _TEXT, _OTHERS, more=_USAGE),
-    "llama.cpp: text": _dialect("llamacpp", _TEXT, _LIKE_OPENAI, more=',"system_fingerprint":"b1-0c1e570"'),
-    "llama.cpp: reasoning": _dialect("llamacpp", '"reasoning_content":$text', _LIKE_OPENAI),
-    "llama.cpp: tool arguments": _dialect("llamacpp", _call(_MORE), _LIKE_OPENAI),
-    "llama.cpp: timings in each event": _dialect("llamacpp", _TEXT, _OTHERS, more=_TIMINGS),
-    "llama.cpp: /completion": Stream("llamacpp", _OTHERS, _NATIVE % "", end=_NATIVE_END),
-    "llama.cpp: /completion, with tokens": Stream("llamacpp", _OTHERS, _NATIVE % "$token", end=_NATIVE_END),
-    "OpenAI: padded text": _dialect("openai", _TEXT, _OTHERS, more=',"obfuscation":"$pad"'),
-    "OpenAI: padded tool arguments": _dialect("openai", _call(_MORE), _OTHERS, more=',"obfuscation":"$pad"'),
+    "SGLang: text": _dialect("sglang", _TEXT, _TEXTS, finish='null,"matched_stop":null'),
+    "SGLang: reasoning": _dialect("sglang", '"reasoning_content":$text', _TEXTS, finish='null,"matched_stop":null'),
+    "SGLang: tool arguments": _dialect("sglang", _call(_MORE), _ARGUMENTS, finish='null,"matched_stop":null'),
+    "SGLang: log probabilities": _dialect("sglang", _TEXT, _COUNTED, probs=_PROBS),
+    "SGLang: usage in each event": _dialect("sglang", _TEXT, _COUNTED, more=_USAGE),
+    "llama.cpp: text": _dialect("llamacpp", _TEXT, _TEXTS, more=',"system_fingerprint":"b1-0c1e570"'),
+    "llama.cpp: reasoning": _dialect("llamacpp", '"reasoning_content":$text', _TEXTS),
+    "llama.cpp: tool arguments": _dialect("llamacpp", _call(_MORE), _ARGUMENTS),
+    "llama.cpp: timings in each event": _dialect("llamacpp", _TEXT, _NEW, more=_TIMINGS),
+    "llama.cpp: /completion": Stream("llamacpp", _NEW, _NATIVE % "", end=_NATIVE_END),
+    "llama.cpp: /completion, with tokens": Stream("llamacpp", _TOKEN_IDS, _NATIVE % "$token", end=_NATIVE_END),
+    "OpenAI: padded text": _dialect("openai", _TEXT, _ARGUMENTS, more=',"obfuscation":"$pad"'),
+    "OpenAI: padded tool arguments": _dialect("openai", _call(_MORE), _ARGUMENTS, more=',"obfuscation":"$pad"'),
     "DeepSeek: reasoning": _dialect(
-        "deepseek", '"content":null,"reasoning_content":$text', _LIKE_OPENAI, more=',"usage":null'
+        "deepseek", '"content":null,"reasoning_content":$text', _TEXTS, more=',"usage":null'
     ),
     "TGI: /generate_stream": Stream(
-        "tgi", _OTHERS,
+        "tgi", _TOKEN_IDS,
         '{"index":$n,"token":{"id":$token,"text":$text,"logprob":$logprob,"special":false},"generated_text":null,"details":null}',
         end=(
             '{"index":1001,"token":{"id":2,"text":"</s>","logprob":-0.015625,"special":true},"generated_text":$whole,'
@@ -328,51 +337,51 @@ STREAMS: Final = {
         ),
         opens="data:",
     ),
-    "TGI: chat": _dialect("tgi", '"role":"assistant",' + _TEXT, _LIKE_OPENAI, more=',"usage":null'),
-    "Ollama: text": Stream("ollama", _LIKE_OLLAMA, _SAID % "", end=_LINE_END, opens=""),
-    "Ollama: thinking": Stream("ollama", _LIKE_OLLAMA, _LINE % ('"thinking":$text', ""), end=_LINE_END, opens=""),
+    "TGI: chat": _dialect("tgi", '"role":"assistant",' + _TEXT, _TEXTS, more=',"usage":null'),
+    "Ollama: text": Stream("ollama", _OLLAMA, _SAID % "", end=_LINE_END, opens=""),
+    "Ollama: thinking": Stream("ollama", _OLLAMA, _LINE % ('"thinking":$text', ""), end=_LINE_END, opens=""),
     "Ollama: /api/generate": Stream(
-        "ollama", _LIKE_OLLAMA, '{"model":"tiny","created_at":$stamp,"response":$text,"done":false}',
+        "ollama", _OLLAMA, '{"model":"tiny","created_at":$stamp,"response":$text,"done":false}',
         end=('{"model":"tiny","created_at":$stamp,"response":"",' + _COUNTS,), opens="",
     ),
-    "Ollama: log probabilities": Stream("ollama", _OTHERS, _SAID % _LISTED, end=_LINE_END, opens=""),
+    "Ollama: log probabilities": Stream("ollama", _COUNTED, _SAID % _LISTED, end=_LINE_END, opens=""),
     "Anthropic: text": Stream(
-        "anthropic", _LIKE_ANTHROPIC, **_anthropic('"type":"text","text":""', '"type":"text_delta","text":$text')
+        "anthropic", _NAMED_EVENTS, **_anthropic('"type":"text","text":""', '"type":"text_delta","text":$text')
     ),
     "Anthropic: thinking": Stream(
-        "anthropic", _LIKE_ANTHROPIC,
+        "anthropic", _NAMED_EVENTS,
         **_anthropic('"type":"thinking","thinking":""', '"type":"thinking_delta","thinking":$text'),
     ),
     "Anthropic: tool arguments": Stream(
-        "anthropic", _LIKE_ANTHROPIC,
+        "anthropic", _NAMED_EVENTS,
         **_anthropic(
             '"type":"tool_use","id":"toolu_1","name":"save","input":{}',
             '"type":"input_json_delta","partial_json":$arguments',
         ),
     ),
-    "Gemini: text": Stream("gemini", _OTHERS, **_gemini('"text":$text', '"candidatesTokenCount":$n,')),
+    "Gemini: text": Stream("gemini", _GEMINI, **_gemini('"text":$text', '"candidatesTokenCount":$n,')),
     "Gemini: thoughts": Stream(
-        "gemini", _OTHERS, **_gemini('"text":$text,"thought":true', '"thoughtsTokenCount":$n,')
+        "gemini", _GEMINI, **_gemini('"text":$text,"thought":true', '"thoughtsTokenCount":$n,')
     ),
     "Gemini: 2 candidates": Stream(
-        "gemini", _OTHERS, **_gemini('"text":$text', '"candidatesTokenCount":$n,'), turns=2
+        "gemini", _GEMINI, **_gemini('"text":$text', '"candidatesTokenCount":$n,'), turns=2
     ),
     "Responses: text": Stream(
-        "openai_responses", _OTHERS,
+        "openai_responses", _NAMED_EVENTS,
         **_responses(
             "output_text", '"content_index":0,"delta":$text,"logprobs":[],"obfuscation":"$pad"',
             _MESSAGE, '"content":[]', _WHOLE, _SPOKEN,
         ),
     ),
     "Responses: log probabilities": Stream(
-        "openai_responses", _OTHERS,
+        "openai_responses", _COUNTED,
         **_responses(
             "output_text", '"content_index":0,"delta":$text' + _LISTED,
             _MESSAGE, '"content":[]', _WHOLE, _SPOKEN,
         ),
     ),
     "Responses: reasoning": Stream(
-        "openai_responses", _OTHERS,
+        "openai_responses", _NAMED_EVENTS,
         **_responses(
             "reasoning_text", '"content_index":0,"delta":$text', '"type":"reasoning","summary":[]', '"content":[]',
             '"content":[{"type":"reasoning_text","text":$whole}]',
@@ -380,7 +389,7 @@ STREAMS: Final = {
         ),
     ),
     "Responses: summary of reasoning": Stream(
-        "openai_responses", _OTHERS,
+        "openai_responses", _NAMED_EVENTS,
         **_responses(
             "reasoning_summary_text", '"summary_index":0,"delta":$text,"obfuscation":"$pad"', '"type":"reasoning"',
             '"summary":[]', '"summary":[{"type":"summary_text","text":$whole}]',
@@ -388,7 +397,7 @@ STREAMS: Final = {
         ),
     ),
     "Responses: tool arguments": Stream(
-        "openai_responses", _OTHERS,
+        "openai_responses", _NAMED_EVENTS,
         **_responses(
             "function_call_arguments", '"delta":$arguments,"obfuscation":"$pad"',
             '"type":"function_call","call_id":"call_1","name":"save"', '"arguments":""', '"arguments":$call',
@@ -396,16 +405,16 @@ STREAMS: Final = {
         ),
     ),
     "Cohere: text": Stream(
-        "cohere", _OTHERS,
+        "cohere", _NAMED_EVENTS,
         **_cohere("content", '"content":{"type":"text","text":""}', '"content":{"text":$text}'),
     ),
     "Cohere: thinking": Stream(
-        "cohere", _OTHERS,
+        "cohere", _NAMED_EVENTS,
         **_cohere("content", '"content":{"type":"thinking","thinking":""}', '"content":{"thinking":$text}'),
     ),
-    "Cohere: plan": Stream("cohere", _OTHERS, **_cohere("tool-plan", "", '"tool_plan":$text')),
+    "Cohere: plan": Stream("cohere", _NAMED_EVENTS, **_cohere("tool-plan", "", '"tool_plan":$text')),
     "Cohere: tool arguments": Stream(
-        "cohere", _OTHERS,
+        "cohere", _NAMED_EVENTS,
         **_cohere(
             "tool-call",
             '"tool_calls":{"id":"save_1","type":"function","function":{"name":"save","arguments":""}}',
@@ -413,21 +422,20 @@ STREAMS: Final = {
         ),
     ),
     "Cohere: log probabilities": Stream(
-        "cohere", _OTHERS,
+        "cohere", _COUNTED,
         **_cohere(
             "content", '"content":{"type":"text","text":""}', '"content":{"text":$text}',
             ',"logprobs":{"text":$text,"token_ids":[$token],"logprobs":[$logprob]}',
         ),
     ),
-    "Bedrock, unframed: text": Stream("bedrock", _OTHERS, **_bedrock('"text":$text')),
-    "Bedrock, unframed: reasoning": Stream("bedrock", _OTHERS, **_bedrock('"reasoningContent":{"text":$text}')),
+    "Bedrock, unframed: text": Stream("bedrock", _NAMED_EVENTS, **_bedrock('"text":$text')),
+    "Bedrock, unframed: reasoning": Stream("bedrock", _NAMED_EVENTS, **_bedrock('"reasoningContent":{"text":$text}')),
     "Bedrock, unframed: tool arguments": Stream(
-        "bedrock", _OTHERS,
+        "bedrock", _NAMED_EVENTS,
         **_bedrock('"toolUse":{"input":$arguments}', '"toolUse":{"toolUseId":"tooluse_1","name":"save"}'),
     ),
 }  # fmt: skip
 STREAMS |= {
-    f"{name}, {count} pieces": attrs.evolve(STREAMS[name], pieces=count)
+    f"{name}, 20 pieces": attrs.evolve(STREAMS[name], pieces=20, bar=_SHORT)
     for name in ("vLLM: text", "Ollama: text")
-    for count in (5, 20, 100)
 }

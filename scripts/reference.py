@@ -54,7 +54,6 @@ INTERNAL = (
     "lazy",
     "manifest",
     "plain_errors",
-    "shapes",
     "text",
     "version",
 )

@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 import yaml
 
 import crosswalk
+from crosswalk import normalize_stream
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -61,6 +64,42 @@ def test_pre_commit_runs_tools_of_the_checks() -> None:
 
 
 # ------------------------------------------------------------------------------------ locks
+
+
+def modules_of(chunk: bytes, before: list[bytes]) -> set[str]:
+    """The modules of the library that read a live *chunk* of vLLM's, the last of the stream so far, until its delta."""
+    entered: set[str] = set()
+    library = Path(crosswalk.__file__).parent
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and library in file.parents:
+            entered.add(file.relative_to(library).as_posix())
+
+    def chunks() -> Iterator[bytes]:
+        yield from before
+        sys.setprofile(note)
+        yield chunk
+
+    try:
+        for delta in normalize_stream(chunks(), "vllm"):
+            if sys.getprofile() is not None:
+                assert delta.content_delta
+                break
+    finally:
+        sys.setprofile(None)
+    return entered | {"mapping/normalize.py"}  # which was entered when the first delta was asked for
+
+
+def test_the_modules_that_read_a_chunk_are_those_of_contributing() -> None:
+    """A chunk that repeats the one before passes the first table of modules, any other one both."""
+    page = (ROOT / "CONTRIBUTING.md").read_text().partition("### One chunk")[2].partition("\n## ")[0]
+    tables = page.partition("Every other chunk")[::2]
+    few, more = (set(re.findall(r"^\| `([\w/]+\.py)`", table, re.MULTILINE)) for table in tables)
+    stream = (ROOT / "tests/captures/vllm/chat_emoji_stream.response.sse").read_bytes()
+    first, second, third, fourth, *_ = (event + b"\n\n" for event in stream.split(b"\n\n"))
+    assert modules_of(second, [first]) == few | more
+    assert modules_of(fourth, [first, second, third]) == few
 
 
 def pinned(file: str) -> dict[str, str]:

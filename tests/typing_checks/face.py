@@ -126,7 +126,7 @@ class Parrot:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Describe it."""
-        return ProviderInfo(title="Parrot", text_paths=("said.text",), stamp_leaves=("at",), pieces=("ids",))
+        return ProviderInfo(title="Parrot", text_paths=("said.text",), timestamp_key="at", pieces=("ids",))
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:

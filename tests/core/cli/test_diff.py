@@ -328,7 +328,7 @@ def test_a_mapping_whose_result_is_no_json_is_a_failure(run: Run, captures: Capt
     done = run("diff", "captures", "--stored", "stored", "--summary")
     assert done.out.splitlines()[0] == "error: absent -> PluginError in 1 capture of wren"
     done = run("normalize", "captures", "--output", "stored")
-    assert (done.status, "it has left in the extensions what is no JSON" in done.err) == (1, True)
+    assert (done.status, "it left in the extensions what is not JSON" in done.err) == (1, True)
     assert run("diff", "captures", "--stored", "stored").status == 0
     # Nor can what had been received be written.
     captures("b", said(why="weird"))

@@ -89,6 +89,16 @@ def taken(event: dict[str, Any], **options: Any) -> Any:
     return read(Taker(), ndjson({"items": [{"text": "a"}], "end": "stop", **event}), **options)[1]
 
 
+@pytest.mark.parametrize("more", [{"usage": {"in": 1}}, {"items": [{"text": "b"}]}, {"end": "stop"}])
+def test_after_the_end_another_id_is_another_answer(more: dict[str, Any]) -> None:
+    """Whatever its event has, counts alone included."""
+    first = {"id": "one", "items": [{"text": "a"}], "end": "stop"}
+    with pytest.raises(TrailingContentError, match="another answer's id after the end") as caught:
+        read(Taker(), ndjson(first, {"id": "two", **more}))
+    assert caught.value.partial is not None
+    assert (caught.value.partial.id, caught.value.partial.text) == ("one", "a")
+
+
 # --------------------------------------------------------------------------------------- what is left
 
 
@@ -598,9 +608,8 @@ def test_calls_are_those_that_were_given() -> None:
         {"endpoints": (7,)},
         {"text_paths": "text"},
         {"text_paths": (7,)},
-        {"stamp_leaves": "at"},
-        {"logprob_leaves": (("lp", len),)},
-        {"logprob_leaves": {"lp": "read"}},
+        {"logprob_paths": (("lp", len),)},
+        {"logprob_paths": {"lp": "read"}},
         {"pieces": "ids"},
         {"pieces": 7},
         {"speaks": "vllm"},

@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 
 from crosswalk import CrosswalkError, TokenLogprob
 from crosswalk.mapping import logprobs
-from crosswalk.plugin.take import mistyped, unnoted
+from crosswalk.plugin.take import mistyped
 from crosswalk.plugins import accept_logprobs
 
 TOP = "top_logprobs"
@@ -45,12 +45,12 @@ many = st.lists(entries(st.lists(entries(st.just([])), max_size=2)), max_size=5)
 def taken(items: list[Any]) -> Any:
     """What is made of *items*, what is left of them and what was noted; the error where there is one."""
     container = {"content": deepcopy(items)}
-    with unnoted():
-        try:
-            found: Any = accept_logprobs(container, "content")
-        except CrosswalkError as error:
-            found = str(error)
-        return repr(found), found if found == found else None, repr(container), repr(mistyped())
+    mistyped()  # what was noted before
+    try:
+        found: Any = accept_logprobs(container, "content")
+    except CrosswalkError as error:
+        found = str(error)
+    return repr(found), found if found == found else None, repr(container), repr(mistyped())
 
 
 def one(token: Any = "a", logprob: Any = -1.0, **more: Any) -> dict[str, Any]:
@@ -71,6 +71,26 @@ def test_many_at_once_are_read_as_each_by_itself(items: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logprobs, "_alike", lambda *_: None)
         assert taken(items) == found
+
+
+@pytest.mark.parametrize(
+    ("sent", "number"),
+    [(None, 1), ([256], 1), ("YQ==", 1), ([97], 0)],
+)
+def test_bytes_that_are_none_stay(sent: Any, number: int) -> None:
+    """The tokens are read all the same; null says nothing."""
+    container = {"content": [one(bytes=[97]), one(bytes=sent)]}
+    found = accept_logprobs(container, "content")
+    assert found is not None
+    assert [token.token for token in found] == ["a", "a"]
+    assert len(mistyped()) == (number if sent is not None else 0)
+    assert container == ({"content": [{}, {"bytes": sent}]} if number and sent is not None else {})
+
+
+def test_entries_with_other_keys_are_read_one_by_one() -> None:
+    container = {"content": [one(bytes=[97]), one(left=1)]}
+    assert accept_logprobs(container, "content") == (TokenLogprob("a", -1.0, (97,)), TokenLogprob("a", -1.0))
+    assert container == {"content": [{}, {"left": 1}]}
 
 
 def test_they_are_read_at_once() -> None:

@@ -362,6 +362,14 @@ def test_a_note_about_no_field_of_a_response_is_the_plugins_fault(path: Any, pro
     assert state.provenance == {}
 
 
+def test_a_time_that_a_hook_noted_stays() -> None:
+    """The seconds of the first event are taken all the same."""
+    state, event = MappingState("test"), {"created": 7}
+    state.identify(created=datetime(2026, 1, 1, tzinfo=UTC))
+    state.take_identity(event)
+    assert (state.created, event) == (datetime(2026, 1, 1, tzinfo=UTC), {})
+
+
 @pytest.mark.parametrize("created", [-3, -0.5, 10**30, 1e300])
 def test_a_time_that_no_calendar_has_stays_and_is_noted(created: Any) -> None:
     """As one of another type does; 0 is no time, and nothing is wrong with it."""
