@@ -68,7 +68,7 @@ class _Repeat:
         choice: the number of its choice.
         parts: that choice.
         kind: the kind of text; ``None`` for arguments.
-        call: the place of the call that the arguments belong to; ``None`` for text.
+        call: the place of the call that the arguments belong to; -1 for text.
         pieces: the pieces of its arguments.
         texts: the texts of this choice that the hooks have not seen.
         strings: the other strings of the event; empty until :meth:`is_exact` collects them.
@@ -77,7 +77,8 @@ class _Repeat:
     """
 
     __slots__ = (
-        "_is_exact", "_text", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings", "texts",
+        "_is_exact", "_text", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings",
+        "texts",
     )  # fmt: skip
 
     def __init__(
@@ -96,7 +97,7 @@ class _Repeat:
         self.choice = delta.choice
         self.parts = parts
         self.kind: SegmentType | None = None
-        self.call: int | None = None
+        self.call = -1
         self.pieces: list[str] = []
         if delta.tool_call_delta is not None:
             self.call = delta.tool_call_delta.index
@@ -238,7 +239,7 @@ class Repeats:
         if usage is not None or tokens is not None:
             return self._deliver_counted(repeat, text, timestamp, usage, tokens)
         if timestamp is not None:
-            return [self._deliver(repeat, text, self._with_timestamp(timestamp))]
+            return [self._deliver(repeat, text, self._with_timestamp(str(self._timestamp_key), timestamp))]
         if number is None and (repeat.before or repeat.find(data, text)):
             self._fast = repeat
         return [self._deliver(repeat, text, EMPTY_OBJECT)]
@@ -350,9 +351,9 @@ class Repeats:
             )
         return self._delivery.deliver_text(repeat.choice, repeat.parts, repeat.kind, text, extensions)
 
-    def _with_timestamp(self, timestamp: str) -> FrozenObject:
+    def _with_timestamp(self, key: str, timestamp: str) -> FrozenObject:
         """Keep *timestamp* in the extensions; what the delta shows of that."""
-        key, extensions = self._timestamp_key, self._state.extensions
+        extensions = self._state.extensions
         if extensions.get(key) == timestamp:
             return EMPTY_OBJECT
         extensions[key] = timestamp
@@ -369,18 +370,20 @@ class Repeats:
             holder = {tokens.key: tokens.value}
             logprobs = _taken(holder, lambda: tokens.read(holder, text))
             if holder or logprobs is None or NOTED.values:
-                return self._reject()
+                self._reject()
+                return None
         if usage is not None:
-            residue = {self._usage_key: usage}
+            residue = {str(self._usage_key): usage}
             counts = _taken(residue, lambda: self._map_usage(residue, self._state))
             if NOTED.values:
-                return self._reject()
+                self._reject()
+                return None
             if residue:
                 changes = self._events.extend(residue)
-        if timestamp is not None and self._with_timestamp(timestamp):
-            changes = {**changes, self._timestamp_key: timestamp}
+        if timestamp is not None:
+            changes = {**changes, **self._with_timestamp(str(self._timestamp_key), timestamp)._data}
         repeat.texts.append(text)
-        if repeat.call is not None:
+        if repeat.kind is None:
             fragment = arguments_delta(repeat.call, text)
             delta = text_delta(UNNUMBERED, None, None, fragment, repeat.choice, EMPTY_OBJECT)
         else:
