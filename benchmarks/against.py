@@ -20,11 +20,12 @@ HERE = Path(__file__).parents[1]
 
 def functions() -> dict[str, Callable[[], object]]:
     """What to measure, by name: only what both checkouts have."""
-    from benchmarks.bodies import ways_of
+    from benchmarks.bodies import log_of, ways_of
     from benchmarks.responses import call_lines, text_lines
-    from benchmarks.streams import STREAMS, ways_to_read
+    from benchmarks.streams import ways_to_read
     from benchmarks.structured import Long, malformed
     from benchmarks.wire_bodies import BODIES
+    from benchmarks.wires import STREAMS
     from crosswalk.responses import parse_event
     from crosswalk.structured import RESPONSE_VERSIONS, StructuredParser, StructuredResponse
 
@@ -52,10 +53,10 @@ def functions() -> dict[str, Callable[[], object]]:
         found[f"parse_event, {name}"] = lambda lines=lines: [parse_event(line) for line in lines]
     for name, stream in STREAMS.items():
         ways = ways_to_read(stream)
-        found |= {f"{name}, {way}": ways[way] for way in ("live", "logged", "general")}
+        found |= {f"{name}, {way}": ways[way] for way in ("live", "logged", "hooks")}
     for name, body in BODIES.items():
         for size in body.sizes:
-            ways = ways_of(body, size)
+            ways = ways_of(log_of(body, size))
             found |= {f"{name}, {size:,} bytes, {way}": ways[way] for way in ways if way != "floor"}
     return found
 

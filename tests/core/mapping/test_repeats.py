@@ -305,12 +305,12 @@ def test_a_text_that_is_a_key_of_its_event_repeats() -> None:
 
 
 def test_a_text_that_stands_elsewhere_in_its_event_is_mapped() -> None:
-    """The hooks may compare the two."""
+    """And so is the next one: the hooks may compare the two."""
     events = [
         say(text, left={"y": "same", "x": {"x": "too"}})
         for text in ("a", "b", "c", "same", "d", "e", "too", "f")
     ]
-    assert mapped(*events) == [events[0], events[1], events[3], events[6]]
+    assert mapped(*events) == [events[0], events[1], *events[3:5], *events[6:]]
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,6 @@ def test_an_event_that_adds_to_the_extensions_is_mapped_each_time(left: dict[str
     assert mapped(A, B, C, other, event, event, event) == [A, B, other, event, event, event]
 
 
-@pytest.mark.xfail(strict=True, reason="the first fields that a stream leaves are not looked at for arrays")
 def test_an_event_with_an_array_is_mapped_each_time_though_no_event_before_left_anything() -> None:
     event = say("x", ids=[1])
     assert mapped(A, B, C, event, event, event) == [A, B, event, event, event]
@@ -434,8 +433,9 @@ def test_a_field_that_an_event_changes_makes_the_others_forgotten() -> None:
     first, second = say("a", choice=0), say("b", choice=1)
     changing = say("c", choice=0, left=1)
     end = {"choice": 1, "end": "stop"}
-    assert mapped(first, second, first, second, changing, changing, second, first, end) == [
-        *(first, second, first, changing, second, first, end)
+    other = {"other": 1}
+    assert mapped(other, first, second, first, second, changing, changing, second, first, end) == [
+        *(other, first, second, changing, second, first, end)
     ]
 
 
