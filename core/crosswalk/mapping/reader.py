@@ -180,12 +180,11 @@ class Reader:
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
         if is_document and self._error_body is None:
             try:
-                event = load_event(answer, limits, halves="keep")
+                event = self._load_whole(answer)
             except FramingError:
                 pass  # several documents, or not JSON: the framing tells
             else:
                 self._events += 1
-                self._has_halves = answer.find(b"\\u") >= 0
                 if self._raw is not None:
                     self._raw.append(answer)
                 return self._map(event, None, answer)
@@ -336,14 +335,19 @@ class Reader:
             except orjson.JSONDecodeError:
                 pass
         try:
-            event = load_event(data, self._options.limits, halves="keep")
+            return self._load_whole(data)
         except MappingError as error:
             failure = error
-        else:
-            self._has_halves = data.find(b"\\u") >= 0
-            return event
         # Raised out here, it does not carry the payload along.
         raise self._unreadable(failure)
+
+    def _load_whole(self, data: bytes) -> Any:
+        try:
+            return load_event(data, self._options.limits)
+        except InvalidJSONError:
+            event = load_event(data, self._options.limits, halves="keep")
+        self._has_halves = True
+        return event
 
     def _unreadable(self, error: MappingError) -> MappingError:
         """Why an event cannot be read; a remainder that is not JSON is a piece of an event: the connection broke."""

@@ -25,6 +25,7 @@ from crosswalk.plugin.take import NOTED, empty_containers, prune
 from crosswalk.types.answer import Choice
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
+from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
@@ -65,6 +66,7 @@ class _Repeat:
     Attributes:
         skeleton: the event as JSON without its text and the values that may change.
         name: its SSE name.
+        detached: whether it had a timestamp, token counts and log probabilities.
         choice: the number of its choice.
         parts: that choice.
         kind: the kind of text; ``None`` for arguments.
@@ -77,8 +79,8 @@ class _Repeat:
     """
 
     __slots__ = (
-        "_is_exact", "_text", "before", "behind", "call", "choice", "kind", "name", "parts", "pieces", "skeleton", "strings",
-        "texts",
+        "_is_exact", "_text", "before", "behind", "call", "choice", "detached", "kind", "name", "parts", "pieces",
+        "skeleton", "strings", "texts",
     )  # fmt: skip
 
     def __init__(
@@ -86,11 +88,13 @@ class _Repeat:
         skeleton: bytes,
         name: str | None,
         text: str,
+        detached: tuple[bool, bool, bool],
         delta: ResponseDelta,
         parts: Choice,
         texts: list[str],
     ) -> None:
         self._text = text
+        self.detached = detached
         self.texts = texts
         self.skeleton = skeleton
         self.name = name
@@ -161,7 +165,7 @@ class Repeats:
         self._number: Any = None  # of the last event
         self._fast: _Repeat | None = None  # the last repetition, if only its text may change
         self._by_choice: dict[int, tuple[_TextPath, bytes]] = {}
-        self._candidate: tuple[_TextPath, bytes, str, bool, bool] | None = None
+        self._candidate: tuple[_TextPath, bytes, str, tuple[bool, bool, bool]] | None = None
         self._texts: dict[int, list[str]] = defaultdict(list)
         state.repeated_texts = self._texts
 
@@ -211,6 +215,7 @@ class Repeats:
             usage = None
         if self._logprob_paths:
             tokens = self._detach_logprobs(event)
+        detached = timestamp is not None, usage is not None, tokens is not None
         try:
             skeleton = _dumps(event)
         except TypeError:  # nested deeper than orjson writes
@@ -219,6 +224,7 @@ class Repeats:
         if (
             repeat is None
             or repeat.name != name
+            or repeat.detached != detached
             or not repeat.is_exact()
             or text in repeat.strings  # the hooks may compare the two
             or (self._number_key is not None and not _follows(number, number_before))
@@ -234,10 +240,11 @@ class Repeats:
             if tokens is not None:
                 tokens.attach()
             self.event = event
-            self._candidate = path, skeleton, text, usage is not None, tokens is not None
+            self._candidate = path, skeleton, text, detached
             return None
         if usage is not None or tokens is not None:
-            return self._deliver_counted(repeat, text, timestamp, usage, tokens)
+            values = {self._timestamp_key: timestamp, self._usage_key: usage}
+            return self._deliver_counted(repeat, text, event, values, tokens)
         if timestamp is not None:
             return [self._deliver(repeat, text, self._with_timestamp(str(self._timestamp_key), timestamp))]
         if number is None and (repeat.before or repeat.find(data, text)):
@@ -268,22 +275,22 @@ class Repeats:
             or delta is None
             or not self._events.is_settled
             or self._number_key in changes  # which the hooks then do not take for the next number
-            or (usage is not None and not candidate[3])
-            or (delta.logprobs is not None and not candidate[4])
+            or (usage is not None and not candidate[3][1])
+            or (delta.logprobs is not None and not candidate[3][2])
             or not self._is_piece(delta, candidate[2])
         ):
             self.forget()
             return
         if changes and not changes.keys() <= self._changing:
             self.forget()  # the others were mapped before these fields came
-        path, skeleton = candidate[:2]
+        path, skeleton, text, detached = candidate
         choice = delta.choice
         earlier = self._by_choice.get(choice)
         if earlier is not None:
             earlier[0].repeats.pop(earlier[1], None)
         self._by_choice[choice] = path, skeleton
         path.repeats[skeleton] = _Repeat(
-            skeleton, name, candidate[2], delta, self._state.choice(choice), self._texts[choice]
+            skeleton, name, text, detached, delta, self._state.choice(choice), self._texts[choice]
         )
 
     def forget(self) -> None:
@@ -331,16 +338,16 @@ class Repeats:
 
     def _detach_logprobs(self, event: Any) -> _Logprobs | None:
         for steps, key, read in self._logprob_paths:
-            holder = event
+            owners = [event]
             try:
                 for step in steps:
-                    holder = holder[step]
-                value = holder.get(key)
+                    owners.append(owners[-1][step])
+                value = owners[-1].get(key)
             except (KeyError, IndexError, TypeError, AttributeError):
                 continue
             if value:
-                holder[key] = None
-                return _Logprobs(holder, key, value, read)
+                owners[-1][key] = None
+                return _Logprobs(owners, steps, key, value, read)
         return None
 
     def _deliver(self, repeat: _Repeat, text: str, extensions: FrozenObject) -> ResponseDelta:
@@ -361,27 +368,34 @@ class Repeats:
         return adopted({key: timestamp})
 
     def _deliver_counted(
-        self, repeat: _Repeat, text: str, timestamp: str | None, usage: Any, tokens: _Logprobs | None
+        self,
+        repeat: _Repeat,
+        text: str,
+        event: dict[str, Any],
+        values: dict[Any, Any],
+        tokens: _Logprobs | None,
     ) -> list[ResponseDelta] | None:
-        """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all."""
-        logprobs = counts = None
-        changes: dict[str, Any] = {}
-        if tokens is not None:
-            holder = {tokens.key: tokens.value}
-            logprobs = _taken(holder, lambda: tokens.read(holder, text))
-            if holder or logprobs is None or NOTED.values:
-                self._reject()
-                return None
-        if usage is not None:
-            residue = {str(self._usage_key): usage}
-            counts = _taken(residue, lambda: self._map_usage(residue, self._state))
-            if NOTED.values:
-                self._reject()
-                return None
-            if residue:
-                changes = self._events.extend(residue)
-        if timestamp is not None:
-            changes = {**changes, **self._with_timestamp(str(self._timestamp_key), timestamp)._data}
+        """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all.
+
+        The hooks get these values alone, and what they leave is the residue, in the order of the *event*.
+        """
+        residue: dict[str, Any] = {}
+        for key in event:
+            if tokens is not None and key == tokens.first:
+                residue[key] = tokens.nested()
+            elif values.get(key) is not None:
+                residue[key] = values[key]
+        sent_empty = empty_containers(residue)
+        logprobs = None if tokens is None else tokens.take(text)
+        counts = None if values.get(self._usage_key) is None else self._map_usage(residue, self._state)
+        if NOTED.values or (tokens is not None and logprobs is None):
+            NOTED.values.clear()
+            self.forget()
+            return None
+        prune(residue, sent_empty)
+        if tokens is not None and tokens.is_taken:
+            residue.pop(tokens.first, None)
+        changes = self._events.extend(residue) if residue else residue
         repeat.texts.append(text)
         if repeat.kind is None:
             fragment = arguments_delta(repeat.call, text)
@@ -391,30 +405,45 @@ class Repeats:
             delta = text_delta(UNNUMBERED, content, reasoning, None, repeat.choice, EMPTY_OBJECT, logprobs)
         return self._delivery.deliver([delta], counts, changes)
 
-    def _reject(self) -> None:
-        NOTED.values.clear()
-        self.forget()
-
 
 class _Logprobs:
-    """Log probabilities that were taken out of an event for a moment."""
+    """Log probabilities that were taken out of an event for a moment.
 
-    __slots__ = ("_holder", "key", "read", "value")
+    Attributes:
+        first: the top-level key of the event that they are under.
+    """
 
-    def __init__(self, holder: dict[str, Any], key: Any, value: Any, read: LogprobReader) -> None:
-        self._holder, self.key, self.value, self.read = holder, key, value, read
+    __slots__ = ("_holder", "_key", "_owners", "_read", "_steps", "_value", "first")
+
+    def __init__(self, owners: list[Any], steps: Path, key: Any, value: Any, read: LogprobReader) -> None:
+        self._owners, self._steps, self._key, self._value, self._read = owners, steps, key, value, read
+        self._holder = _only(owners[-1], key, value)
+        self.first = steps[0] if steps else key
 
     def attach(self) -> None:
         """Put them back."""
-        self._holder[self.key] = self.value
+        self._owners[-1][self._key] = self._value
+
+    def nested(self) -> Any:
+        """What is under :attr:`first` in an event that has nothing else; an item of an array keeps its index."""
+        value: Any = self._holder
+        for owner, step in zip(reversed(self._owners[:-1]), reversed(self._steps), strict=True):
+            value = [value] if type(owner) is list else _only(owner, step, value)
+        return value[self.first]
+
+    def take(self, text: str) -> tuple[TokenLogprob, ...] | None:
+        """Let the plugin's function read them."""
+        return self._read(self._holder, text)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether nothing is left of them."""
+        return self._key not in self._holder
 
 
-def _taken(container: dict[str, Any], take: Any) -> Any:
-    """The result of *take*, which takes from *container*, without the objects that it emptied."""
-    sent_empty = empty_containers(container)
-    result = take()
-    prune(container, sent_empty)
-    return result
+def _only(owner: dict[str, Any], key: Any, value: Any) -> dict[str, Any]:
+    """*owner* with *value* under *key*, and with its index, in its order, and nothing else."""
+    return {name: value if name == key else owner[name] for name in owner if name in (key, "index")}
 
 
 def _follows(number: Any, before: Any) -> bool:

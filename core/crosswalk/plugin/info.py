@@ -88,6 +88,11 @@ def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
+def _is_key(_: object, attribute: attrs.Attribute[str | None], value: object) -> None:
+    if value is not None and (type(value) is not str or not value or not set("[].").isdisjoint(value)):
+        raise ValueError(f"{attribute.name} is one key, as in 'created_at', not {str(value)[:40]!r}")
+
+
 def _is_version(_: object, __: object, value: object) -> None:
     if type(value) is not int:
         raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
@@ -178,9 +183,9 @@ class ProviderInfo:
     endpoints: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     documentation: str | None = None
     text_paths: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
-    timestamp_key: str | None = None
-    number_key: str | None = None
-    usage_key: str | None = None
+    timestamp_key: str | None = attrs.field(default=None, validator=_is_key)
+    number_key: str | None = attrs.field(default=None, validator=_is_key)
+    usage_key: str | None = attrs.field(default=None, validator=_is_key)
     logprob_paths: Mapping[Path, LogprobReader] = attrs.field(factory=dict, converter=_as_readers, hash=False)
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     cumulative: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Halves", "load_event"]
 
 Halves: TypeAlias = Literal["refuse", "keep", "mend"]
+"""What becomes of half of a surrogate pair; see :func:`load_event`."""
 
 # How deep orjson itself goes.
 ORJSON_READ_DEPTH = 1024
