@@ -356,13 +356,20 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
     def __init__(self, chunks: AsyncIterable[Chunk], reader: Reader) -> None:
         self._source = aiter(chunks)
         self._deltas = self._read(reader)
+        self._pending: Iterator[ResponseDelta] = iter(())
 
     async def _read(self, reader: Reader) -> AsyncGenerator[ResponseDelta, None]:
         async for chunk in self._source:
-            for delta in reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk)):
+            self._pending = iter(reader.read(chunk if type(chunk) is bytes else _as_chunk(chunk)))
+            for delta in self._pending:
                 yield delta
-        for delta in reader.finish():
+        self._pending = iter(reader.finish())
+        for delta in self._pending:
             yield delta
+
+    def ready(self) -> ResponseDelta | None:
+        """The next delta of those that the last chunk brought; ``None`` once they are read."""
+        return next(self._pending, None)
 
     async def __anext__(self) -> ResponseDelta:
         return await anext(self._deltas)

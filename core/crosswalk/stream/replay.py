@@ -94,13 +94,14 @@ class _Consumer(AsyncIterator[ResponseDelta]):
         if position >= source.read:
             if self._has_left:
                 self._return()
-            try:
-                is_there = await source.reach(position)
-            except asyncio.CancelledError:
-                await self._leave()
-                raise
-            if not is_there:
-                raise StopAsyncIteration
+            if not source.take_ready():
+                try:
+                    is_there = await source.reach(position)
+                except asyncio.CancelledError:
+                    await self._leave()
+                    raise
+                if not is_there:
+                    raise StopAsyncIteration
         place = position - source.read + len(source.buffer)
         if place < 0:
             raise CrosswalkError("this stream was made with replay=False, and response() has read on")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from enum import StrEnum
 
 from crosswalk.errors import CrosswalkError
@@ -33,6 +33,9 @@ class Source:
     cancellation reaches it. The task knows nothing of the consumers' stream, so that a stream which nobody
     holds any longer goes away, and tells it to :meth:`abandon` its work.
 
+    One read of a connection may bring many deltas. If *deltas* has a method ``ready``, which gives the next delta that
+    needs no waiting or ``None``, a consumer gets that delta at once, and the task is left alone.
+
     Attributes:
         state: where it stands.
         failure: what ended it, if it did not end by itself.
@@ -46,6 +49,7 @@ class Source:
         self.buffer: list[ResponseDelta] = []
         self.read = 0
         self._deltas = deltas
+        self._ready: Callable[[], ResponseDelta | None] | None = getattr(deltas, "ready", None)
         self._wanted = 0
         self._has_final = False
         self._is_reading = False  # its task may be cancelled: it has begun, and is not closing
@@ -57,6 +61,21 @@ class Source:
         """Forget the deltas that were read."""
         self.buffer.clear()
 
+    def take_ready(self) -> bool:
+        """Whether the next delta was there already; where it cannot be made, the task closes, and then tells why."""
+        if self._ready is None or self.state is not StreamState.ACTIVE:
+            return False
+        try:
+            delta = self._ready()
+        except Exception as error:
+            self._end(StreamState.ERROR, error)
+            self._wake()  # to close
+            return False
+        if delta is None:
+            return False
+        self._add(delta)
+        return True
+
     async def reach(self, position: int) -> bool:
         """Whether there is a delta at *position*, once that is known.
 
@@ -65,14 +84,15 @@ class Source:
         """
         while position >= self.read:
             if self.failure is not None:
+                if self._task is not None and not self._task.done():
+                    await asyncio.wait([self._task])  # it closes where the deltas come from
                 raise self.failure
             if self.state is not StreamState.ACTIVE:
                 return False
             task = self._task or self._start()
             if position >= self._wanted:
                 self._wanted = position + 1
-                if self._idle is not None and not self._idle.done():
-                    self._idle.set_result(None)
+                self._wake()
             news = task.get_loop().create_future()
             self._waiting.append(news)
             await news
@@ -93,6 +113,18 @@ class Source:
         """Stop reading, without waiting; from any thread."""
         if self._task is not None and not self._task.done() and not self._task.get_loop().is_closed():
             self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+    def _add(self, delta: ResponseDelta) -> None:
+        self.buffer.append(delta)
+        self.read += 1
+        self._has_final = delta.finish_reason is not None and delta.choice == 0
+        if self._waiting:
+            self._tell()
+
+    def _wake(self) -> None:
+        """Wake the task, if it is idle."""
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
 
     def _start(self) -> asyncio.Task[None]:
         self._task = asyncio.create_task(self._run(), name="crosswalk stream")
@@ -125,12 +157,9 @@ class Source:
                 delta = await read_next()
             except StopAsyncIteration:
                 return
-            self.buffer.append(delta)
-            self.read += 1
-            self._has_final = delta.finish_reason is not None and delta.choice == 0
-            self._tell()
+            self._add(delta)
             await asyncio.sleep(0)  # the consumers' turn: most want the next one at once
-            if self._wanted <= self.read:
+            if self._wanted <= self.read and self.state is StreamState.ACTIVE:
                 self._idle = loop.create_future()
                 await self._idle
 

@@ -25,6 +25,7 @@ from crosswalk.testing.answers import (
 )
 from crosswalk.testing.captures import Capture, reframer, written
 from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
+from crosswalk.testing.deltas import delta_lines
 from crosswalk.testing.mistaken import coerced, vanished
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.perturbation import (
@@ -55,15 +56,20 @@ __all__ = [
 
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
-    """What *mapper* makes of *capture*, for a snapshot: response and number of deltas, or error and what it kept."""
+    """Read *capture* with *mapper*, for a snapshot: the response, or the error and its partial response, and the deltas."""
+    deltas: list[ResponseDelta] = []
+    reader = Reader(mapper, reader_options(capture))
     try:
-        deltas, response = _read(mapper, capture, [capture.body])
-        return {"response": to_jsonable(response), "deltas": len(deltas)}
+        deltas.extend(reader.read(capture.body))
+        deltas.extend(reader.finish())
+        return {"response": to_jsonable(reader.response()), "deltas": delta_lines(deltas)}
     except CrosswalkError as error:
-        said: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+        result: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
         if isinstance(error, MappingError) and error.partial is not None:
-            said["partial"] = to_jsonable(error.partial)
-        return said
+            result["partial"] = to_jsonable(error.partial)
+        if deltas:
+            result["deltas"] = delta_lines(deltas)
+        return result
 
 
 def _read(

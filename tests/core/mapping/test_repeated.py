@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import orjson
 import pytest
 
 from crosswalk import Limits, ToolCallArgumentsError, normalize, normalize_stream
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import ProviderInfo, ResponseDelta, hookimpl
+from wires import chunk, sse
 
 REPEATED = '{"path":"a","to":[{"x":1,"x":{"y":null}}],"path":"b"}'
 
@@ -179,3 +181,75 @@ def test_where_a_lost_value_is_too_deep_to_be_written_the_last_one_is_kept(level
 def test_integers_of_any_length_stand_beside_them() -> None:
     given = '{"n":' + "7" * 400 + ',"n":1}'
     assert normalize(anthropic(given), "anthropic").tool_calls[0].arguments == given
+
+
+# --------------------------------------------------------------- exact, whole, streamed and byte by byte
+
+EXACT = [
+    REPEATED,
+    '{"n":604462909807314587353087}',  # 79 bits
+    '{"n":-1208925819614629174706175}',  # 80 bits
+    '{"n":[123456789012345678901234567890,{"x":1}]}',  # 30 digits
+]
+
+
+def openai_stream(given: str) -> bytes:
+    chunks = [
+        {"tool_calls": [{"index": 0, "id": "x", "type": "function", "function": {"name": "f", "arguments": ""}}]},
+        *({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in (given[:9], given[9:12], given[12:])),
+    ]  # fmt: skip
+    return sse(*(chunk(delta) for delta in chunks), chunk({}, "tool_calls"))
+
+
+def ollama_stream(given: str) -> bytes:
+    last = '{"model":"m","created_at":"2026-01-01T00:00:01Z","message":{"role":"assistant","content":""},"done":true}'
+    return ollama(given).replace('"done":true', '"done":false').encode() + b"\n" + last.encode() + b"\n"
+
+
+STREAMS: dict[str, Callable[[str], bytes]] = {
+    "anthropic": anthropic_stream,
+    "openai": openai_stream,
+    "ollama": ollama_stream,
+    "gemini": lambda given: b"data: %s\n\n" % gemini(given).encode(),
+}
+
+
+@pytest.mark.parametrize("given", EXACT)
+@pytest.mark.parametrize("size", [1, 7, None])
+@pytest.mark.parametrize("provider", BODIES)
+def test_a_body_gives_the_arguments_as_they_were_sent(provider: str, size: int | None, given: str) -> None:
+    text = json.dumps(given) if provider == "openai" else given
+    payload = BODIES[provider](text).encode()
+    assert arguments_of(provider, payload, size) == given
+    assert [call.arguments for call in normalize(payload, provider).tool_calls] == [given]
+
+
+@pytest.mark.parametrize("given", EXACT)
+@pytest.mark.parametrize("size", [1, 7, None])
+@pytest.mark.parametrize("provider", STREAMS)
+def test_a_stream_gives_the_arguments_as_they_were_sent(provider: str, size: int | None, given: str) -> None:
+    assert arguments_of(provider, STREAMS[provider](given), size) == given
+
+
+def arguments_of(provider: str, payload: bytes, size: int | None) -> str:
+    """The arguments of the one call in *payload*, read in pieces of *size* bytes; ``None`` for all at once."""
+    step = size or len(payload)
+    stream = normalize_stream((payload[at : at + step] for at in range(0, len(payload), step)), provider)
+    pieces = [delta.tool_call_delta for delta in stream if delta.tool_call_delta is not None]
+    (call,) = stream.response.tool_calls
+    assert "".join(piece.arguments_delta or "" for piece in pieces) == call.arguments
+    return call.arguments
+
+
+@pytest.mark.parametrize("number", ["1208925819614629174706175", "123456789012345678901234567890"])
+@pytest.mark.parametrize("size", [1, 7, None])
+def test_an_unknown_number_keeps_all_its_digits(number: str, size: int | None) -> None:
+    """Also where it stands in every event, next to text that is all that changes."""
+    events = [
+        b'{"serial":%s,%s' % (number.encode(), orjson.dumps(chunk({"content": text}))[1:]) for text in "abcd"
+    ]
+    payload = sse(*events, chunk({}, "stop"))
+    step = size or len(payload)
+    stream = normalize_stream((payload[at : at + step] for at in range(0, len(payload), step)), "openai")
+    assert "".join(delta.content_delta or "" for delta in stream) == "abcd"
+    assert stream.response.metadata.extensions["serial"] == int(number)

@@ -246,6 +246,101 @@ def test_the_source_lives_in_one_task() -> None:
     run(main)
 
 
+class Batches(Source):
+    """A source of which one read brings several deltas; each step is one of them."""
+
+    def __init__(self, *batches: list[Any], **options: Any) -> None:
+        super().__init__(*(batch[0] for batch in batches), **options)
+        self.batches = [batch[1:] for batch in batches]
+        self.pending: list[Any] = []
+
+    async def __anext__(self) -> ResponseDelta:
+        delta = await super().__anext__()
+        self.pending = self.batches.pop(0) if self.batches else []
+        return delta
+
+    def ready(self) -> ResponseDelta | None:
+        """The next delta of the last read."""
+        if not self.pending:
+            return None
+        step = self.pending.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        delta = ResponseDelta(self.accumulator.delta_count, content_delta=step)
+        self.accumulator.append(delta)
+        return delta
+
+
+@pytest.mark.parametrize("replay", [True, False])
+def test_deltas_of_one_read_need_no_other_read(replay: bool) -> None:
+    """A consumer gets them without waiting for any other task."""
+
+    async def main() -> None:
+        source = Batches(["a", "b", "c"], ["d"])
+        stream = source.stream(replay=replay)
+        consumer = aiter(stream)
+        assert (await anext(consumer)).content_delta == "a"
+        turns: list[None] = []
+        asyncio.get_running_loop().call_soon(turns.append, None)
+        assert [(await anext(consumer)).content_delta for _ in "bc"] == ["b", "c"]
+        assert (turns, source.asked) == ([], 1)
+        assert [delta.content_delta async for delta in consumer] == ["d", None]
+        assert (await stream.response()).text == "abcd"
+        assert len(source.tasks) == 1
+
+    run(main)
+
+
+def test_several_consumers_share_the_deltas_of_one_read() -> None:
+    """Whoever comes first takes a delta for all, also for one that waits; cancelling one hurts nobody."""
+
+    async def main() -> None:
+        gate = asyncio.Event()
+        source = Batches(["a", "b"], [gate, "d"])
+        source.steps.insert(2, "c")
+        stream = source.stream()
+        first, *others = (asyncio.create_task(contents(stream)) for _ in range(3))
+        await settle()
+        first.cancel()
+        await settle()
+        gate.set()
+        assert await asyncio.gather(*others) == [["a", "b", "c", "d", None]] * 2
+        assert await contents(stream) == ["a", "b", "c", "d", None]
+        assert not source.was_cancelled
+
+    run(main)
+
+
+def test_a_delta_of_a_read_that_cannot_be_made_is_a_failure() -> None:
+    """Every consumer has what came before it, and the source is closed when they are told."""
+
+    async def main() -> None:
+        source = Batches(["a", "b", ZeroDivisionError()], ["c"])
+        stream = source.stream()
+        for consumer in (aiter(stream), aiter(stream)):
+            assert [(await anext(consumer)).content_delta for _ in "ab"] == ["a", "b"]
+            with pytest.raises(ZeroDivisionError):
+                await anext(consumer)
+            assert (source.asked, source.closed, stream.state) == (1, 1, StreamState.ERROR)
+
+    run(main)
+
+
+def test_closing_leaves_the_other_deltas_of_a_read_alone() -> None:
+    """Closed is closed: what was not delivered before is not delivered after."""
+
+    async def main() -> None:
+        source = Batches(["a", "b"])
+        async with source.stream() as stream:
+            consumer = aiter(stream)
+            assert (await anext(consumer)).content_delta == "a"
+        with pytest.raises(CrosswalkError, match="the stream was closed"):
+            await anext(consumer)
+        assert source.pending == ["b"]
+
+    run(main)
+
+
 def test_a_source_need_not_be_closable() -> None:
     """Any async iterator will do."""
 

@@ -41,6 +41,13 @@ STREAM = [
     {"text": "", "end": "stop", "extra": {"seed": 8, "none": None, "ok": False}},
 ]
 
+GOOD_LINES = [
+    "text | extra.seed=7 extra.none=null extra.ok=true: Hel",
+    "text: lo",
+    "text | extra.seed=8:  you",
+    "finish_reason=stop raw_finish_reason=stop | extra.ok=false",
+]
+
 
 def take(event: dict[str, Any], key: str) -> str | None:
     """The text that *event* has at *key*, taken out of it."""
@@ -543,13 +550,15 @@ def test_body_and_stream_are_compared() -> None:
 
 
 def test_what_is_normalized_for_a_snapshot() -> None:
-    """The response with the number of deltas, or the error with what it kept."""
+    """The response, or the error with what it kept, and the deltas."""
     honest = mapper(Honest())
     good = normalized(honest, capture(STREAM))
-    assert (good["response"]["message"]["content"], good["deltas"]) == ("Hello you", 4)
+    assert good["response"]["message"]["content"] == "Hello you"
+    assert good["deltas"] == GOOD_LINES
     cut = normalized(honest, capture(STREAM[:1]))
     assert cut["error"] == "IncompleteStreamError"
     assert cut["partial"]["message"]["content"] == "Hel"
+    assert cut["deltas"] == GOOD_LINES[:1]
     assert set(normalized(honest, Capture("empty", Path("empty"), b""))) == {"error", "message"}
 
 
