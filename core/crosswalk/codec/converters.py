@@ -62,6 +62,11 @@ def shared_converter(*, include_raw: bool = False, forbid_extra_keys: bool = Fal
     return converter(include_raw=include_raw, forbid_extra_keys=forbid_extra_keys)
 
 
+def what_is_wrong(error: Exception) -> list[str]:
+    """Everything that was wrong with what a converter structured, as ``problem @ $.path``."""
+    return [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
+
+
 def configure_converter(converter: BaseConverter) -> None:
     """Teach your own cattrs *converter* the canonical types, so that it reads and writes classes that hold them.
 
@@ -76,7 +81,7 @@ def _structure(value: Any, cls: Any) -> Any:
     try:
         return shared_converter().structure(value, cls)
     except Exception as error:
-        problems = [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
+        problems = what_is_wrong(error)
     raise cannot("read", cls, problems)  # out here it has no context, which would quote content
 
 

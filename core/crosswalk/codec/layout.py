@@ -224,7 +224,7 @@ def _field_key(cls: type, field: attrs.Attribute[Any], hint: Any) -> Key:
         type=without_none(hint),
         required=field.default is attrs.NOTHING and NoneType not in union_members(hint),
         omit_empty=empty or (cls, field.name) in _OMITTED_AT_ZERO,
-        nullable=NoneType in union_members(hint),
+        nullable=field.default is None or NoneType in union_members(hint),
         computed=False,
     )
 

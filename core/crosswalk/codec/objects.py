@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os.path
 import typing
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
@@ -128,7 +129,13 @@ def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) ->
     write = _write_factory(cls, converter, include_raw)
     if cls is not ChatResponse:
         return write
-    return lambda response: {**write(response), "format_version": FORMAT_VERSION}
+
+    def write_with_version(response: Any) -> _Object:
+        plain: _Object = write(response)
+        plain["format_version"] = FORMAT_VERSION
+        return plain
+
+    return write_with_version
 
 
 def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:
@@ -144,21 +151,26 @@ def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wr
             )
     write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
     tag = {"type": TAGS[cls]} if cls in TAGS else {}
-    # cattrs writes the fields in their order, those first that are never left out.
+    # cattrs writes the fields in their order, those first that are never left out; no computed ones.
     fields = [key for name in overrides for key in keys if key.attribute == name]
-    if sorted(fields, key=lambda key: key.omit_default) == keys:
-        return (lambda value: {**tag, **write(value)}) if tag else write
-    computed = [key for key in keys if key.computed]
+    written = [key.name for key in sorted(fields, key=lambda key: key.omit_default)]
+    names = [key.name for key in keys]
+    in_place = len(os.path.commonprefix([written, names]))  # type: ignore[type-var]
+    computed, moved = [key.attribute for key in keys if key.computed], names[in_place:]
 
     def write_in_order(value: Any) -> _Object:
         plain = write(value)
-        for key in computed:
-            found = getattr(value, key.attribute)
+        for name in computed:
+            found = getattr(value, name)
             if found is not None:
-                plain[key.name] = found
-        return {**tag, **{key.name: plain[key.name] for key in keys if key.name in plain}}
+                plain[name] = found
+        for name in moved:
+            if name in plain:
+                plain[name] = plain.pop(name)
+        return plain
 
-    return write_in_order
+    write_keys = write_in_order if moved else write
+    return (lambda value: {**tag, **write_keys(value)}) if tag else write_keys
 
 
 def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:

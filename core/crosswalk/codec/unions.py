@@ -34,9 +34,10 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
     if len(members) == 1:
         write = converter.get_unstructure_hook(members[0])
         return lambda value: None if value is None else write(value)
-    arrays = [
-        converter.get_unstructure_hook(member) for member in members if typing.get_origin(member) is tuple
-    ]
+    if all(member in TAGS for member in members):
+        by_type = {member: converter.get_unstructure_hook(member) for member in members}
+        return lambda value: by_type[type(value)](value)
+    arrays = [converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple]
     if arrays:
         return lambda value: arrays[0](value) if type(value) is tuple else converter.unstructure(value)
     return converter.unstructure
