@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import orjson
 from cattrs import BaseConverter
@@ -47,13 +47,19 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
         include_raw: also write the provider's own bytes, ``raw_events`` and ``raw_event``.
         forbid_extra_keys: refuse keys that your classes do not have. Canonical types always ignore such keys.
     """
-    made = CanonicalConverter(forbid_extra_keys=forbid_extra_keys, use_alias=True)
+    made = CanonicalConverter(
+        forbid_extra_keys=forbid_extra_keys, use_alias=True, structure_fallback_factory=_refuse
+    )
     configure_for_orjson(made)
     add_leaves(made)
     add_collections(made)
     add_unions(made)
     add_classes(made, include_raw=include_raw)
     return made
+
+
+def _refuse(kind: Any) -> NoReturn:
+    raise TypeError(f"no JSON is read as {kind!r}")
 
 
 @functools.cache

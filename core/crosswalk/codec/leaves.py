@@ -16,6 +16,7 @@ from uuid import UUID
 from cattrs import BaseConverter
 from cattrs.cols import list_structure_factory, mapping_structure_factory
 
+from crosswalk.codec.classes import json_word
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.text import json_type_name
 from crosswalk.types.event import StreamEventType
@@ -27,7 +28,7 @@ from crosswalk.types.metadata import AttemptOutcome, Provenance
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["Read", "add_collections", "add_leaves", "json_word"]
+__all__ = ["Read", "add_collections", "add_leaves", "either", "origin_of"]
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
@@ -74,12 +75,15 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
     """A hook for what JSON has as text; *make* raises ValueError for any other text."""
 
     def read(value: Any, _: Any) -> Any:
-        if type(value) is not str:
-            raise Problem.wrong_type("string", value)
-        try:
-            return make(value)
-        except (ValueError, OverflowError):
-            raise Problem.wrong_text(expected, value) from None
+        if type(value) is str:
+            try:
+                return make(value)
+            except (ValueError, OverflowError):
+                pass
+        unquoted = f"expected {expected}, got {json_type_name(value)}"
+        if type(value) is str:
+            raise Problem(f"expected {expected}, got {shortened(value)!r}", unquoted=unquoted)
+        raise Problem(f"expected string, got {json_type_name(value)}", unquoted=unquoted)
 
     return read
 
@@ -171,11 +175,6 @@ def add_leaves(converter: BaseConverter) -> None:
 
 
 # ----------------------------------------------------------------------------------------------- words
-
-
-def json_word(word: Any) -> Any:
-    """What stands in JSON for *word*, of a ``Literal`` or an enumeration."""
-    return word.value if isinstance(word, Enum) else word
 
 
 def _word(value: Any, words: type[Enum]) -> Any:
