@@ -313,7 +313,7 @@ def is_known_json(value: FrozenObject) -> bool:
 
 def holds_non_finite(plain: Any) -> bool:
     """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
-    containers = [[plain]]
+    containers: list[Any] = [[plain]]
     for container in containers:  # it grows meanwhile
         for item in container.values() if isinstance(container, dict) else container:
             kind = type(item)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import attrs
 
 from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, json_type_name, short_repr
-from crosswalk.types._value import as_tuple, check_optional_text, check_text, fast_init, one_of
+from crosswalk.types._value import as_tuple, check_optional_text, check_text, one_of
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]
@@ -140,7 +140,7 @@ def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any
 
 
 @brief
-@fast_init
+@final
 @by_fields
 @attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class ChatMessage:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, final
 
 import attrs
 
@@ -19,7 +19,6 @@ from crosswalk.types._value import (
     check_count,
     check_number,
     check_text,
-    fast_init,
     one_of,
 )
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -68,7 +67,7 @@ def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
 
 
 @brief
-@fast_init
+@final
 @by_fields
 @attrs.frozen(repr=False, weakref_slot=False, hash=False, eq=False)
 class ResponseMetadata:
@@ -143,12 +142,6 @@ class ResponseMetadata:
         fields = attrs.fields(type(self))
         values = {field.name: getattr(self, field.name) for field in fields}
         return _restore, ({**values, "provenance": dict(self.provenance)},)
-
-
-number_metadata: Final[Callable[[ResponseMetadata, int | None], None]] = vars(ResponseMetadata)[
-    "completion_tokens"
-].__set__
-"""Give metadata that nobody else has yet the count for ``tokens_per_second``, which need not be checked."""
 
 
 def _restore(values: dict[str, object]) -> ResponseMetadata:

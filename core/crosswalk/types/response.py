@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, final
 
 import attrs
 
@@ -21,7 +21,6 @@ from crosswalk.types._value import (
     check_items,
     check_optional_text,
     check_text,
-    fast_init,
     wrong_type,
 )
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
@@ -159,7 +158,7 @@ class Alternative:
 
 
 @brief
-@fast_init
+@final
 @attrs.frozen(repr=False, eq=False)
 class ChatResponse:
     """A model's complete answer to one request.

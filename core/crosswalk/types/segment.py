@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import attrs
 
@@ -18,7 +18,6 @@ from crosswalk.types._value import (
     check_items,
     check_optional_text,
     check_text,
-    fast_init,
     one_of,
 )
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -106,7 +105,7 @@ Annotation: TypeAlias = CitationRef | SafetyAnnotation
 
 
 @brief
-@fast_init
+@final
 @by_fields
 @attrs.frozen(repr=False, weakref_slot=False, eq=False)
 class Segment:
