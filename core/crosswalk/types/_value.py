@@ -147,8 +147,9 @@ def _defaults(cls: Any) -> dict[str, Any]:
 
 def unchecked(cls: type[T], **fields: Any) -> T:
     """A value of the attrs class *cls* with these *fields*, which the caller has checked, and defaults for the others."""
+    kind: Any = cls
     made = _new(cls)
-    for name, default in _defaults(cls).items():
+    for name, default in _defaults(kind).items():
         _set(made, name, fields.get(name, default))
     return made
 
