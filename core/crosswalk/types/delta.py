@@ -6,7 +6,6 @@ from typing import Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types._value import (
@@ -33,8 +32,7 @@ UNNUMBERED: Final = -1
 
 @brief
 @final
-@by_fields
-@attrs.frozen(slots=False, repr=False, eq=False)
+@attrs.frozen(slots=False)
 class ResponseDelta:
     """What one event of a stream adds to the answer.
 

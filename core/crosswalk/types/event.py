@@ -8,7 +8,6 @@ from typing import Any, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_is, check_items, one_of, unchecked
@@ -55,8 +54,7 @@ def _as_event_type(value: object) -> StreamEventType:
 
 @brief
 @final
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@attrs.frozen(weakref_slot=False)
 class StreamEvent:
     """One event of a stream on its way to an application.
 

@@ -7,7 +7,6 @@ from typing import Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_items, check_number, check_text
@@ -30,8 +29,7 @@ def _as_bytes(value: Iterable[int] | None) -> tuple[int, ...] | None:
 
 @brief
 @final
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@attrs.frozen(weakref_slot=False)
 class TokenLogprob:
     """One token with its log probability.
 

@@ -10,7 +10,6 @@ from typing import Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import (
@@ -68,8 +67,7 @@ def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
 
 @brief
 @final
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, hash=False, eq=False)
+@attrs.frozen(weakref_slot=False)
 class ResponseMetadata:
     """Everything about an answer that is not the answer.
 
@@ -169,8 +167,7 @@ def _as_outcome(value: object) -> AttemptOutcome:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class ProviderAttempt:
     """One attempt at a request, successful or not.
 

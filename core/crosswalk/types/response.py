@@ -10,7 +10,6 @@ from typing import Any, Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types._value import (
@@ -113,8 +112,7 @@ def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> in
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class Alternative:
     """A further answer to the same request (``n > 1``).
 

@@ -7,7 +7,6 @@ from typing import TypeAlias, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr, summary
 from crosswalk.types._value import (
@@ -43,8 +42,7 @@ def _is_integer(value: object) -> bool:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class CitationRef:
     """A source that a segment rests on.
 
@@ -74,8 +72,7 @@ class CitationRef:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class SafetyAnnotation:
     """A moderation verdict on a segment.
 
@@ -106,8 +103,7 @@ Annotation: TypeAlias = CitationRef | SafetyAnnotation
 
 @brief
 @final
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@attrs.frozen(weakref_slot=False)
 class Segment:
     """A typed part of an answer.
 

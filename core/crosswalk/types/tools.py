@@ -7,7 +7,6 @@ from typing import Any, Final, final
 import attrs
 import orjson
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import LARGEST, check_count, check_text
@@ -18,8 +17,7 @@ __all__ = ["ToolCall", "ToolCallDelta"]
 
 @brief
 @final
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@attrs.frozen(weakref_slot=False)
 class ToolCall:
     """A call that the model asks the client to make.
 
@@ -80,8 +78,7 @@ class ToolCall:
 
 @brief
 @final
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@attrs.frozen(weakref_slot=False)
 class ToolCallDelta:
     """A fragment of a tool call.
 

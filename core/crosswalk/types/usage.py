@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.lazy import later, pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name
@@ -32,8 +31,7 @@ def exact() -> decimal.Context:
     return decimal.Context(prec=60)
 
 
-@by_fields
-@attrs.frozen(weakref_slot=False, eq=False, repr=False)
+@attrs.frozen(weakref_slot=False)
 class Cost:
     """What a request cost, or several together.
 
@@ -66,8 +64,7 @@ class Cost:
 
 
 @final
-@by_fields
-@attrs.frozen(weakref_slot=False, eq=False, repr=False)
+@attrs.frozen(weakref_slot=False)
 class UsageInfo:
     """Tokens of one request, or of several added up.
 
