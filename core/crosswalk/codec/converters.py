@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Set
 from typing import Any, NoReturn, TypeVar
 
 import orjson
@@ -48,7 +49,10 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
         forbid_extra_keys: refuse keys that your classes do not have. Canonical types always ignore such keys.
     """
     made = CanonicalConverter(
-        forbid_extra_keys=forbid_extra_keys, use_alias=True, structure_fallback_factory=_refuse
+        forbid_extra_keys=forbid_extra_keys,
+        structure_fallback_factory=_refuse,
+        unstruct_collection_overrides={Set: list},
+        use_alias=True,
     )
     configure_for_orjson(made)
     add_leaves(made)

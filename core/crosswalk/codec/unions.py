@@ -15,7 +15,7 @@ import attrs
 from cattrs import BaseConverter
 
 from crosswalk.codec.classes import is_class, json_key, json_word, required_keys
-from crosswalk.codec.layout import TAGS, union_members
+from crosswalk.codec.layout import TAGS, union_members, without_none
 from crosswalk.codec.leaves import Read, either, origin_of
 from crosswalk.codec.problems import Problem
 from crosswalk.text import json_type_name
@@ -36,7 +36,7 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
         write = converter.get_unstructure_hook(members[0])
         return lambda value: None if value is None else write(value)
     if all(member in TAGS for member in members):
-        by_type = {member: converter.get_unstructure_hook(member) for member in members}
+        by_type = {member: converter.get_unstructure_hook(member) for member in (*members, NoneType)}
         return lambda value: by_type[type(value)](value)
     arrays = [converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple]
     if arrays:
@@ -46,11 +46,11 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
 
 def _read_factory(kind: Any, converter: BaseConverter) -> Read:
     members = [member for member in union_members(kind) if member is not NoneType]
-    if all(member in TAGS for member in members):
-        return _tagged_factory(members, converter)
-    if len(members) == 1:
-        return optional(members[0], converter)
-    return _untagged_factory(kind, members, converter)
+    if not all(member in TAGS for member in members) and len(members) > 1:
+        return _untagged_factory(kind, members, converter)
+    if len(members) < len(union_members(kind)):
+        return optional(without_none(kind), converter)
+    return _tagged_factory(members, converter)
 
 
 def optional(member: Any, converter: BaseConverter) -> Read:
@@ -97,8 +97,6 @@ def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -
         for member in candidates:
             try:
                 return _read_once(converter, value, member)
-            except RecursionError:
-                raise
             except Exception as error:  # what the nearest member says is what is told
                 first = first or error
         if first is not None and (len(candidates) == 1 or type(value) in (dict, list)):
