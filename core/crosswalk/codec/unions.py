@@ -82,7 +82,7 @@ def _tagged_factory(members: list[Any], converter: BaseConverter) -> Read:
 
 
 def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -> Read:
-    """The members are tried one after the other: first the class that the value is most like, at first sight."""
+    """A hook that tries the members one after the other, the most similar class first."""
     classes = [member for member in members if is_class(member)]
     others = [(member, json_types(member)) for member in members if member not in classes]
     expected = " or ".join(_name(member) for member in union_members(kind))
@@ -97,7 +97,7 @@ def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -
         for member in candidates:
             try:
                 return _read_once(converter, value, member)
-            except Exception as error:  # what the nearest member says is what is told
+            except Exception as error:  # the message of the most similar member is the one to show
                 first = first or error
         if first is not None and (len(candidates) == 1 or type(value) in (dict, list)):
             raise first
@@ -107,11 +107,11 @@ def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -
 
 
 class _Attempts(threading.local):
-    """What the unions of the document at hand have tried.
+    """The failed attempts of the unions of the current document.
 
     Attributes:
-        failed: the objects and arrays that a member could not read, by identity; each is kept, so that no other
-            takes its identity. ``None`` outside of any union.
+        failed: objects and arrays that a member could not read, by identity and member. They are stored, so that no
+            other value takes their identity. ``None`` outside of any union.
     """
 
     failed: dict[tuple[int, Any], Any] | None = None
@@ -121,8 +121,10 @@ _attempts = _Attempts()
 
 
 def _read_once(converter: BaseConverter, value: Any, member: Any) -> Any:
-    """*value* read as *member*, unless that has failed before: in a union inside of a union it would be tried again
-    for each outer member, which takes time that doubles with every level of a recursive class."""
+    """Read *value* as *member*, unless that has failed before.
+
+    A union inside a union would try again for each outer member: time that doubles with every level of a recursive class.
+    """
     if type(value) not in (dict, list):
         return converter.structure(value, member)
     is_outermost = _attempts.failed is None
@@ -141,7 +143,7 @@ def _read_once(converter: BaseConverter, value: Any, member: Any) -> Any:
 
 
 def _by_likeness(classes: list[Any], value: dict[str, Any]) -> list[Any]:
-    """*classes*, those first that *value* looks like: constants agree, required keys are there, most keys known."""
+    """*classes*, the most similar to *value* first: its constants agree, it has the required keys, most keys are known."""
 
     def likeness(cls: type) -> tuple[bool, bool, int]:
         fields = [field for field in attrs.fields(cls) if field.init]
