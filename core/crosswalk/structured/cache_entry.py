@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import attrs
-import orjson
 
-from crosswalk.codec.classes import class_kinds
-from crosswalk.codec.problems import Problem
+from crosswalk.codec.converters import shared_converter
 from crosswalk.structured.cache import CachedAnswer
 from crosswalk.structured.result import Violation
 from crosswalk.types.json import dump_json, load_json
@@ -65,7 +63,6 @@ def decode_entry(stored: bytes) -> StoredEntry | None:
         fields = load_json(stored)
         if type(fields) is not dict or fields.pop("format", None) != ENTRY_FORMAT:
             return None
-        entry: StoredEntry = class_kinds(forbid_unknown=True).of(StoredEntry).read(fields)
-        return entry
-    except (orjson.JSONDecodeError, Problem, RecursionError):
+        return shared_converter(forbid_extra_keys=True).structure(fields, StoredEntry)
+    except Exception:  # whatever is wrong with them
         return None

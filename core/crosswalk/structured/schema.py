@@ -9,9 +9,10 @@ from typing import Any, Final, Generic, TypeVar
 import attrs
 import orjson
 
-from crosswalk.codec.classes import class_kinds, is_class, required_keys
-from crosswalk.codec.kinds import MissingKey, Refused, UnknownKey
-from crosswalk.codec.problems import Problem
+from crosswalk.codec.classes import is_class, required_keys
+from crosswalk.codec.converters import shared_converter
+from crosswalk.codec.located import problems_in
+from crosswalk.codec.problems import MissingKey, Refused, TooDeep, UnknownKey
 from crosswalk.errors import CrosswalkError
 from crosswalk.structured.errors import SchemaDefinitionError
 from crosswalk.structured.json_schema import schema_of_class
@@ -111,11 +112,12 @@ class Schema(Generic[T]):
     cls: type[T] = attrs.field(validator=_as_answer_class)
     invariants: tuple[Invariant[T], ...] = attrs.field(default=(), converter=_as_invariants)
     forbid_unknown: bool = False
-    _structure: Callable[[Any], T] = attrs.field(init=False, repr=False, eq=False)
+    _structure: Callable[[Any, type[T]], T] = attrs.field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         self.json_schema()  # so that a field that cannot be read is refused here, not with the first answer
-        object.__setattr__(self, "_structure", class_kinds(self.forbid_unknown).of(self.cls).read)
+        converter = shared_converter(forbid_extra_keys=self.forbid_unknown)
+        object.__setattr__(self, "_structure", converter.get_structure_hook(self.cls))
 
     @property
     def required_fields(self) -> frozenset[str]:
@@ -125,8 +127,8 @@ class Schema(Generic[T]):
     def read(self, data: Any) -> Candidate[T]:
         """The value that decoded JSON stands for, or ``None`` and what is wrong with it; never raises."""
         try:
-            value = self._structure(data)
-        except (Problem, RecursionError) as error:
+            value = self._structure(data, self.cls)
+        except Exception as error:
             return None, tuple(islice(_violations_in(error), _MOST_VIOLATIONS)), None
         if self.invariants and (broken := _broken(self.invariants, value)):
             said = (Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken)
@@ -170,14 +172,14 @@ _CODES: Final = {
 _SAID: Final = {MissingKey: "a required field is missing", UnknownKey: "unknown field"}
 
 
-def _violations_in(error: BaseException) -> Iterator[Violation]:
+def _violations_in(error: Exception) -> Iterator[Violation]:
     """What reading raised, place by place, without a value of the document."""
-    if not isinstance(error, Problem):
-        yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
-        return
-    for problem in (error, *error.more):
+    for problem in problems_in(error):
+        if isinstance(problem, TooDeep):
+            yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
+            continue
         if not isinstance(problem, Refused):
-            said = _SAID.get(type(problem)) or str(problem)
+            said = _SAID.get(type(problem)) or problem.unquoted
         elif isinstance(problem.cause, CrosswalkError):
             said = clean_message(str(problem), 200)
         else:  # what it says may quote the value; an error of ours never does

@@ -224,9 +224,8 @@ class FrozenObject(Mapping[str, JSONValue]):
         ResponseValidationError: *value* is not a JSON object, or holds what JSON cannot say, such as NaN.
     """
 
-    __slots__ = ("_data", "_is_json")
+    __slots__ = ("_data",)
     _data: dict[str, JSONValue]
-    _is_json: bool  # see mark_as_json
 
     def __init__(self, value: JSONObject | None = None) -> None:
         try:
@@ -265,6 +264,8 @@ class FrozenObject(Mapping[str, JSONValue]):
         return isinstance(key, str) and key in self._data
 
     def __eq__(self, other: object) -> bool:
+        if type(other) is FrozenObject:
+            return self._data == other._data
         if isinstance(other, Mapping):
             same: bool = self._data == plain_view(other)
             return same
@@ -295,32 +296,24 @@ def adopted(data: dict[str, JSONValue]) -> FrozenObject:
 EMPTY_OBJECT = adopted({})
 
 
-def mark_as_json(value: Any) -> None:
-    """Remember of a :class:`FrozenObject` that no float in it is NaN or infinite, if that is so: no writer need look.
-
-    Whoever adopts what no parser has made may bring one in. Of any other *value* nothing is remembered.
-    """
-    if type(value) is FrozenObject and not holds_non_finite(value._data):
-        value._is_json = True
-
-
-def is_known_json(value: FrozenObject) -> bool:
-    """Whether it was so marked."""
-    return getattr(value, "_is_json", False)
-
-
 def holds_non_finite(plain: Any) -> bool:
     """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
-    rest = [plain]
-    while rest:
-        item = rest.pop()
-        if isinstance(item, dict):
-            rest.extend(item.values())
-        elif isinstance(item, list | tuple):
-            rest.extend(item)
-        elif isinstance(item, float) and not math.isfinite(item):
-            return True
+    containers: list[Any] = [[plain]]
+    for container in containers:  # it grows meanwhile
+        for item in container.values() if isinstance(container, dict) else container:
+            kind = type(item)
+            if kind is str or item is None or kind is int:
+                continue
+            if kind is float:
+                if not -_INFINITY < item < _INFINITY:
+                    return True
+            elif isinstance(item, _CONTAINERS):
+                containers.append(item)
     return False
+
+
+_INFINITY: Final = math.inf
+_CONTAINERS: Final = (dict, list, tuple)
 
 
 def freeze(value: JSONValue) -> JSONValue:

@@ -212,9 +212,6 @@ def test_two_choices_in_turn(cut: Cut) -> None:
     assert texts == [(choice, text) for text in "abccc" for choice in (0, 1)]
 
 
-equal_pieces = pytest.mark.xfail(strict=True, reason="equal lists in a row are taken for one")
-
-
 def with_list(*values: Any) -> list[Any]:
     return [chunk({"content": "ha"}, marks=value) for value in values]
 
@@ -226,10 +223,10 @@ def test_a_list_that_each_event_repeats_is_kept_once() -> None:
 @pytest.mark.parametrize(
     ("lists", "kept"),
     [
-        pytest.param([[7], [8], [8]], (7, 8, 8), marks=equal_pieces),
-        pytest.param([[7], [7], [8]], (7, 7, 8), marks=equal_pieces),
+        ([[7], [8], [8]], (7, 8, 8)),
+        ([[7], [7], [8]], (7, 7, 8)),
         ([[1], [2], [1], [2]], (1, 2, 1, 2)),
-        pytest.param([["a"], ["a"], ["b"], ["b"]], ("a", "a", "b", "b"), marks=equal_pieces),
+        ([["a"], ["a"], ["b"], ["b"]], ("a", "a", "b", "b")),
         ([[1], [1.0], [True]], (1, 1.0, True)),
     ],
 )
@@ -241,7 +238,6 @@ def in_delta(*plans: Any, **more: Any) -> list[Any]:
     return [chunk({"content": "ha", "plan": plan, **more}) for plan in plans]
 
 
-@pytest.mark.xfail(strict=True, reason="the last text replaces the others")
 @pytest.mark.parametrize("plans", [["ha", "ha"], ["ha", "ho"], ["ha", "ha", "ha", "!"], ["ha", None, "ha"]])
 def test_unknown_text_in_a_delta_is_joined(plans: list[str | None]) -> None:
     (choice,) = extensions(*in_delta(*plans))["choices"]

@@ -1,0 +1,210 @@
+"""Hooks for classes: canonical types and attrs classes of a program."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import typing
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import attrs
+from cattrs import BaseConverter
+from cattrs.errors import AttributeValidationNote, ClassValidationError
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from crosswalk.codec.classes import REQUIRED, json_key
+from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
+from crosswalk.codec.leaves import Read, origin_of
+from crosswalk.codec.problems import Problem
+from crosswalk.codec.unions import optional
+from crosswalk.codec.version import FORMAT_VERSION, check_version
+from crosswalk.types.event import StreamEvent
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import OPENAI_COUNTS, UsageInfo
+
+__all__ = ["add_classes", "is_canonical"]
+
+_Object: TypeAlias = dict[str, Any]
+_Write: TypeAlias = Callable[[Any], Any]
+
+
+def is_canonical(kind: Any) -> bool:
+    """Whether *kind* is a canonical type, or a class that brings hooks of its own."""
+    return isinstance(kind, type) and (kind in CANONICAL or hasattr(kind, "__structure_hook__"))
+
+
+def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
+    """Register hooks for canonical types, for classes that bring hooks along, and for other attrs classes."""
+    converter.register_structure_hook_factory(_is_attrs_class, _class_factory)
+    converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _read_factory)
+    converter.register_unstructure_hook_factory(
+        lambda kind: kind in CANONICAL, functools.partial(_write_document, include_raw=include_raw)
+    )
+    converter.register_structure_hook_factory(
+        lambda kind: hasattr(kind, "__structure_hook__"), lambda kind: kind.__structure_hook__(converter)
+    )
+    converter.register_unstructure_hook_factory(
+        lambda kind: hasattr(kind, "__unstructure_hook__"), lambda kind: kind.__unstructure_hook__(converter)
+    )
+
+
+def _is_attrs_class(kind: Any) -> bool:
+    return attrs.has(origin_of(kind))
+
+
+def _class_factory(cls: Any, converter: BaseConverter) -> Read:
+    origin = origin_of(cls)
+    attrs.resolve_types(origin)
+    parameters = inspect.signature(origin).parameters
+    for field in attrs.fields(origin):
+        if field.init and json_key(field) not in parameters:
+            raise TypeError(f"{origin.__name__} is not made with {json_key(field)!r}")
+    read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
+    # cattrs takes a field with a default for one that may be left out.
+    required = {
+        json_key(field): field
+        for field in attrs.fields(origin)
+        if field.init and field.metadata.get(REQUIRED)
+    }
+
+    def read_object(value: Any, _: Any = cls) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        missing = [field for key, field in required.items() if key not in value]
+        if not missing:
+            return read(value, cls)
+        errors: list[Exception] = []
+        try:
+            read(value, cls)
+        except ClassValidationError as error:
+            errors += error.exceptions
+        errors += [_missing(cls, field) for field in missing]
+        raise ClassValidationError(f"While structuring {origin.__name__}", errors, origin)
+
+    return read_object
+
+
+def _missing(cls: Any, field: attrs.Attribute[Any]) -> KeyError:
+    """The error that cattrs raises for a missing key."""
+    error = KeyError(json_key(field))
+    error.add_note(
+        AttributeValidationNote(f"Structuring class {cls} @ attribute {field.name}", field.name, field.type)
+    )
+    return error
+
+
+# --------------------------------------------------------------------------------------- canonical types
+
+
+def _read_factory(cls: Any, converter: BaseConverter) -> Read:
+    overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
+    for key in layout(cls):
+        if not key.computed:
+            read_key = optional(key.type, converter) if key.nullable else None
+            overrides[key.attribute] = override(rename=key.name, struct_hook=read_key)
+    read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
+    prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
+
+    def read_object(value: Any, _: Any = cls) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return read(value if prepare is None else prepare(value), cls)
+
+    return read_object
+
+
+def _check_tag(tag: str, value: _Object) -> _Object:
+    if value.get("type") != tag:
+        raise Problem.unknown("type", value.get("type"), [tag], at=".type")
+    return value
+
+
+def _check_format(value: _Object) -> _Object:
+    if "format_version" in value:
+        check_version(value["format_version"])
+    return value
+
+
+_NESTED: Final = [path.split(".") for path in OPENAI_COUNTS.values() if "." in path]
+
+
+def _flattened(value: _Object) -> _Object:
+    """Usage in the flat form, with the counts of OpenAI's details moved up."""
+    if "prompt_tokens_details" not in value and "completion_tokens_details" not in value:
+        return value
+    for details, name in _NESTED:
+        nested = value.get(details)
+        if nested is None:
+            continue
+        if type(nested) is not dict:
+            raise Problem.wrong_type("object", nested, at=f".{details}")
+        count = nested.get(name)
+        if count is None or value.get(name) is not None:
+            continue
+        if type(count) is not int:
+            raise Problem.wrong_type("integer", count, at=f".{details}.{name}")
+        value = {**value, name: count}
+    return value
+
+
+_PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {
+    ChatResponse: _check_format,
+    UsageInfo: _flattened,
+}
+
+
+def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) -> _Write:
+    write = _write_factory(cls, converter, include_raw)
+    if cls is not ChatResponse:
+        return write
+
+    def write_with_version(response: Any) -> _Object:
+        plain: _Object = write(response)
+        plain["format_version"] = FORMAT_VERSION
+        return plain
+
+    return write_with_version
+
+
+def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:
+    keys = [key for key in layout(cls) if include_raw or key.name not in RAW]
+    overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
+    for key in keys:
+        if not key.computed:
+            overrides[key.attribute] = override(
+                rename=key.name,
+                omit_if_default=key.omit_default,
+                unstruct_hook=_hook_of(cls, key, converter, include_raw),
+            )
+    write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
+    tag = {"type": TAGS[cls]} if cls in TAGS else {}
+    # cattrs writes the fields in their order, those first that are never left out; no computed ones.
+    fields = [key for name in overrides for key in keys if key.attribute == name]
+    written = [key.name for key in sorted(fields, key=lambda key: key.omit_default)]
+    names = [key.name for key in keys]
+    in_place = [*itertools.takewhile(lambda pair: pair[0] == pair[1], zip(written, names, strict=False))]
+    computed, moved = [key.attribute for key in keys if key.computed], names[len(in_place) :]
+
+    def write_in_order(value: Any) -> _Object:
+        plain = write(value)
+        for name in computed:
+            found = getattr(value, name)
+            if found is not None:
+                plain[name] = found
+        for name in moved:
+            if name in plain:
+                plain[name] = plain.pop(name)
+        return plain
+
+    write_keys = write_in_order if moved else write
+    return (lambda value: {**tag, **write_keys(value)}) if tag else write_keys
+
+
+def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:
+    if key.type is ChatResponse and cls is StreamEvent:  # the version stands where a document begins
+        return _write_factory(ChatResponse, converter, include_raw)
+    if key.type is cls or cls in typing.get_args(key.type):  # it holds itself
+        return None
+    return converter.get_unstructure_hook(key.type)
