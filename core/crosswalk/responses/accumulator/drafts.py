@@ -11,8 +11,8 @@ from crosswalk.responses.accumulator.classes import PART_CLASSES
 from crosswalk.responses.accumulator.log import Log
 from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.content import Logprob, ResponseOutputText, StreamedPart
+from crosswalk.responses.hooks import silent
 from crosswalk.responses.items import ResponseOutputItem
-from crosswalk.responses.layouts import layout_of
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
@@ -226,9 +226,9 @@ class Draft:
 
 def merged(known: Response, new: Response) -> Response:
     """*new*, completed by what of *known* it does not repeat."""
-    silent = layout_of(Response).silent(new)
+    absent = silent(new)
     return new.replace(
-        **{name: getattr(known, name) for name in silent},
-        presence=(new.presence - silent) | (known.presence & silent),
+        **{name: getattr(known, name) for name in absent},
+        presence=(new.presence - absent) | (known.presence & absent),
         extensions={**known.extensions, **new.extensions},
     )

@@ -1,7 +1,5 @@
 """File search, document finder and file reader: tools that find places in files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
 
