@@ -15,8 +15,7 @@ from crosswalk.responses.families import keys_of, tags_of
 from crosswalk.responses.item import Item
 from crosswalk.responses.reading import parse, to_json
 from crosswalk.responses.records import Record
-from crosswalk.responses.toolkit.errors import ToolCallError
-from crosswalk.responses.toolkit.progress import StatusProgression
+from crosswalk.responses.toolkit.progress import StatusProgression, ToolCallError
 from crosswalk.text import brief, clean_message, short_repr
 from crosswalk.types.tools import ToolCall
 
