@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Set
+from types import NoneType
 from typing import Any, NoReturn, TypeVar
 
 import orjson
 from cattrs import BaseConverter
 from cattrs.preconf.orjson import OrjsonConverter, configure_converter as configure_for_orjson
 
+from crosswalk.codec.layout import union_members
 from crosswalk.codec.leaves import add_collections, add_leaves
 from crosswalk.codec.located import problems_in
 from crosswalk.codec.objects import add_classes, is_canonical
@@ -83,8 +85,14 @@ def configure_converter(converter: BaseConverter) -> None:
     They are written as :func:`crosswalk.to_jsonable` writes them and read as :func:`crosswalk.from_json` reads them. A wrong
     value raises :class:`CanonicalJSONError`, inside the groups that cattrs makes of errors.
     """
-    converter.register_structure_hook_func(is_canonical, _structure)
+    converter.register_structure_hook_func(_is_ours, _structure)
     converter.register_unstructure_hook_func(is_canonical, _unstructure)
+
+
+def _is_ours(kind: Any) -> bool:
+    """Whether *kind* is a canonical type or record, or a union of them."""
+    members = [member for member in union_members(kind) if member is not NoneType]
+    return all(map(is_canonical, members)) if len(members) > 1 else is_canonical(kind)
 
 
 def _structure(value: Any, cls: Any) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Sequence
+from types import UnionType
+from typing import Any
 
 import attrs
 
@@ -115,9 +117,12 @@ def step(key: object) -> str:
     return f"[{shortened(text)!r}]"
 
 
-def cannot(do: str, what: type, problems: Sequence[str]) -> CanonicalJSONError:
+def cannot(do: str, what: Any, problems: Sequence[str]) -> CanonicalJSONError:
     """The error that says why *what* cannot be read or written: the first problem, and how many more."""
     item = typing.get_args(what)
-    name = f"{what.__name__}[{item[0].__name__}]" if item else what.__name__
+    if typing.get_origin(what) in (typing.Union, UnionType):
+        name = "a union"
+    else:
+        name = f"{what.__name__}[{item[0].__name__}]" if item else what.__name__
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return CanonicalJSONError(f"cannot {do} {name}: {problems[0]}{more}", problems=problems)

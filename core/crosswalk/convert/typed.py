@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.convert.conversion import (
     Conversion,
@@ -22,11 +22,13 @@ from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
 from crosswalk.plugin.registry import Registry
 from crosswalk.responses.errors import ResponsesParseError
-from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.reading import parse, parse_event, parse_response, to_dict, to_json
 from crosswalk.responses.response import Response
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
+
+if TYPE_CHECKING:
+    from crosswalk.responses.events import ResponseStreamEvent
 
 __all__ = ["from_events", "from_response", "to_chat_completion", "to_events", "to_response"]
 

@@ -6,7 +6,9 @@ that :func:`parse_response`, :func:`parse_event`, :func:`parse_item` or :func:`p
 the official SDK; a field named like a keyword has an underscore (``async_``).
 
 ====================== ===============================================================================================
-``records``            how a type is declared: ``@record class X(Record)``; ``layouts`` reads and writes it
+``records``            how a type is declared: ``@record class X(Record)``
+``hooks``              how cattrs reads and writes records; ``making``: what their constructors accept
+``families``           unions whose members are told apart by ``type``; ``unions``: loaded when needed
 ``reading``            ``parse…``, ``to_json``, ``to_dict``; ``unknown="raise"`` or ``"keep"`` (``UnknownItem`` …)
 ``response``           ``Response``; its parts in ``details``, ``usage``, ``formats``; ``parsed``: ``ParsedResponse[T]``
 ``items``              the unions ``ResponseOutputItem`` and ``ResponseInputItem``; ``register_item``
@@ -16,7 +18,7 @@ the official SDK; a field named like a keyword has an underscore (``async_``).
 ``server_calls``       code interpreter, image generation, MCP
 ``computer_calls``     computer use; ``shell_calls``: shells and patches
 ``content``            content parts and log probabilities; ``annotations``: what text cites
-``tools``              tool definitions; ``tool_choice``, ``containers``
+``tools``              tool definitions, with ``function_tools`` and ``search_tools``; ``tool_choice``, ``containers``
 ``params``             ``ResponseCreateParams``
 ``events``             the union ``ResponseStreamEvent`` and every event; ``register_event``
 ``accumulator``        ``ResponseAccumulator``: events to snapshots of the response
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from crosswalk.responses.events import *
     from crosswalk.responses.formats import *
     from crosswalk.responses.function_calls import *
+    from crosswalk.responses.function_tools import *
     from crosswalk.responses.ids import *
     from crosswalk.responses.item import *
     from crosswalk.responses.items import *
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from crosswalk.responses.records import *
     from crosswalk.responses.response import *
     from crosswalk.responses.search_calls import *
+    from crosswalk.responses.search_tools import *
     from crosswalk.responses.server_calls import *
     from crosswalk.responses.shell_calls import *
     from crosswalk.responses.tool_choice import *
@@ -71,7 +75,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "accumulator annotations chunks cited computer_calls containers content "
-        "details display errors events formats function_calls ids item items messages params parsed "
-        "pipeline reading records response search_calls server_calls shell_calls tool_choice toolkit "
+        "details display errors events formats function_calls function_tools ids item items messages params parsed "
+        "pipeline reading records response search_calls search_tools server_calls shell_calls tool_choice toolkit "
         "tools usage vocabulary",
     )

@@ -1,7 +1,5 @@
 """What a text part says about itself: the sources it cites and the files it mentions."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record

@@ -1,7 +1,5 @@
 """Control of a computer: what the model wants done, and what the screen then shows."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.item import Item

@@ -1,7 +1,5 @@
 """Where code and commands run: containers, their network, the skills in them."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record

@@ -1,7 +1,5 @@
 """Content parts: of the model's messages, of reasoning, and of what is sent to the model."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.annotations import Annotation

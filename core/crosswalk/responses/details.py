@@ -1,7 +1,5 @@
 """What a response tells about itself beside its output: errors, moderation, the cache, and what the server changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 

@@ -12,6 +12,7 @@ CrosswalkError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from crosswalk.errors import CrosswalkError
@@ -37,10 +38,12 @@ class ResponsesParseError(ResponsesError, ValueError):
     Attributes:
         path: where, such as ``$.output[0].status``.
         problem: what is wrong there, without the content.
+        problems: every problem of the document, as ``problem @ path``.
     """
 
-    def __init__(self, problem: str, *, path: str = "$") -> None:
+    def __init__(self, problem: str, *, path: str = "$", problems: Sequence[str] = ()) -> None:
         super().__init__(f"{problem} @ {path}")
+        self.problems = tuple(problems) or (f"{problem} @ {path}",)
         self.problem = problem
         self.path = path
 
@@ -53,8 +56,16 @@ class UnknownTypeError(ResponsesParseError):
         type_name: its ``type``, shortened; ``None`` when it has none.
     """
 
-    def __init__(self, problem: str, *, path: str = "$", family: str, type_name: str | None) -> None:
-        super().__init__(problem, path=path)
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str = "$",
+        problems: Sequence[str] = (),
+        family: str,
+        type_name: str | None,
+    ) -> None:
+        super().__init__(problem, path=path, problems=problems)
         self.family = family
         self.type_name = type_name
 

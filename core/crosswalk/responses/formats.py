@@ -1,7 +1,5 @@
 """What the text of an answer looks like, and how the model thinks."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record

@@ -1,7 +1,5 @@
 """Calls of the caller's functions and custom tools, and what they gave."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from crosswalk.responses.content import InputContent

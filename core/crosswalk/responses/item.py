@@ -1,7 +1,5 @@
 """What all items have in common, and who asked for a call."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record

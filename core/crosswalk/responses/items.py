@@ -1,14 +1,12 @@
 """The remaining items, and all of them as two unions: what a response holds, and what a request may hold."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, TypeAlias
 
 from crosswalk.responses.computer_calls import ComputerItem
+from crosswalk.responses.families import register
 from crosswalk.responses.formats import Reasoning, ResponseTextConfig
 from crosswalk.responses.function_calls import FunctionItem
 from crosswalk.responses.item import Item, UnknownItem
-from crosswalk.responses.layouts import register
 from crosswalk.responses.messages import (
     EasyInputMessage,
     InputMessage,

@@ -1,7 +1,5 @@
 """Messages and reasoning."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from crosswalk.responses.content import (

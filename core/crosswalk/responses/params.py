@@ -1,7 +1,5 @@
 """What a request for a response says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from crosswalk.responses.details import (
@@ -12,10 +10,9 @@ from crosswalk.responses.details import (
     ResponsePrompt,
 )
 from crosswalk.responses.formats import Reasoning, ResponseTextConfig
-from crosswalk.responses.items import ResponseInputItem
 from crosswalk.responses.records import Record, record
 from crosswalk.responses.tool_choice import ToolChoice
-from crosswalk.responses.tools import Tool
+from crosswalk.responses.unions import ResponseInputItem, Tool
 
 __all__ = [
     "ContextManagement",

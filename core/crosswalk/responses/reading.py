@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, overload
+import functools
+import typing
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from crosswalk.codec.kinds import Kind
-from crosswalk.codec.problems import Problem
+from crosswalk.codec.located import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
-from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
-from crosswalk.responses.items import KnownInputItem, KnownOutputItem, ResponseInputItem, ResponseOutputItem
-from crosswalk.responses.layouts import UnknownType, kind_of, layout_of
-from crosswalk.responses.params import ResponseCreateParams
+from crosswalk.responses.families import LazyFamily, UnknownType
+from crosswalk.responses.hooks import record_converter, silent
 from crosswalk.responses.records import Record
-from crosswalk.responses.response import Response
 from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.events import load_event
@@ -31,6 +29,17 @@ __all__ = [
     "to_dict",
     "to_json",
 ]
+
+if TYPE_CHECKING:
+    from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
+    from crosswalk.responses.items import (
+        KnownInputItem,
+        KnownOutputItem,
+        ResponseInputItem,
+        ResponseOutputItem,
+    )
+    from crosswalk.responses.params import ResponseCreateParams
+    from crosswalk.responses.response import Response
 
 R = TypeVar("R", bound=Record)
 
@@ -56,19 +65,23 @@ def parse(cls: type[R], data: JSONInput, *, unknown: OnUnknown = "raise") -> R:
         ResponsesValueError: *unknown* is neither of the two words.
         FramingError: it is not JSON, or nested too deeply.
     """
-    return cast(R, _read(kind_of(cls), data, unknown))
+    return cast(R, _read(cls, data, unknown))
 
 
 def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response:
     """Read the body of a response; see :func:`parse`. An error body is none: see :class:`crosswalk.responses.ErrorBody`."""
+    from crosswalk.responses.response import Response  # the types are loaded when one is asked for
+
     response = parse(Response, data, unknown=unknown)
-    if not response.id and layout_of(Response).silent(response) >= _SIGNS:
+    if not response.id and silent(response) >= _SIGNS:
         raise ResponsesParseError("not a response: it has no id, object, status or output")
     return response
 
 
 def parse_params(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseCreateParams:
     """Read the body of a request; see :func:`parse`."""
+    from crosswalk.responses.params import ResponseCreateParams
+
     return parse(ResponseCreateParams, data, unknown=unknown)
 
 
@@ -88,7 +101,10 @@ def parse_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> Known
 def parse_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseOutputItem: ...
 def parse_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseOutputItem:
     """Read an item of a response; see :func:`parse`."""
-    return cast(ResponseOutputItem, _read(_OUTPUT_ITEM, data, unknown))
+    from crosswalk.responses.unions import ResponseOutputItem
+
+    item: ResponseOutputItem = _read(ResponseOutputItem, data, unknown)
+    return item
 
 
 @overload
@@ -97,17 +113,34 @@ def parse_input_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") ->
 def parse_input_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseInputItem: ...
 def parse_input_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseInputItem:
     """Read an item of a request; see :func:`parse`."""
-    return cast(ResponseInputItem, _read(_INPUT_ITEM, data, unknown))
+    from crosswalk.responses.items import ResponseInputItem
+
+    item: ResponseInputItem = _read(ResponseInputItem, data, unknown)
+    return item
+
+
+_EVENT: Final = object()
+"""A placeholder for the union of events."""
+
+
+@functools.cache
+def _hook(kind: Any, on_unknown: OnUnknown) -> Callable[[Any, Any], Any]:
+    if kind is not _EVENT:
+        return record_converter(on_unknown).get_structure_hook(kind)
+    # Most streams contain text alone; the first event of a call loads the rest.
+    from crosswalk.responses.events.lifecycle import LifecycleEvent
+    from crosswalk.responses.events.text import TextEvent
+
+    common = typing.get_args(LifecycleEvent | TextEvent)
+    events: Any = Annotated[Record, LazyFamily("crosswalk.responses.events", "ResponseStreamEvent", common)]
+    return record_converter(on_unknown).get_structure_hook(events)
 
 
 _SIGNS: Final = {"id", "object", "status", "output"}
 _TEXT: Final = (bytes, str, bytearray)
-_EVENT: Final = kind_of(ResponseStreamEvent)
-_OUTPUT_ITEM: Final = kind_of(ResponseOutputItem)
-_INPUT_ITEM: Final = kind_of(ResponseInputItem)
 
 
-def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
+def _read(kind: Any, data: JSONInput, unknown: OnUnknown) -> Any:
     if unknown not in ("raise", "keep"):
         raise ResponsesValueError("expected 'raise' or 'keep'", path="unknown")
     if type(data) is bytes:  # as the events of a stream are
@@ -117,14 +150,17 @@ def _read(kind: Kind, data: JSONInput, unknown: OnUnknown) -> Any:
     else:
         value = _own_copy(data)
     try:
-        return kind.read(value, unknown == "keep")
-    except UnknownType as problem:
-        path, family, tag = f"${problem.at}", problem.family, problem.type_name
-        failure: ResponsesParseError = UnknownTypeError(str(problem), path=path, family=family, type_name=tag)
-    except Problem as problem:
-        failure = ResponsesParseError(str(problem), path=f"${problem.at}")
-    except RecursionError:
-        failure = ResponsesParseError("nested too deeply")
+        return _hook(kind, unknown)(value, kind)
+    except Exception as error:
+        problems = problems_in(error)
+    first = problems[0]
+    path = f"${first.at}"
+    every = [f"{problem} @ ${problem.at}" for problem in problems]
+    failure = ResponsesParseError(str(first), path=path, problems=every)
+    if isinstance(first, UnknownType):
+        failure = UnknownTypeError(
+            str(first), path=path, problems=every, family=first.family, type_name=first.type_name
+        )
     # Raised out here, the error does not carry along its context, which holds content.
     raise failure
 
@@ -154,7 +190,7 @@ def _own_copy(data: Mapping[str, Any]) -> Any:
 
 def to_dict(value: Record) -> dict[str, Any]:
     """*value* as the JSON object that it was read from, or that the API takes; a copy, free to be changed."""
-    copy: dict[str, Any] = copy_json(layout_of(type(value)).write(value))
+    copy: dict[str, Any] = copy_json(record_converter("raise").unstructure(value))
     return copy
 
 
@@ -165,7 +201,7 @@ def to_json(value: Record) -> bytes:
         ResponsesValueError: it holds what JSON cannot say, such as half a surrogate pair, or is nested too deeply.
     """
     try:
-        return dump_json(layout_of(type(value)).write(value))
+        return dump_json(record_converter("raise").unstructure(value))
     except (TypeError, RecursionError) as error:
         why = f"not JSON: {error}" if isinstance(error, TypeError) else "nested too deeply"
     raise ResponsesValueError(why, path=type(value).__name__)

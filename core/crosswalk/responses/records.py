@@ -1,12 +1,15 @@
-"""Records: immutable values that stand for a JSON object of the Responses API, none of whose fields is lost."""
+"""Records: immutable attrs classes that represent the JSON objects of the Responses API without losing a field."""
 
-from __future__ import annotations
-
-from inspect import Parameter, Signature, get_annotations
+import functools
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Final, NoReturn, Self, TypeVar, cast, dataclass_transform
+from typing import Any, Final, Self, TypeVar, cast, dataclass_transform
 
-from crosswalk.responses.layouts import REQUIRED, HasLayout, Unknown, layout_of
+import attrs
+
+from crosswalk.responses.families import Member, Unknown, resolved
+from crosswalk.responses.hooks import record_converter
+from crosswalk.responses.making import checked
 from crosswalk.text import brief, summary
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 
@@ -17,51 +20,32 @@ R = TypeVar("R", bound=type[Any])
 _set: Final = object.__setattr__
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
 def record(cls: R) -> R:
-    """Make *cls*, which derives from :class:`Record`, an immutable class with slots for its fields.
+    """Make *cls*, which derives from :class:`Record`, a frozen attrs class with slots for its fields.
 
-    Its annotations are its wire format: what they allow is read, written and accepted by the constructor, see
-    :mod:`crosswalk.responses.layouts`. A field ``async_`` is ``async`` on the wire. A field that is a ``Literal``
-    named ``type`` makes it a member of the tagged unions in which it stands.
+    Its annotations are its wire format: what they allow is read, written and accepted by the constructor. A field
+    ``async_`` is ``async`` on the wire. A field that is a ``Literal`` named ``type`` makes it a member of the tagged
+    unions in which it stands.
     """
-    # There are some 300, and a program uses a few: what they share, they inherit, so that each is made in no time.
-    names = [name for name, of in get_annotations(cls).items() if "ClassVar" not in str(of)]
-    body = {
-        name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__", *names)
-    }
-    inherited = {name: default for base in cls.__mro__[:0:-1] for name, default in _fields(base).items()}
-    body["__slots__"] = tuple(name for name in names if name not in inherited)
-    body["__fields__"] = {name: default for name, default in inherited.items() if name not in names} | {
-        name: vars(cls).get(name, REQUIRED) for name in names
-    }
-    made: Any = type(cls)
-    return cast(R, made(cls.__name__, cls.__bases__, body))
-
-
-def _fields(base: type[Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = vars(base).get("__fields__", {})
-    return fields
-
-
-class _Signature:
-    """What the constructor of a record takes, for those who ask."""
-
-    def __get__(self, instance: object, owner: type[HasLayout]) -> Signature:
-        fields = owner.__fields__.items()
-        return Signature(
-            [
-                Parameter(
-                    name, Parameter.KEYWORD_ONLY, default=Parameter.empty if default is REQUIRED else default
-                )
-                for name, default in sorted(fields, key=lambda field: field[1] is not REQUIRED)
-            ]
-        )
+    # Records inherit the methods that attrs would generate, because there are nearly 300 classes to build.
+    made: R = attrs.frozen(
+        cls,
+        auto_attribs=True,
+        auto_detect=False,
+        kw_only=True,
+        eq=False,
+        repr=False,
+        match_args=False,
+        weakref_slot=False,
+        getstate_setstate=False,
+    )
+    return made
 
 
 @brief
 @record
-class Record(HasLayout):
+class Record(Member):
     """An object of the Responses API.
 
     In every field ``None`` means that the server sent nothing, or ``null``; :attr:`presence` knows which.
@@ -79,37 +63,31 @@ class Record(HasLayout):
     extensions: FrozenObject = EMPTY_OBJECT
     presence: frozenset[str] = frozenset()
 
-    __signature__ = _Signature()
-
-    def __init__(self, **values: Any) -> None:
-        fields = self.__fields__
-        given = fields | values
-        if len(given) > len(fields):
-            unknown = next(name for name in values if name not in fields)
-            raise TypeError(f"{type(self).__name__}() got an unexpected argument {unknown!r}")
-        for name, value in given.items():
-            if value is REQUIRED:
-                raise TypeError(f"{type(self).__name__}() lacks the required argument {name!r}")
+    def __attrs_post_init__(self) -> None:
+        _set(self, "extensions", as_frozen_object(self.extensions))
+        _set(self, "presence", frozenset(self.presence))
+        for name, value in checked(self):
             _set(self, name, value)
-        if "extensions" in values:
-            _set(self, "extensions", as_frozen_object(self.extensions))
-        if "presence" in values:
-            _set(self, "presence", frozenset(self.presence))
-        layout_of(type(self)).accept(self)
+
+    @classmethod
+    def __structure_hook__(cls, converter: object) -> Callable[[Any, Any], Any]:
+        """Return the hook with which any converter reads the class; unknown types and words are preserved."""
+        hook: Callable[[Any, Any], Any] = record_converter("keep").get_structure_hook(cast(Any, cls))
+        return hook
+
+    @classmethod
+    def __unstructure_hook__(cls, converter: object) -> Callable[[Any], Any]:
+        """Return the hook with which any converter writes the class."""
+        hook: Callable[[Any], Any] = record_converter("keep").get_unstructure_hook(cast(Any, cls))
+        return hook
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return _values(self) == _values(other)
+        return bool(_values(self) == _values(other))
 
     def __hash__(self) -> int:
         return hash((type(self), _values(self)))
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise _frozen()
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise _frozen()
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         for name, value in state[1].items():
@@ -122,24 +100,20 @@ class Record(HasLayout):
             ResponsesValueError: a new value is not allowed.
             TypeError: there is no such field.
         """
-        return type(self)(**{name: getattr(self, name) for name in self.__fields__} | changes)
+        copy: Self = attrs.evolve(cast(Any, self), **changes)
+        return copy
 
     def __repr__(self) -> str:
-        fields = [(name, getattr(self, name)) for name in _shown(type(self))]
+        names = [field.name for field in resolved(type(self)) if field.name not in ("presence", "type")]
+        fields = [(name, getattr(self, name)) for name in (*names[1:], names[0])]  # the extensions last
         return summary(type(self).__name__, fields)
 
 
-def _values(one: Record) -> tuple[Any, ...]:
-    values: tuple[Any, ...] = attrgetter(*one.__fields__)(one)
-    return values
+def _values(one: Any) -> Any:
+    cls: Any = type(one)
+    return _values_of(cls)(one)
 
 
-def _frozen() -> AttributeError:
-    from attrs.exceptions import FrozenInstanceError
-
-    return FrozenInstanceError()
-
-
-def _shown(cls: type[Record]) -> list[str]:
-    names = [name for name in cls.__fields__ if name not in {"presence", "type"}]
-    return [*names[1:], names[0]]  # the extensions last
+@functools.cache
+def _values_of(cls: Any) -> "attrgetter[Any]":
+    return attrgetter(*(field.name for field in attrs.fields(cls)))

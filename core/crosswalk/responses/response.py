@@ -1,7 +1,5 @@
 """The response: what the model answered, and what the server tells about it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
@@ -19,11 +17,10 @@ from crosswalk.responses.details import (
     UnknownTransformation,
 )
 from crosswalk.responses.formats import Reasoning, ResponseTextConfig
-from crosswalk.responses.items import ResponseInputItem, ResponseOutputItem
 from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.records import Record, record
 from crosswalk.responses.tool_choice import ToolChoice
-from crosswalk.responses.tools import Tool
+from crosswalk.responses.unions import ResponseInputItem, ResponseOutputItem, Tool
 from crosswalk.responses.usage import ResponseUsage, ToolUsage
 from crosswalk.responses.vocabulary import ResponseStatus
 

@@ -1,7 +1,5 @@
 """Searches that the server runs: in files, on the web, for tools; and the reading of files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Work of the server's own tools: code that it runs, images that it makes, tools of MCP servers that it calls."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.item import Item

@@ -1,7 +1,5 @@
 """Shell commands and patches, and what came of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 

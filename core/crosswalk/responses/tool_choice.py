@@ -1,7 +1,5 @@
 """Which tool the model must, may or must not use."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.records import Record, Unknown, record

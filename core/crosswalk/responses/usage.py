@@ -1,7 +1,5 @@
 """How many tokens a response took."""
 
-from __future__ import annotations
-
 from crosswalk.responses.records import Record, record
 
 __all__ = [

@@ -43,7 +43,7 @@ from crosswalk.convert.source import form_of_body
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.responses.accumulator.classes import ITEM_CLASSES
 from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.layouts import classes_of, layout_of
+from crosswalk.responses.families import classes_of, keys_of
 from crosswalk.wire import chat, messages, responses
 from crosswalk_anthropic.blocks import ContentBlocks
 from crosswalk_anthropic.messages import AnthropicDialect
@@ -449,7 +449,7 @@ def test_annotations_are_those_of_the_types() -> None:
     classes = classes_of(Annotation)
     assert classes.keys() == responses.ANNOTATIONS.keys()
     for type, needs in responses.ANNOTATIONS.items():
-        assert needs.keys() <= layout_of(classes[type]).keys
+        assert needs.keys() <= keys_of(classes[type]).keys()
 
 
 @pytest.mark.parametrize("type", responses.ANNOTATIONS)
@@ -474,10 +474,10 @@ def test_an_annotation_is_read_and_written(type: str) -> None:
 
 def test_what_an_item_has_beside_its_texts_is_a_field_of_its_type() -> None:
     for type, (field, _) in responses.BESIDE.items():
-        assert field in layout_of(ITEM_CLASSES[type]).keys
+        assert field in keys_of(ITEM_CLASSES[type])
     for type, item in responses.ITEMS.items():
         if item.role in (responses.ItemRole.CALL, responses.ItemRole.ACTION):
-            assert item.id in layout_of(ITEM_CLASSES[type]).keys
+            assert item.id in keys_of(ITEM_CLASSES[type])
 
 
 @pytest.mark.parametrize("code", responses.ERRORS)

@@ -8,7 +8,7 @@ import pytest
 
 from crosswalk import responses as r
 from crosswalk.responses import ResponseAccumulator, SnapshotError, parse_event, snapshots, to_dict
-from crosswalk.responses.accumulator.log import Log
+from crosswalk.responses.accumulator.drafts import Log
 
 AT = {"output_index": 0, "item_id": "x_1"}
 PART = {**AT, "content_index": 0}

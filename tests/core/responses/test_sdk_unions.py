@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 import pytest
 
 from crosswalk import responses as ours
-from crosswalk.responses.layouts import layout_of
+from crosswalk.responses.families import keys_of
 from crosswalk.responses.records import Record, Unknown
 
 sdk = pytest.importorskip("openai.types.responses", reason="the openai SDK is not installed")
@@ -40,12 +40,14 @@ def models(annotation: Any) -> list[type[BaseModel]]:
     return [model for inner in typing.get_args(annotation) for model in models(inner)]
 
 
-hints_of = functools.cache(typing.get_type_hints)
+hints_of = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
 
 
 def records(annotation: Any) -> list[type[Record]]:
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return [annotation]
+    for family in getattr(annotation, "__metadata__", ()):
+        return records(family.union)
     return [found for inner in typing.get_args(annotation) for found in records(inner)]
 
 
@@ -79,7 +81,7 @@ def find(model: type[BaseModel], candidates: list[type[Record]]) -> list[type[Re
 
 def wire_keys(cls: type[Record]) -> dict[str, str]:
     """The attribute for each key."""
-    return {key: name for name, key, *_ in layout_of(cls).fields}
+    return keys_of(cls)
 
 
 def differences(theirs: Any, mine: Any, path: str, seen: set[tuple[Any, Any]]) -> typing.Iterator[str]:

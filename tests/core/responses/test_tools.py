@@ -29,7 +29,7 @@ from crosswalk.responses import (
     tool_calls_of,
     tool_registry,
 )
-from crosswalk.responses.layouts import _REGISTERED
+from crosswalk.responses.families import _REGISTERED
 from crosswalk.responses.pipeline.watch import ProgressWatch
 
 # ------------------------------------------------------------------------------------ to chat and back
@@ -137,11 +137,11 @@ def test_the_arguments_of_a_function_are_the_models_own_text() -> None:
     [
         ("file_search", "[]", "not a JSON object"),
         ("file_search", "{", "not JSON"),
-        ("file_search", "{}", r"missing @ \$.queries"),
+        ("file_search", "{}", r"a required key is missing @ \$.queries"),
         ("file_search", '{"queries":"a"}', r"expected array, got string @ \$.queries"),
         ("file_search", '{"queries":[],"max":3}', "takes no 'max'"),
         ("document_finder", '{"queries":[1]}', r"got number @ \$.queries\[0\]"),
-        ("file_reader", '{"file_id":null}', "must not be null"),
+        ("file_reader", '{"file_id":null}', "expected string, got null"),
         ("web_search", '{"type":"dream"}', "unknown web search action type 'dream'"),
         ("web_search", '{"query":"a","sources":[]}', "sources are what was found"),
         ("web_search", '{"query":"a","sources":[{"type":"url","url":"u"}]}', "sources are what was found"),

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
+from crosswalk.codec.layout import without_none
+from crosswalk.codec.unions import json_types
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import (
@@ -23,7 +25,7 @@ from crosswalk.responses import (
 )
 from crosswalk.responses.accumulator.accumulating import _FOLDS_OF
 from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
-from crosswalk.responses.layouts import kind_of, layout_of
+from crosswalk.responses.families import keys_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (
     EVENTS,
@@ -57,19 +59,19 @@ def test_each_role_of_events_is_read_and_added_up() -> None:
 
 def test_the_keys_of_the_table_are_fields_of_the_records() -> None:
     for type, known in EVENTS.items():
-        keys = layout_of(EVENT_CLASSES[type]).keys
-        assert {known.leaf} - {""} <= keys, type
+        keys = keys_of(EVENT_CLASSES[type])
+        assert {known.leaf} - {""} <= keys.keys(), type
         if known.role in (EventRole.TEXT, EventRole.PART):
             place = known.of if known.role is EventRole.PART else PARTS[known.of].list
             assert LISTS[place] in keys, type
     for type, item in ITEMS.items():
-        assert set(item.fields) <= layout_of(ITEM_CLASSES[type]).keys, type
+        assert set(item.fields) <= keys_of(ITEM_CLASSES[type]).keys(), type
         if item.fields:
             hint = typing.get_type_hints(ITEM_CLASSES[type])[item.fields[0]]
-            assert item.kind in kind_of(hint).json_types, type
+            assert item.kind in json_types(without_none(hint)), type
     for type, part in PARTS.items():
-        assert part.leaf in layout_of(PART_CLASSES[type]).keys
-        assert part.list in layout_of(ITEM_CLASSES[part.item]).keys
+        assert part.leaf in keys_of(PART_CLASSES[type])
+        assert part.list in keys_of(ITEM_CLASSES[part.item])
 
 
 def words_of(cls: type[Any], field: str) -> set[str]:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from crosswalk.responses.content import StreamedPart
 from crosswalk.responses.events import Event, KnownStreamEvent
+from crosswalk.responses.families import classes_of
 from crosswalk.responses.items import KnownOutputItem
-from crosswalk.responses.layouts import classes_of
 from crosswalk.wire.responses import EVENTS, PENDING, EventRole
 
 __all__ = ["ENDS", "EVENT_CLASSES", "ITEM_CLASSES", "PART_CLASSES"]

@@ -10,6 +10,5 @@ if TYPE_CHECKING:
     from crosswalk.responses.display.plain import *
     from crosswalk.responses.display.shipped import *
     from crosswalk.responses.display.strategy import *
-    from crosswalk.responses.display.update import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "plain shipped strategy update")
+    __getattr__, __dir__ = lazy(__name__, "plain shipped strategy")

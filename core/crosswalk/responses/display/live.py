@@ -9,8 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from crosswalk.responses.display.strategy import DisplayStrategy
-from crosswalk.responses.display.update import Update, UpdateKind
+from crosswalk.responses.display.strategy import DisplayStrategy, Update, UpdateKind
 from crosswalk.text import harmless
 
 __all__ = ["LiveDisplay"]

@@ -7,8 +7,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from crosswalk.responses.display.strategy import DisplayStrategy
-from crosswalk.responses.display.update import Update, UpdateKind
+from crosswalk.responses.display.strategy import DisplayStrategy, Update, UpdateKind
 from crosswalk.responses.reading import to_dict
 from crosswalk.text import harmless
 

@@ -1,16 +1,82 @@
-"""The base of all displays, and which there are."""
+"""Updates of a response, and the displays that show them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from typing import TextIO, TypeAlias
 
-from crosswalk.responses.display.update import Update
-from crosswalk.responses.errors import ResponsesError
-from crosswalk.text import clean_message
+import attrs
 
-__all__ = ["DisplayFactory", "DisplayRegistry", "DisplayStrategy", "UnknownDisplayError"]
+from crosswalk.responses.errors import ResponsesError, ResponsesValueError
+from crosswalk.responses.response import Response
+from crosswalk.text import brief, clean_message, short_repr
+
+__all__ = [
+    "DisplayFactory",
+    "DisplayRegistry",
+    "DisplayStrategy",
+    "UnknownDisplayError",
+    "Update",
+    "UpdateKind",
+]
+
+
+class UpdateKind(StrEnum):
+    """What the shipped processors have to show; others may use words of their own."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+    REFUSAL = "refusal"
+    TOOL = "tool"
+    CITATION = "citation"
+    END = "end"
+    ERROR = "error"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether its texts continue one another; those of other kinds are lines, each for itself."""
+        return self in {UpdateKind.TEXT, UpdateKind.REASONING, UpdateKind.REFUSAL}
+
+
+@brief
+@attrs.frozen(kw_only=True, repr=False)
+class Update:
+    """Something to show.
+
+    Attributes:
+        kind: an :class:`UpdateKind`, or a word of one's own; those are shown as lines.
+        text: what to show, as the model wrote it: a display makes it harmless.
+        key: what it is about: updates of one kind and key continue one another, or with ``replaces`` take the place
+            of what came before; ``None`` is about nothing in particular.
+        replaces: whether it takes the place of all that was shown of its kind and key.
+        response: the whole response, with the last update of a stream.
+
+    Raises:
+        ResponsesValueError: kind or text are no text.
+    """
+
+    kind: str
+    text: str
+    key: str | None = None
+    replaces: bool = False
+    response: Response | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("kind", "text"):
+            if not isinstance(getattr(self, name), str):
+                raise ResponsesValueError("expected string", path=f"Update.{name}")
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it continues what was written, see :attr:`UpdateKind.is_written`."""
+        return self.kind in _WRITTEN
+
+    __repr__ = short_repr("kind", "key", "text")
+
+
+_WRITTEN = frozenset(kind for kind in UpdateKind if kind.is_written)
 
 
 class DisplayStrategy(ABC):

@@ -1,7 +1,5 @@
 """Events of calls: what they are given, how far they have come."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from crosswalk.responses.events.event import Event, ItemEvent

@@ -1,7 +1,5 @@
 """What all stream events have in common."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from crosswalk.responses.records import Record, Unknown, record

@@ -1,17 +1,15 @@
 """Events of the response as a whole, of its items and of the connection."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, TypeAlias
 
 from crosswalk.responses.details import ErrorDetail
 from crosswalk.responses.events.event import Event
 from crosswalk.responses.function_calls import ResponseFunctionToolCallOutputItem
 from crosswalk.responses.item import UnknownItem
-from crosswalk.responses.items import ResponseOutputItem
 from crosswalk.responses.messages import EasyInputMessage, InputMessage
 from crosswalk.responses.records import Record, record
 from crosswalk.responses.response import Response
+from crosswalk.responses.unions import ResponseOutputItem
 
 __all__ = [
     "RequiredInput",

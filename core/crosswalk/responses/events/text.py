@@ -1,7 +1,5 @@
 """Events of text, refusals, reasoning and audio."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from crosswalk.responses.annotations import Annotation

@@ -8,7 +8,7 @@ from crosswalk.responses.events.calls import CallEvent
 from crosswalk.responses.events.event import Event, UnknownEvent
 from crosswalk.responses.events.lifecycle import LifecycleEvent
 from crosswalk.responses.events.text import TextEvent
-from crosswalk.responses.layouts import register
+from crosswalk.responses.families import register
 
 __all__ = ["KnownStreamEvent", "ResponseStreamEvent", "register_event"]
 

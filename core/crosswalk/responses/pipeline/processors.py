@@ -15,9 +15,8 @@ from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage
-from crosswalk.responses.pipeline.places import Places
 from crosswalk.responses.pipeline.registry import ProcessorRegistry
-from crosswalk.responses.pipeline.watch import call_status
+from crosswalk.responses.pipeline.watch import Places, call_status
 from crosswalk.responses.pipeline.written import WrittenProcessor
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus

@@ -11,7 +11,7 @@ from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES
 from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
-from crosswalk.responses.pipeline.places import Places
+from crosswalk.responses.pipeline.watch import Places
 from crosswalk.responses.response import Response
 from crosswalk.wire.responses import EVENTS, LISTS, PARTS, EventRole
 

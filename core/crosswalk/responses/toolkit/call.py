@@ -11,12 +11,11 @@ import attrs
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.responses.chunks import Chunk
 from crosswalk.responses.errors import ResponsesError
+from crosswalk.responses.families import keys_of, tags_of
 from crosswalk.responses.item import Item
-from crosswalk.responses.layouts import layout_of
 from crosswalk.responses.reading import parse, to_json
 from crosswalk.responses.records import Record
-from crosswalk.responses.toolkit.errors import ToolCallError
-from crosswalk.responses.toolkit.progress import StatusProgression
+from crosswalk.responses.toolkit.progress import StatusProgression, ToolCallError
 from crosswalk.text import brief, clean_message, short_repr
 from crosswalk.types.tools import ToolCall
 
@@ -99,7 +98,7 @@ class ResponseToolCall(ABC, Generic[ItemT]):
     @classmethod
     def tool(cls) -> str:
         """The ``type`` of its items."""
-        return str(layout_of(cls.item_type).tags[0])
+        return str(tags_of(cls.item_type)[0])
 
     @property
     def id(self) -> str | None:
@@ -191,7 +190,7 @@ def with_text(result: Any, text: str) -> Any:
 def _unknown_fields(value: Any) -> Iterator[str]:
     if isinstance(value, Record):
         yield from value.extensions
-        for name in [*value.__fields__][2:]:  # the two that all records have come first
+        for name in keys_of(type(value)).values():
             yield from _unknown_fields(getattr(value, name))
     elif isinstance(value, tuple):
         for item in value:

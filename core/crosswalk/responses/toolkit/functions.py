@@ -1,7 +1,5 @@
 """Functions and computers: calls that the program answers with an item of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from crosswalk.responses.item import Item
 from crosswalk.responses.items import register_item
 from crosswalk.responses.toolkit.call import ResponseToolCall
-from crosswalk.responses.toolkit.errors import ToolCallError
+from crosswalk.responses.toolkit.progress import ToolCallError
 from crosswalk.text import clean_message
 from crosswalk.types.tools import ToolCall
 

@@ -1,7 +1,5 @@
 """File search, document finder and file reader: tools that find places in files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
 
@@ -19,8 +17,7 @@ from crosswalk.responses.search_calls import (
     ResponseFileSearchToolCall,
 )
 from crosswalk.responses.toolkit.call import ResponseToolCall, read_arguments, with_text, write_call
-from crosswalk.responses.toolkit.errors import ToolCallError
-from crosswalk.responses.toolkit.progress import RUNNING, SEARCHING
+from crosswalk.responses.toolkit.progress import RUNNING, SEARCHING, ToolCallError
 from crosswalk.responses.toolkit.web import url_citation
 from crosswalk.responses.vocabulary import FileSearchCallStatus, ItemStatus
 from crosswalk.types.tools import ToolCall

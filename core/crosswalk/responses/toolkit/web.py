@@ -1,7 +1,5 @@
 """Web search, which finds pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self
 

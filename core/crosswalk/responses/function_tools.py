@@ -1,0 +1,117 @@
+"""Tools that the caller's program runs."""
+
+from typing import ClassVar, Literal, TypeAlias
+
+from crosswalk.responses.records import Record, Unknown, record
+from crosswalk.types.json import FrozenObject
+
+__all__ = [
+    "CustomTool",
+    "CustomToolFormat",
+    "FunctionTool",
+    "GrammarFormat",
+    "NamespaceTool",
+    "TextFormat",
+    "UnknownFormat",
+    "UnknownTool",
+]
+
+
+@record
+class UnknownTool(Unknown, Record):
+    """A tool of a type that nobody registered."""
+
+    family: ClassVar[str] = "tool"
+    type: str | None = None
+
+
+@record
+class FunctionTool(Record):
+    """A function of the caller's program.
+
+    Attributes:
+        name: its name.
+        description: what it does, for the model.
+        parameters: the JSON Schema of its arguments.
+        strict: whether arguments must match the schema.
+        output_schema: the JSON Schema of its result.
+        defer_loading: whether the model learns of it only through a tool search.
+        async_: whether its result may come later.
+        allowed_callers: ``direct``, ``programmatic`` or both.
+    """
+
+    type: Literal["function"] = "function"
+    name: str
+    description: str | None = None
+    parameters: FrozenObject | None = None
+    strict: bool | None = None
+    output_schema: FrozenObject | None = None
+    defer_loading: bool | None = None
+    async_: bool | None = None
+    allowed_callers: tuple[str, ...] | None = None
+
+
+@record
+class TextFormat(Record):
+    """Free text as a custom tool's input."""
+
+    type: Literal["text"] = "text"
+
+
+@record
+class GrammarFormat(Record):
+    """Text that follows a grammar as a custom tool's input.
+
+    Attributes:
+        syntax: ``lark`` or ``regex``.
+        definition: the grammar.
+    """
+
+    type: Literal["grammar"] = "grammar"
+    syntax: str
+    definition: str
+
+
+@record
+class UnknownFormat(Unknown, Record):
+    """A format of a custom tool's input that nobody registered."""
+
+    family: ClassVar[str] = "input format"
+    type: str | None = None
+
+
+CustomToolFormat: TypeAlias = TextFormat | GrammarFormat | UnknownFormat
+"""What a custom tool's input looks like."""
+
+
+@record
+class CustomTool(Record):
+    """A tool of the caller's program that takes text and no JSON; see :class:`FunctionTool`.
+
+    Attributes:
+        format: what the text looks like; free by default.
+    """
+
+    type: Literal["custom"] = "custom"
+    name: str
+    description: str | None = None
+    format: CustomToolFormat | None = None
+    defer_loading: bool | None = None
+    async_: bool | None = None
+    allowed_callers: tuple[str, ...] | None = None
+
+
+@record
+class NamespaceTool(Record):
+    """A named group of tools.
+
+    Attributes:
+        name: its name.
+        description: what the tools have in common, for the model.
+        tools: functions and custom tools.
+    """
+
+    type: Literal["namespace"] = "namespace"
+    name: str
+    description: str
+    tools: tuple[FunctionTool | CustomTool | UnknownTool, ...]
