@@ -47,10 +47,9 @@ __all__ = ["AnthropicDialect", "anthropic_error"]
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error ``{"type": "error", "error": {"type", "message"}, "request_id"}`` says.
 
-    *status* is ``None`` for an event inside a stream. Where the message does not say more (a full context, an unknown
-    model), ``error.type`` decides.
+    *status* is ``None`` for an event inside a stream.
     """
-    info = error_info(status, body, codes=wire.ERRORS)
+    info = error_info(status, body)
     if info.code == "not_found_error" and info.message.startswith("model:"):
         return refined(info, ErrorKind.MODEL_UNAVAILABLE)
     return info

@@ -1445,7 +1445,7 @@ def test_one_answer_that_is_told_of_again_and_again() -> None:
         ({"type": "error", "code": None, "message": "Oh."}, "unknown", None, "Oh.", False),
         ({"type": "error", "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow."}}, "rate_limit", "rate_limit_exceeded", "Slow.", True),
         ({"error": {"code": 500, "message": "Oh.", "type": "server_error"}}, "server", "server_error", "Oh.", True),
-        ({"object": "error", "message": "model x does not exist", "code": 404}, "model_unavailable", None, "model x does not exist", False),
+        ({"object": "error", "message": "model x does not exist", "code": 404}, "model_unavailable", "404", "model x does not exist", False),
         ({"type": "error", "code": "bio_policy", "message": "No."}, "content_filter", "bio_policy", "No.", False),
         ({"type": "error", "code": "vector_store_timeout", "message": "Late."}, "timeout", "vector_store_timeout", "Late.", True),
         ({"type": "error", "code": "image_too_large", "message": "Big."}, "invalid_request", "image_too_large", "Big.", False),

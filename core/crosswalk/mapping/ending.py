@@ -146,4 +146,4 @@ def _segment(state: MappingState, end: End) -> Segment | None:
         return None
     said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
     info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}", code=end.raw or None)
-    return error_segment(refined(info, classify(None, end.raw or "")))
+    return error_segment(refined(info, classify(None, "", [end.raw or ""])))

@@ -414,7 +414,7 @@ def test_a_place_that_is_cited_is_read_and_written(type: str) -> None:
 @pytest.mark.parametrize("type", messages.ERRORS)
 def test_an_error_of_messages_is_read_and_written(type: str) -> None:
     body = {"type": "error", "error": {"type": type, "message": "It broke."}, "request_id": None}
-    read = normalize(orjson.dumps(body), "anthropic", status=400)
+    read = normalize(orjson.dumps(body), "anthropic")
     assert read.error_info is not None
     assert read.error_info.kind is messages.ERRORS[type]
     assert orjson.loads(convert(read, MESSAGES).value) == body
