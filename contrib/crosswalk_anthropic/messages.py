@@ -191,7 +191,7 @@ class AnthropicDialect:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
-        if reason in wire.UNFINISHED:
+        if reason in wire.PAUSES:
             state.note("finish_reason", Provenance.DERIVED)
         return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
 

@@ -119,21 +119,22 @@ def final_deltas(state: MappingState) -> Iterator[ResponseDelta]:
 def _settle(state: MappingState, choice: int, path: str) -> End:
     """The end of *choice* after the precedence; notes what was worked out.
 
-    An error ends every choice. Tool calls state a ``stop`` into ``tool_calls``, and no calls the reverse; nothing else
-    is overridden.
+    An error ends every choice. Tool calls make ``tool_calls`` of a ``stop``; nothing else is overridden. A word for tool
+    calls without a call stays, marked as derived.
     """
     end = state.ends.get(choice)
     if state.error is not None:
         raw = end.raw if end is not None else state.error.raw_finish_reason
         return End(FinishReason.ERROR, raw)
     reason = FinishReason.STOP if end is None else end.reason
-    if reason in (FinishReason.STOP, FinishReason.TOOL_CALLS):
-        # By the calls that were given, not by those that a plugin asked the state for.
-        reason = FinishReason.TOOL_CALLS if state.choice(choice).has_calls else FinishReason.STOP
+    has_calls = state.choice(choice).has_calls  # given ones, not those that a plugin asked the state for
+    if reason is FinishReason.STOP and has_calls:
+        reason = FinishReason.TOOL_CALLS
+    is_without_call = reason is FinishReason.TOOL_CALLS and not has_calls
     raw = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)
-    elif end is None or reason is not end.reason or raw == "":
+    elif end is None or reason is not end.reason or is_without_call or raw == "":
         state.note(path, Provenance.DERIVED)
     return End(reason, raw)
 

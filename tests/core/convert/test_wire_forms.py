@@ -154,7 +154,7 @@ def test_every_word_for_the_end_is_read_and_written(form: WireForm) -> None:
 def test_readers_have_the_words_of_the_tables() -> None:
     assert OpenAIChatDialect.finish_reasons is chat.FINISH_REASONS
     assert AnthropicDialect.finish_reasons is messages.FINISH_REASONS
-    assert {*messages.UNFINISHED} <= messages.FINISH_REASONS.keys()
+    assert {*messages.PAUSES} <= messages.FINISH_REASONS.keys()
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -167,7 +167,7 @@ def test_tool_calls_of_every_style(case: str) -> None:
         ("stop", True, FinishReason.TOOL_CALLS),
         ("length", True, FinishReason.LENGTH),
         ("tool_calls", True, FinishReason.TOOL_CALLS),
-        ("tool_calls", False, FinishReason.STOP),
+        ("tool_calls", False, FinishReason.TOOL_CALLS),
         ("tool_call", True, FinishReason.TOOL_CALLS),
         ("function_call", True, FinishReason.TOOL_CALLS),
         ("content_filter", False, FinishReason.CONTENT_FILTER),
@@ -182,7 +182,7 @@ def test_tool_calls_of_every_style(case: str) -> None:
     ],
 )
 def test_finish_words(word: str, called: bool, reason: FinishReason) -> None:
-    """What OpenAI and its look-alikes say, set right by whether there is a call; the word is kept."""
+    """What OpenAI and its look-alikes say; a call makes ``tool_calls`` of a ``stop``, and the word is kept."""
     message = {"content": "Hi", "tool_calls": [call("go", "{}", id="x")] if called else []}
     response = made(body(message, word))
     assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
