@@ -46,6 +46,12 @@ _PLAIN: Final = (
 )
 PARTS: Final = ("prompt_tokens", "completion_tokens")
 """The counts that every report of usage is to have."""
+_WHOLES: Final = {
+    "cached_tokens": "prompt_tokens",
+    "cache_write_tokens": "prompt_tokens",
+    "reasoning_tokens": "completion_tokens",
+}
+"""Which count each one is a part of; a server that counts a part above it counts otherwise than it promises."""
 _ZERO: Final = timedelta(0)
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
@@ -461,6 +467,11 @@ class Answer:
             provenance.setdefault("usage", Provenance.ABSENT)
         elif any(provenance.get(f"usage.{part}") is Provenance.ABSENT for part in PARTS):
             provenance["usage.total_tokens"] = Provenance.ABSENT  # the sum of what is known is no total
+        for part, whole in _WHOLES.items():
+            count = getattr(self.usage, part, None)
+            is_known = provenance.get(f"usage.{whole}") is not Provenance.ABSENT
+            if count is not None and is_known and count > getattr(self.usage, whole):
+                provenance.setdefault(f"usage.{part}", Provenance.MISTYPED)
         if self.id is None:
             provenance["id"] = Provenance.SYNTHETIC
         if self.created is None:

@@ -30,7 +30,7 @@ from crosswalk.types.error_segment import NO_CAUSE, error_segment, read_error
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.finish import PAUSES, FinishReason, IncompleteReason
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.message import ChatMessage
+from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.metadata import Provenance, ProviderAttempt, ResponseMetadata
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents, as_raw_events
 from crosswalk.types.segment import Segment, SegmentType
@@ -152,6 +152,10 @@ class Alternative:
     def __attrs_post_init__(self) -> None:
         check_count(self, "index")
         check_is(self, "message", ChatMessage)
+        if self.message.role is not Role.ASSISTANT:
+            raise ResponseValidationError(
+                f"an answer has a message of the assistant, not of the {self.message.role}"
+            )
         check_optional_text(self, "raw_finish_reason", "refusal")
         check_items(self, "segments", Segment)
         check_items(self, "logprobs", TokenLogprob)
@@ -220,6 +224,10 @@ class ChatResponse:
             raise ResponseValidationError("Response ID cannot be empty", code="ACODE-RSP-001")
         if type(self.message) is not ChatMessage:
             raise ResponseValidationError("Response message cannot be null", code="ACODE-RSP-002")
+        if self.message.role is not Role.ASSISTANT:
+            raise ResponseValidationError(
+                f"a response has a message of the assistant, not of the {self.message.role}"
+            )
         if type(self.usage) is not UsageInfo:
             raise wrong_type(self, "usage", "a UsageInfo")
         if type(self.metadata) is not ResponseMetadata:
