@@ -49,7 +49,8 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
 
     *status* is ``None`` for an event inside a stream.
     """
-    info = error_info(status, body)
+    # A request that was never sent, as its batch ended before, has the word of its result.
+    info = error_info(status, body, codes={"expired": ErrorKind.TIMEOUT})
     if info.code == "not_found_error" and info.message.startswith("model:"):
         return refined(info, ErrorKind.MODEL_UNAVAILABLE)
     return info

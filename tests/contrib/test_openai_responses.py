@@ -1680,3 +1680,25 @@ def test_the_description() -> None:
     info = plugin.provider_info()
     assert info.endpoints == ("/v1/responses",)
     assert "output[].shell_call_command[].delta" in info.pieces
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}, (5, 2, None)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}, (5, 0, 3)),
+        ({"input_tokens": 4, "output_tokens": 1, "prompt_tokens": 9}, (4, 1, None)),
+    ],
+)
+def test_counts_under_the_names_of_chat(usage: dict[str, Any], counts: tuple[int, int, int | None]) -> None:
+    """Proxies that translate Chat Completions leave them so; the API's own names come first."""
+    body = {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "model": "m",
+        "output": [],
+        "usage": usage,
+    }
+    found = normalize(body, "openai_responses").usage
+    assert (found.prompt_tokens, found.completion_tokens, found.cached_tokens) == counts

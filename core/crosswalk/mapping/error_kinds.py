@@ -34,7 +34,7 @@ _CODES: Final[Mapping[ErrorKind, str]] = {
     ErrorKind.RATE_LIMIT: "rate_limit rate_limited rate_limit_exceeded rate_limit_reached too_many_requests overloaded"
     " throttling throttled insufficient_quota quota_exceeded resource_exhausted engine_overloaded",
     ErrorKind.TIMEOUT: "timeout request_timeout read_timeout gateway_timeout model_timeout vector_store_timeout"
-    " deadline_exceeded",
+    " deadline_exceeded batch_expired",
     ErrorKind.MODEL_UNAVAILABLE: "model_not_found invalid_model model_not_available model_unavailable deployment_not_found"
     " no_such_model",
     ErrorKind.AUTHENTICATION: "authentication unauthorized unauthenticated invalid_api_key incorrect_api_key invalid_token"
