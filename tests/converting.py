@@ -26,6 +26,7 @@ from crosswalk.codec.compare import ABSENT, Difference, differences
 from crosswalk.codec.problems import step
 from crosswalk.convert import Conversion, ConversionReport, Loss, LossReason, WireForm
 from crosswalk.plugin.registry import registry
+from crosswalk.types import IncompleteReason
 
 __all__ = [
     "FORMS",
@@ -347,17 +348,28 @@ def _text(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
+_NEAREST: dict[IncompleteReason | None, FinishReason] = {
+    IncompleteReason.CANCELLED: FinishReason.LENGTH,
+    IncompleteReason.REFUSAL: FinishReason.CONTENT_FILTER,
+    IncompleteReason.PAUSED: FinishReason.LENGTH,
+}
+"""As what an answer that is not whole may be read where its form has no other word for it."""
+
+
 def lost_essentials(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> Iterator[str]:
     """Text, reasoning, calls, the end and the counts: unchanged, whatever the report says, where the form has them."""
     if before.finish_reason is FinishReason.ERROR:
         if after.finish_reason is not FinishReason.ERROR or after.refusal != before.refusal:
             yield "the error"
         return
-    if after.text != before.text:
+    # A client of Messages gets a refusal as text, too.
+    if after.text not in (before.text, before.text + (before.refusal or "")):
         yield "the text"
     if after.reasoning != before.reasoning:
         yield "the reasoning"
-    if before.finish_reason is not FinishReason.CANCELLED and after.finish_reason is not before.finish_reason:
+    if after.finish_reason is not before.finish_reason and after.finish_reason is not _NEAREST.get(
+        before.incomplete_reason
+    ):
         yield "the finish reason"
     if (after.refusal or "") != (before.refusal or ""):
         yield "the refusal"

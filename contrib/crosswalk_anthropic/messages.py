@@ -47,10 +47,10 @@ __all__ = ["AnthropicDialect", "anthropic_error"]
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error ``{"type": "error", "error": {"type", "message"}, "request_id"}`` says.
 
-    *status* is ``None`` for an event inside a stream. Where the message does not say more (a full context, an unknown
-    model), ``error.type`` decides.
+    *status* is ``None`` for an event inside a stream.
     """
-    info = error_info(status, body, codes=wire.ERRORS)
+    # A request that was never sent, as its batch ended before, has the word of its result.
+    info = error_info(status, body, codes={"expired": ErrorKind.TIMEOUT})
     if info.code == "not_found_error" and info.message.startswith("model:"):
         return refined(info, ErrorKind.MODEL_UNAVAILABLE)
     return info
@@ -181,7 +181,7 @@ class AnthropicDialect:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``: a message that ends without a reason was cut (vLLM, section 9)."""
-        if reason in wire.UNFINISHED:
+        if reason in wire.PAUSES:
             state.note("finish_reason", Provenance.DERIVED)
         return FinishReason.ERROR if reason == "" else self.finish_reasons.get(reason)
 

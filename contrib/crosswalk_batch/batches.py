@@ -7,6 +7,7 @@ in. A record that cannot be mapped is a row of the rejects, never a stop.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -17,7 +18,7 @@ import attrs
 import pyarrow as pa
 
 from crosswalk import normalize, registry
-from crosswalk.commands import Provider, Told, provider_of, provider_of_log
+from crosswalk.commands import Provider, provider_of
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.records import BodyPath, RecordError, read_record
 from crosswalk.types import ChatResponse
@@ -31,7 +32,6 @@ __all__ = [
     "Normalized",
     "Options",
     "combined",
-    "log_of",
     "normalize_batch",
     "responses_schema",
 ]
@@ -77,8 +77,7 @@ class Options:
 
     Attributes:
         provider: the provider id; ``None`` for what a record says, or what is found out from the answer.
-        prefer: the provider where an answer fits several; ``None`` for that of the log, or one of those that read it alike.
-        log: the provider of the log that all records are of; ``None`` when unknown, or where they are of several.
+        prefer: the provider where an answer fits several; ``None`` for the one whose dialect it is, if all read it alike.
         status: the HTTP status; ``None`` for what a record says, else 200.
         unknown: ``"raise"`` to reject an event or finish word that no mapping knows, or ``"keep"`` it.
         created: the time of answers that do not say theirs, in UTC; they are marked synthetic.
@@ -88,7 +87,6 @@ class Options:
 
     provider: str | None = None
     prefer: str | None = None
-    log: str | None = None
     status: int | None = None
     unknown: Literal["raise", "keep"] = "raise"
     created: datetime = EPOCH
@@ -103,10 +101,12 @@ class Normalized:
     Attributes:
         responses: the answers, with the columns of :func:`responses_schema`.
         rejects: the records that could not be mapped, with the columns of :data:`REJECTS`.
+        guesses: how many answers fit several providers, by the one that they were read as.
     """
 
     responses: pa.Table
     rejects: pa.Table
+    guesses: Counter[str] = attrs.field(factory=Counter)
 
 
 def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> Normalized:
@@ -129,18 +129,24 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     records = _records(batch)
     tables = [responses_schema(include_raw=options.include_raw).empty_table()]
     rejected: list[_Rejected] = []
+    guesses: Counter[str] = Counter()
     while some := list(islice(records, _AT_ONCE)):
-        tables.append(_mapped(some, options, rejected))
-    return Normalized(pa.concat_tables(tables), _rejects(rejected))
+        tables.append(_mapped(some, options, rejected, guesses))
+    return Normalized(pa.concat_tables(tables), _rejects(rejected), guesses)
 
 
-def _mapped(records: list[_Record], options: Options, rejected: list[_Rejected]) -> pa.Table:
-    """The table of the *records* that can be mapped; the others go to *rejected*."""
+def _mapped(
+    records: list[_Record], options: Options, rejected: list[_Rejected], guesses: Counter[str]
+) -> pa.Table:
+    """The table of the *records* that can be mapped; the others go to *rejected*, and *guesses* are counted."""
     mapped: list[tuple[_Record, ChatResponse]] = []
     failed: list[_Rejected] = []
     for record in records:
         try:
-            mapped.append((record, _response(record, options)))
+            response = _response(record, options)
+            mapped.append((record, response))
+            if "metadata.provider_id" in response.metadata.provenance:
+                guesses[response.metadata.provider_id] += 1
         except CrosswalkError as error:
             failed.append((record, error.with_traceback(None)))  # it would hold all that was read
     rejected += failed
@@ -214,18 +220,6 @@ def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
     return found
 
 
-def log_of(batch: pa.RecordBatch, options: Options) -> str | None:
-    """The provider of the log that begins with the records of *batch*; ``None`` where none of the first tells it."""
-    return provider_of_log((_told(record, options) for record in _records(batch)), options.prefer)
-
-
-def _told(record: _Record, options: Options) -> Told:
-    try:
-        return Told(_body(record, options), record.provider, record.server)
-    except CrosswalkError:
-        return Told(b"")
-
-
 def _body(record: _Record, options: Options) -> bytes:
     """The bytes of the answer of *record*, and what stands beside it in its line filled in.
 
@@ -249,9 +243,7 @@ def _response(record: _Record, options: Options) -> ChatResponse:
     body, created = _body(record, options), options.created
     status, named = options.status or record.status or 200, options.provider or record.provider
     provider = (
-        provider_of(body, options.prefer, record.server, log=options.log, status=status)
-        if named is None
-        else Provider(named)
+        provider_of(body, options.prefer, record.server, status=status) if named is None else Provider(named)
     )
 
     def make_id() -> str:

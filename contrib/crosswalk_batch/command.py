@@ -9,7 +9,17 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from crosswalk.commands import FAILED, OK, UsageError, counted, http_status, say, whole_number, zoned_time
+from crosswalk.commands import (
+    FAILED,
+    OK,
+    UsageError,
+    counted,
+    guessed,
+    http_status,
+    say,
+    whole_number,
+    zoned_time,
+)
 
 if TYPE_CHECKING:
     from crosswalk_batch.job import Engine, Job
@@ -142,6 +152,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{counted(total.records, 'record')}: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"
         f"{kinds and f' ({kinds})'}"
     )
+    if total.guesses:
+        say(guessed(total.guesses))
     return FAILED if total.rejects or total.faults else OK
 
 

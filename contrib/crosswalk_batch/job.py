@@ -17,12 +17,12 @@ from crosswalk import __version__
 from crosswalk.codec import FORMAT_VERSION
 from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
-from crosswalk_batch.batches import Options, log_of
+from crosswalk_batch.batches import Options
 from crosswalk_batch.engines import GOES_ON, StoppedError
 from crosswalk_batch.inputs import MIB, Input, InputError
 from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total
 from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER, Output, Task
-from crosswalk_batch.pieces import Piece, pieces, records
+from crosswalk_batch.pieces import Piece, pieces
 
 __all__ = ["Engine", "Job", "Pace"]
 
@@ -97,23 +97,7 @@ class Job:
 
     def cut(self) -> Iterator[Piece | InputError]:
         """The pieces of all inputs, and why one of them could not be read further."""
-        of, log = None, None
-        for piece in pieces(self.inputs, size=self.piece_bytes, column=self.column):
-            if isinstance(piece, InputError):
-                yield piece
-                continue
-            if piece.input is not of:
-                of, log = piece.input, self._log(piece)
-            yield attrs.evolve(piece, log=log)
-
-    def _log(self, first: Piece) -> str | None:
-        """The provider of the log that the *first* piece of an input begins; ``None`` where it is none, or does not tell."""
-        if self.options.provider is not None or first.input.kind in ("captures", "har"):
-            return None
-        try:
-            return log_of(records(first), self.options)
-        except InputError:
-            return None  # whoever maps it will say so
+        yield from pieces(self.inputs, size=self.piece_bytes, column=self.column)
 
     def run(self, engine: Engine) -> Total:
         """Do what is left of the job.

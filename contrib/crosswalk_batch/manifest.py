@@ -34,12 +34,14 @@ class Part:
         records: how many records it had.
         errors: how many of them could not be mapped, by the name of the error.
         weight: how many bytes of the input are done with it.
+        guesses: how many answers fit several providers, by the one that they were read as.
     """
 
     part: int
     records: int
     errors: dict[str, int]
     weight: int
+    guesses: dict[str, int] = attrs.field(factory=dict)
 
 
 @attrs.define
@@ -53,6 +55,7 @@ class Total:
         weight: how many bytes of the input are done.
         faults: why an input could not be read to its end, a line each.
         is_done: whether nothing is left to do.
+        guesses: how many answers fit several providers, by the one that they were read as.
     """
 
     parts: int = 0
@@ -61,6 +64,7 @@ class Total:
     weight: int = 0
     faults: list[str] = attrs.field(factory=list)
     is_done: bool = False
+    guesses: Counter[str] = attrs.field(factory=Counter)
 
     @property
     def rejects(self) -> int:
@@ -73,6 +77,7 @@ class Total:
         self.records += part.records
         self.errors.update(part.errors)
         self.weight += part.weight
+        self.guesses.update(part.guesses)
 
 
 class Manifest:

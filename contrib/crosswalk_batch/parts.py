@@ -72,7 +72,7 @@ def perform(task: Task) -> Part:
     store(found, task.output, task.piece.number, include_raw=task.options.include_raw)
     errors = Counter(sorted(found.rejects["error"].to_pylist()))
     rows = found.responses.num_rows + found.rejects.num_rows
-    return Part(task.piece.number, rows, dict(errors), task.piece.weight)
+    return Part(task.piece.number, rows, dict(errors), task.piece.weight, dict(found.guesses))
 
 
 def mapped(piece: Piece, options: Options) -> Normalized:
@@ -81,7 +81,7 @@ def mapped(piece: Piece, options: Options) -> Normalized:
     Raises:
         InputError: the piece cannot be read, or has changed.
     """
-    return normalize_batch(records(piece), attrs.evolve(options, log=piece.log))
+    return normalize_batch(records(piece), options)
 
 
 def store(found: Normalized, output: Output, part: int, *, include_raw: bool = False) -> None:

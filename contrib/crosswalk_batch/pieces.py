@@ -43,7 +43,6 @@ class Piece:
         size: how many bytes are read of it, of captures how many files, of other rows how many.
         weight: how many bytes of the input are done with it.
         data: the records themselves, where they cannot be found by their place; ``None`` where they can.
-        log: the provider of the log that it is of; ``None`` when unknown.
     """
 
     number: int
@@ -53,7 +52,6 @@ class Piece:
     size: int
     weight: int
     data: bytes | pa.RecordBatch | None = None
-    log: str | None = None
 
 
 def pieces(inputs: Iterable[Input], *, size: int, column: str = "body") -> Iterator[Piece | InputError]:

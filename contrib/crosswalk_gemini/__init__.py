@@ -58,26 +58,12 @@ ACCESS = Access(
 )
 
 
-_KINDS = {
-    "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
-    "PERMISSION_DENIED": ErrorKind.PERMISSION,
-    "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
-    "CANCELLED": ErrorKind.TIMEOUT,
-    "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
-    "INTERNAL": ErrorKind.SERVER,
-    "UNAVAILABLE": ErrorKind.SERVER,
-}
-"""What the general rules could not tell from the words alone; the other status words are left to them."""
-
-
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
     info = error_info(status, body)
     if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
         return refined(info, ErrorKind.AUTHENTICATION)
-    if info.kind is ErrorKind.CONTEXT_OVERFLOW:
-        return info
-    return refined(info, _KINDS.get(info.code or ""), retryable=False if info.code == "CANCELLED" else None)
+    return refined(info, ErrorKind.TIMEOUT, retryable=False) if info.code == "CANCELLED" else info
 
 
 def _reasons(body: Any) -> list[str]:

@@ -120,19 +120,31 @@ class ResponsesDialect:
         usage = accept_object(event, "usage") if "usage" in event else None
         if not usage:
             return None
-        prompt = accept_count(usage, wire.COUNTS["prompt_tokens"])
-        completion = accept_count(usage, wire.COUNTS["completion_tokens"])
-        look_at_count(usage, wire.COUNTS["total_tokens"])
+        names = wire.COUNTS if "prompt_tokens" not in usage or "input_tokens" in usage else _CHAT_COUNTS
+        prompt = accept_count(usage, names["prompt_tokens"])
+        completion = accept_count(usage, names["completion_tokens"])
+        look_at_count(usage, names["total_tokens"])
         if prompt is not None:
-            take_same(usage, wire.COUNTS["total_tokens"], prompt + (completion or 0))
+            take_same(usage, names["total_tokens"], prompt + (completion or 0))
         return state.usage_info(
             prompt,
             completion,
-            cached_tokens=accept_count_at(usage, (wire.COUNTS["cached_tokens"],)),
-            reasoning_tokens=accept_count_at(usage, (wire.COUNTS["reasoning_tokens"],)),
-            cache_write_tokens=accept_count_at(usage, (wire.COUNTS["cache_write_tokens"],)),
+            cached_tokens=accept_count_at(usage, (names["cached_tokens"],)),
+            reasoning_tokens=accept_count_at(usage, (names["reasoning_tokens"],)),
+            cache_write_tokens=accept_count_at(usage, (names["cache_write_tokens"],)),
             cost=look_at_cost(usage),
         )
+
+
+_CHAT_COUNTS = {
+    "prompt_tokens": "prompt_tokens",
+    "completion_tokens": "completion_tokens",
+    "total_tokens": "total_tokens",
+    "cached_tokens": "prompt_tokens_details.cached_tokens",
+    "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
+    "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
+}
+"""Where proxies that translate Chat Completions leave the counts."""
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:

@@ -183,6 +183,7 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.
 _KINDS = (
+    (ErrorKind.RATE_LIMIT, r"(model is )?overloaded"),
     (
         ErrorKind.SERVER,
         r"(request failed during |incomplete[ _])?generation\b|stream[ _](event )?serialization",

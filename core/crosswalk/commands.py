@@ -30,12 +30,11 @@ from crosswalk.cli.exits import (
     UsageError as UsageError,
 )
 from crosswalk.cli.keepers import Keeper as Keeper
+from crosswalk.cli.many import guessed as guessed
 from crosswalk.cli.progress import Progress as Progress
 from crosswalk.cli.reading import (
     Provider as Provider,
-    Told as Told,
     provider_of as provider_of,
-    provider_of_log as provider_of_log,
 )
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
@@ -57,12 +56,11 @@ __all__ = [
     "Keeper",
     "Progress",
     "Provider",
-    "Told",
     "UsageError",
     "counted",
+    "guessed",
     "http_status",
     "provider_of",
-    "provider_of_log",
     "say",
     "whole_number",
     "write_text",

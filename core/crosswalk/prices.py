@@ -21,6 +21,7 @@ def cost_of(response: ChatResponse) -> Cost | None:
     """What *response* cost: ``usage.cost`` where the provider has said it, else an estimate, marked ``derived``.
 
     The list price of the day of ``created`` for the counted tokens: neither discounts, nor fees of tools, nor of images.
+    Where the provider was worked out (``metadata.provider_id`` is ``derived``), the list is that of the model's maker.
 
     Returns:
         The cost; ``None`` where the provider counted no tokens or no list has a price for its model, as for a local server.
@@ -35,7 +36,7 @@ def cost_of(response: ChatResponse) -> Cost | None:
         from genai_prices import calc_price
     except ImportError:
         raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'") from None
-    provider = _NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
+    provider = _provider(response)
     if not _is_listed(provider, response.model, response.created.date()):
         return None
     try:
@@ -47,8 +48,15 @@ def cost_of(response: ChatResponse) -> Cost | None:
     return Cost(price.total_price, "USD", Provenance.DERIVED)
 
 
+def _provider(response: ChatResponse) -> str | None:
+    """What the price lists call the provider of *response*; ``None`` where it was worked out: then the model decides."""
+    if response.metadata.provenance.get("metadata.provider_id") is Provenance.DERIVED:
+        return None
+    return _NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
+
+
 @lru_cache(maxsize=1024)
-def _is_listed(provider: str, model: str, _day: date) -> bool:
+def _is_listed(provider: str | None, model: str, _day: date) -> bool:
     """Whether a list has *model*: to find out that none has takes as long as reading a small answer. Lists may be updated
     while the program runs, so it is asked again another day."""
     from genai_prices import calc_price

@@ -285,9 +285,14 @@ def _openai_result(record: dict[str, Any]) -> Record | None:
     if "custom_id" not in record or "response" not in record:
         return None
     answer, error = record["response"], record.get("error")
+    if (
+        answer is None and type(error) is dict and error
+    ):  # it was never sent: its batch expired, or was cancelled
+        return Record(
+            body=_body({"error": error}, None), id=_text(record, "custom_id"), fields={"record": record}
+        )
     if type(answer) is not dict:
-        code = error.get("code") if type(error) is dict else None
-        raise RecordError(f"no answer: {code}" if _is_word(code) else "no answer")
+        raise RecordError("no answer")
     return Record(
         body=_body(answer.get("body"), None, "response.body"),
         status=_status(answer.get("status_code"), "response.status_code"),
@@ -302,9 +307,16 @@ def _anthropic_result(record: dict[str, Any]) -> Record | None:
     if "custom_id" not in record or type(result) is not dict:
         return None
     answer = result.get("message", result.get("error"))
-    if answer is None:  # canceled, or expired
-        kind = result.get("type")
-        raise RecordError(f"no answer: {kind}" if _is_word(kind) else "no answer")
+    if answer is None and _is_word(result.get("type")):  # canceled, or expired
+        answer = {"type": "error", "error": {"type": result["type"]}}
+        return Record(
+            body=_body(answer, None),
+            provider="anthropic",
+            id=_text(record, "custom_id"),
+            fields={"record": record},
+        )
+    if answer is None:
+        raise RecordError("no answer")
     body = _body(answer, None, "result.message" if "message" in result else "result.error")
     return Record(body=body, id=_text(record, "custom_id"), fields={"record": record})
 

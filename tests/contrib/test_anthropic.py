@@ -484,7 +484,7 @@ def test_precedence() -> None:
     assert one(body(call, reason="max_tokens")).finish_reason is FinishReason.LENGTH
     assert one(body(call, reason="refusal")).finish_reason is FinishReason.CONTENT_FILTER
     none = one(body({"type": "text", "text": "Hi"}, reason="tool_use"))
-    assert (none.finish_reason, none.raw_finish_reason) == (FinishReason.STOP, "tool_use")
+    assert (none.finish_reason, none.raw_finish_reason) == (FinishReason.TOOL_CALLS, "tool_use")
 
 
 def test_unknown_stop_reason() -> None:

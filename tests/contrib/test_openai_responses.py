@@ -1445,7 +1445,7 @@ def test_one_answer_that_is_told_of_again_and_again() -> None:
         ({"type": "error", "code": None, "message": "Oh."}, "unknown", None, "Oh.", False),
         ({"type": "error", "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow."}}, "rate_limit", "rate_limit_exceeded", "Slow.", True),
         ({"error": {"code": 500, "message": "Oh.", "type": "server_error"}}, "server", "server_error", "Oh.", True),
-        ({"object": "error", "message": "model x does not exist", "code": 404}, "model_unavailable", None, "model x does not exist", False),
+        ({"object": "error", "message": "model x does not exist", "code": 404}, "model_unavailable", "404", "model x does not exist", False),
         ({"type": "error", "code": "bio_policy", "message": "No."}, "content_filter", "bio_policy", "No.", False),
         ({"type": "error", "code": "vector_store_timeout", "message": "Late."}, "timeout", "vector_store_timeout", "Late.", True),
         ({"type": "error", "code": "image_too_large", "message": "Big."}, "invalid_request", "image_too_large", "Big.", False),
@@ -1680,3 +1680,25 @@ def test_the_description() -> None:
     info = plugin.provider_info()
     assert info.endpoints == ("/v1/responses",)
     assert "output[].shell_call_command[].delta" in info.pieces
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}, (5, 2, None)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}, (5, 0, 3)),
+        ({"input_tokens": 4, "output_tokens": 1, "prompt_tokens": 9}, (4, 1, None)),
+    ],
+)
+def test_counts_under_the_names_of_chat(usage: dict[str, Any], counts: tuple[int, int, int | None]) -> None:
+    """Proxies that translate Chat Completions leave them so; the API's own names come first."""
+    body = {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "model": "m",
+        "output": [],
+        "usage": usage,
+    }
+    found = normalize(body, "openai_responses").usage
+    assert (found.prompt_tokens, found.completion_tokens, found.cached_tokens) == counts

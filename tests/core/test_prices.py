@@ -40,6 +40,15 @@ def test_a_list_price_is_an_estimate(provider: str, model: str) -> None:
     assert two.amount == 2 * one.amount > 0
 
 
+def test_the_model_decides_where_the_provider_was_worked_out() -> None:
+    """A server that only looks like a vendor has no price; the vendor's model has, whoever was taken for it."""
+    derived = {"metadata.provider_id": Provenance.DERIVED}
+    usage = UsageInfo(1000, 100)
+    assert cost_of(answer("ollama", "gpt-4o", usage)) is None
+    assert cost_of(answer("ollama", "gpt-4o", usage, derived)) == cost_of(answer("openai", "gpt-4o", usage))
+    assert cost_of(answer("openai", "llama3.2", usage, derived)) is None
+
+
 def test_the_providers_word_comes_first() -> None:
     said = Cost(Decimal("0.5"))
     assert cost_of(answer("openai", "gpt-4o", UsageInfo(1000, 100, cost=said))) == said

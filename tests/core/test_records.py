@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from crosswalk import records
+from crosswalk import normalize, records
 from crosswalk.records import BadRecord, Record, RecordError, body_path, read_record, read_records
 
 BODY = {"id": "x", "object": "chat.completion", "choices": []}
@@ -101,8 +101,6 @@ def test_base64_is_read() -> None:
         ({"body_base64": 1}, None, "body_base64: expected a string, got number"),
         ({"body": "", "status": True}, None, "status: expected an HTTP status"),
         ({"body": "", "id": []}, None, "id: expected a string, got array"),
-        ({**OPENAI, "response": None, "error": {"code": "batch_expired"}}, None, "no answer: batch_expired"),
-        ({**OPENAI, "response": None, "error": {"code": "no word"}}, None, "no answer"),
         ({**OPENAI, "response": None}, None, "no answer"),
         (
             {**OPENAI, "response": {"status_code": 1, "body": {}}},
@@ -114,7 +112,6 @@ def test_base64_is_read() -> None:
             None,
             "response.body: expected a string or an object, got null",
         ),
-        ({"custom_id": "a", "result": {"type": "expired"}}, None, "no answer: expired"),
         ({"custom_id": "a", "result": {}}, None, "no answer"),
         (
             {"custom_id": "a", "result": {"error": 1}},
@@ -167,3 +164,23 @@ def test_a_log_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_path_names_something(text: str) -> None:
     with pytest.raises(ValueError, match="keys with dots between them"):
         body_path(text)
+
+
+@pytest.mark.parametrize(
+    ("record", "provider", "code", "kind"),
+    [
+        ({**OPENAI, "response": None, "error": {"code": "batch_expired", "message": "Late."}}, None, "batch_expired", "timeout"),
+        ({**OPENAI, "response": None, "error": {"code": "batch_cancelled"}}, None, "batch_cancelled", "unknown"),
+        ({"custom_id": "a", "result": {"type": "expired"}}, "anthropic", "expired", "timeout"),
+        ({"custom_id": "a", "result": {"type": "canceled"}}, "anthropic", "canceled", "unknown"),
+    ],
+)  # fmt: skip
+def test_a_request_whose_batch_ended_before_is_an_error(
+    record: Any, provider: str | None, code: str, kind: str
+) -> None:
+    """Not a line without an answer: what became of it is known."""
+    found = read_record(orjson.dumps(record))
+    assert (found.provider, found.id) == (provider, record["custom_id"])
+    info = normalize(found.body, provider).error_info
+    assert info is not None
+    assert (info.code, info.kind) == (code, kind)

@@ -13,18 +13,22 @@ import attrs
 from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.service.request import Turn
 from crosswalk.service.turns import message_of
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import IncompleteReason
 from crosswalk.types.message import Role
-from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["calls_of", "cut_by", "is_unmapped", "not_run", "open_calls", "own_calls", "with_calls"]
+__all__ = ["calls_of", "cut_by", "not_run", "open_calls", "own_calls", "with_calls"]
 
-_CUT = frozenset(
-    {FinishReason.LENGTH, FinishReason.CONTENT_FILTER, FinishReason.CANCELLED, FinishReason.ERROR}
-)
+_CUT: dict[IncompleteReason | None, str] = {
+    IncompleteReason.ERROR: "error",
+    IncompleteReason.CANCELLED: "cancelled",
+    IncompleteReason.CONTENT_FILTER: "content_filter",
+    IncompleteReason.LENGTH: "length",
+    IncompleteReason.UNKNOWN_FINISH_REASON: "an unknown finish reason",
+    IncompleteReason.UNKNOWN_EVENT: "an unknown event",
+}
 
 
 def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
@@ -32,18 +36,11 @@ def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
     return message_of(turn).tool_calls or ()
 
 
-def is_unmapped(answer: ChatResponse) -> bool:
-    """Whether *answer* ended with a word that no mapping knows, so that nobody can tell whether it is whole."""
-    return answer.metadata.provenance.get("finish_reason") is Provenance.UNMAPPED
-
-
 def cut_by(turn: Turn) -> str | None:
     """What ended *turn* before its time, as far as is known, so that none of its calls may be run: one may be half."""
     if not isinstance(turn, ChatResponse):
         return None
-    if is_unmapped(turn):
-        return "an unknown finish reason"
-    return turn.finish_reason if turn.finish_reason in _CUT else None
+    return _CUT.get(turn.incomplete_reason)
 
 
 def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:

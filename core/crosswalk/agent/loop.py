@@ -12,7 +12,6 @@ import attrs
 from crosswalk.agent.calls import (
     calls_of,
     cut_by,
-    is_unmapped,
     not_run,
     open_calls,
     own_calls,
@@ -31,7 +30,7 @@ from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.event import StreamEvent
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import IncompleteReason
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
@@ -45,15 +44,16 @@ __all__ = ["Loop", "Plan", "Step"]
 Step: TypeAlias = StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn
 
 _ENDINGS = {
-    FinishReason.LENGTH: AgentOutcome.TRUNCATED,
-    FinishReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
-    FinishReason.CANCELLED: AgentOutcome.CANCELLED,
-    FinishReason.ERROR: AgentOutcome.ERROR,
+    IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
+    IncompleteReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
+    IncompleteReason.CANCELLED: AgentOutcome.CANCELLED,
+    IncompleteReason.ERROR: AgentOutcome.ERROR,
+    IncompleteReason.UNKNOWN_FINISH_REASON: AgentOutcome.UNMAPPED,
+    IncompleteReason.UNKNOWN_EVENT: AgentOutcome.UNMAPPED,
+    IncompleteReason.REFUSAL: AgentOutcome.REFUSED,
+    IncompleteReason.MISSING_CALL: AgentOutcome.MISSING_CALL,
 }
-"""The finish reasons with which a run ends, whatever else the answer holds."""
-
-_PAUSES = frozenset({"pause_turn"})
-"""The providers' words for an answer that they go on with when it is sent back as it is (Anthropic's server tools)."""
+"""How a run ends with an answer that is not whole; one that only pauses is sent back as it is."""
 
 
 @attrs.frozen(kw_only=True)
@@ -425,10 +425,7 @@ def _stopped(call: ToolCall) -> ToolExecutionResult:
 
 def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome | None:
     """How the run ends with *answer*; ``None`` where it goes on."""
-    if answer.finish_reason in _ENDINGS:
-        return _ENDINGS[answer.finish_reason]
-    if is_unmapped(answer):
-        return AgentOutcome.UNMAPPED
-    if answer.refusal is not None:
-        return AgentOutcome.REFUSED
-    return None if calls or answer.raw_finish_reason in _PAUSES else AgentOutcome.ANSWERED
+    reason = answer.incomplete_reason
+    if reason in _ENDINGS:
+        return _ENDINGS[reason]
+    return None if calls or reason is IncompleteReason.PAUSED else AgentOutcome.ANSWERED

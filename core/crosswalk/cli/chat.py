@@ -18,7 +18,6 @@ from crosswalk.cli.terminal import say
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.text import counted
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.message import ChatMessage, Role
 
 __all__ = ["run"]
@@ -148,8 +147,8 @@ class _Talk:
             return
         if asked.is_interrupted and not response.text:
             return
-        if not asked.is_interrupted and response.finish_reason is not FinishReason.STOP:
-            say(f"[{response.finish_reason.value}]")
+        if not asked.is_interrupted and response.incomplete_reason is not None:
+            say(f"[{response.incomplete_reason.value}]")
         self._unanswered = None
         while place is not None and len(self.session) > place:
             self.session.pop()

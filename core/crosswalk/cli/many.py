@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import Told, provider_of_log
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError
+from crosswalk.text import counted
+from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-__all__ = ["Failed", "Tally", "Work", "failed", "pool", "total_size", "worked"]
+__all__ = ["Failed", "Guess", "Tally", "Work", "failed", "guessed", "guesses", "pool", "total_size", "worked"]
 
 _UNREADABLE: Final = "unreadable"
 _MOST_ITEMS: Final = 64
@@ -44,6 +44,33 @@ class Failed:
         self.kind = kind
 
 
+class Guess:
+    """That an answer fits several providers, and was read as one of them.
+
+    Attributes:
+        provider: its id.
+    """
+
+    __slots__ = ("provider",)
+
+    def __init__(self, provider: str) -> None:
+        self.provider = provider
+
+
+def guesses(response: ChatResponse) -> Iterator[Guess]:
+    """That the provider of *response* was worked out, where it was."""
+    if "metadata.provider_id" in response.metadata.provenance:
+        yield Guess(response.metadata.provider_id)
+
+
+def guessed(counts: Counter[str]) -> str:
+    """How many answers were read as which provider although they fit several; ``""`` for none."""
+    if not counts:
+        return ""
+    several = ", ".join(f"{count:,} as {provider}" for provider, count in counts.most_common())
+    return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
+
+
 Work: TypeAlias = Callable[[Item, Answer | Fault], Iterable[Any]]
 """What is done with an answer; what it gives must be small, and it goes from one process to another."""
 
@@ -64,6 +91,7 @@ class Tally:
         self._did = did
         self._taken = self._void = 0
         self._kinds: Counter[str] = Counter()
+        self._guesses: Counter[str] = Counter()
 
     @property
     def failed(self) -> int:
@@ -82,6 +110,10 @@ class Tally:
         self._taken += 1
         self._progress.advance(size)
 
+    def note(self, guess: Guess) -> None:
+        """Count *guess*."""
+        self._guesses[guess.provider] += 1
+
     def report(self, failure: Failed, item: Item | None = None) -> None:
         """Count *failure* and say it; *item* is what was tried, ``None`` where nothing was."""
         self._kinds[failure.kind] += 1
@@ -90,7 +122,9 @@ class Tally:
         self._progress.say(f"{failure.place}: {failure.cause}")
 
     def write_total(self) -> None:
-        """Say how many failed, and how, where several answers were tried and some failed."""
+        """Say how many failed, and how, and how many providers were worked out, where several answers were tried."""
+        if self._guesses and self._taken > 1:
+            self._progress.say(guessed(self._guesses))
         if self.failed and self._taken > 1:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in self._kinds.most_common())
             done = max(self._taken - self.failed, 0)
@@ -110,10 +144,10 @@ def worked(
 
     Args:
         sources: where the answers are.
-        arguments: ``jobs``, ``body_path``, ``provider`` and ``settings``.
+        arguments: ``jobs``, ``body_path`` and ``settings``.
         work: what is done; with several jobs a function of a module, perhaps with arguments of its own.
     """
-    every = (item for source in sources for item in _with_log(items(source), arguments))
+    every = (item for source in sources for item in items(source))
     is_live = any(source.file is None and not source.records for source in sources)
     if arguments.jobs == 1 or is_live:
         for item in every:
@@ -148,28 +182,6 @@ def _batches(every: Iterable[Item]) -> Iterator[list[Item]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _with_log(every: Iterator[Item], arguments: argparse.Namespace) -> Iterator[Item]:
-    """*every* item of a log with the provider of the log."""
-    if arguments.provider is not None:
-        yield from every
-        return
-    looked_at: list[Item] = []
-
-    def told() -> Iterator[Told]:
-        for item in every:
-            looked_at.append(item)
-            if item.line is None:
-                return
-            answer = item.answer(arguments.body_path)
-            body = b"" if isinstance(answer, Fault) else b"".join(answer.chunks)
-            yield Told(body, getattr(answer, "provider", None), getattr(answer, "server", None))
-
-    log = provider_of_log(told(), arguments.settings.default_provider)
-    for item in itertools.chain(looked_at, every):
-        item.log = log
-        yield item
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from crosswalk.cli.exits import UsageError
-from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
+from crosswalk.cli.many import Failed, Guess, Tally, failed, guesses, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.reading import deltas_of, response_of
 from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
@@ -42,6 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
             for one in found:
                 if isinstance(one, Failed):
                     tally.report(one, item)
+                elif isinstance(one, Guess):
+                    tally.note(one)
                 else:
                     writer.write(one)
             tally.take(item.size)
@@ -51,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _mapped(
     arguments: argparse.Namespace, pretty: bool, _: Item, answer: Answer | Fault
-) -> Iterator[bytes | Failed]:
+) -> Iterator[bytes | Failed | Guess]:
     """The JSON of what *answer* is mapped to, piece by piece, or why there is none."""
     if isinstance(answer, Fault):
         yield failed(answer)
@@ -63,6 +65,7 @@ def _mapped(
         else:
             response = response_of(answer, arguments, keep_raw=raw)
             yield to_json(response, indent=pretty, include_raw=raw)
+            yield from guesses(response)
     except CrosswalkError as error:
         yield failed(answer, error)
         if arguments.partial and isinstance(error, MappingError) and error.partial:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.cli.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
-from crosswalk.mapping.detect import LOOKED_AT, ask, decode_events, detect, fault_of, nameable
+from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, fault_of, nameable
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
-from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.limits import DEFAULT
@@ -20,10 +19,7 @@ from crosswalk.wire.limits import DEFAULT
 if TYPE_CHECKING:
     import hashlib
 
-__all__ = ["Provider", "Told", "deltas_of", "provider_of", "provider_of_log", "response_of"]
-
-_TRIED = 100
-"""How many answers of a log are looked at to find out whose it is."""
+__all__ = ["Provider", "deltas_of", "provider_of", "response_of"]
 
 
 class Provider:
@@ -47,23 +43,6 @@ class Provider:
         from crosswalk.mapping.agreement import as_guessed  # it writes JSON, which --stream does not need
 
         return as_guessed(response)
-
-
-class Told:
-    """What an answer of a log tells of who sent it.
-
-    Attributes:
-        body: its bytes; none where it is no answer.
-        provider: the provider that its record says; ``None`` where it does not.
-        server: who answered, in the recorder's words; ``None`` when unknown.
-    """
-
-    __slots__ = ("body", "provider", "server")
-
-    def __init__(self, body: bytes, provider: str | None = None, server: str | None = None) -> None:
-        self.body = body
-        self.provider = provider
-        self.server = server
 
 
 def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:
@@ -117,7 +96,7 @@ def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[by
     body, status = b"".join(chunks), arguments.status or answer.status or 200
     try:
         prefer = arguments.settings.default_provider
-        return provider_of(body, prefer, answer.server, log=answer.log, status=status)
+        return provider_of(body, prefer, answer.server, status=status)
     except DetectionError as error:
         if error.candidates or answer.record is None or not answer.record.is_plain:
             raise
@@ -158,32 +137,16 @@ def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]
         yield chunk
 
 
-def provider_of_log(answers: Iterable[Told], prefer: str | None) -> str | None:
-    """The provider of a log: that of the first of its *answers* that says it, or tells it; ``None`` where none soon does.
+def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: int = 200) -> Provider:
+    """The provider that recognizes *body*, or whose answers it could be: what comes before it in a log never counts.
 
-    No more answers are taken than are needed.
-    """
-    for answer in islice(answers, _TRIED):
-        if answer.provider is not None:
-            return answer.provider
-        with suppress(DetectionError):
-            return provider_of(answer.body, prefer, answer.server).name
-    return None
-
-
-def provider_of(
-    body: bytes, prefer: str | None, server: str | None, *, log: str | None = None, status: int = 200
-) -> Provider:
-    """The provider that recognizes *body*, or whose answers it could be.
-
-    Where several recognize it, it is the *server* that its recorder names, else the one to *prefer*, else that of its *log*,
-    else one of those that read it alike.
+    Where several recognize it, it is the *server* that its recorder names, else the one to *prefer*, else the one whose
+    dialect it is (``openai``), if all of them read it alike.
 
     Args:
         body: an answer.
         prefer: the user's default provider; ``None`` for none.
         server: who answered, in the recorder's words; ``None`` when unknown.
-        log: what :func:`provider_of_log` gives for the log that it stands in; ``None`` when unknown, or in none.
         status: the HTTP status.
 
     Raises:
@@ -192,10 +155,6 @@ def provider_of(
     if not body.strip():
         raise DetectionError("it is empty")
     events = list(islice(decode_events(body, DEFAULT), LOOKED_AT))
-    if log is not None:
-        recognizes = registry.mapper(log).recognizes
-        if any(ask(recognizes, event) is Recognition.CERTAIN for event in events):
-            return Provider(log)  # as most of a log's answers are its first one's; nobody else need be asked
     try:
         return Provider(detect(events, registry))
     except DetectionError as error:
@@ -203,8 +162,6 @@ def provider_of(
     for preferred in (server, prefer):
         if preferred in candidates:
             return Provider(preferred)
-    if log in candidates:
-        return Provider(log, is_guess=True)
     if candidates:
         with suppress(CrosswalkError):
             return Provider(normalize(body, status=status).metadata.provider_id, is_guess=True)

@@ -86,12 +86,11 @@ class Answer:
         id: what the recording calls it; ``None`` when it has no name.
         size: how many bytes of its source it takes.
         record: the record that it stands in; ``None`` where it is a file of its own.
-        log: the provider of the first answer in its log; it counts where the bytes fit several. ``None`` when unknown.
         is_guess: whether *provider* was worked out, and others answer like that, too.
     """
 
     __slots__ = (
-        "chunks", "id", "is_guess", "log", "place", "provider", "record", "server", "size", "status",
+        "chunks", "id", "is_guess", "place", "provider", "record", "server", "size", "status",
     )  # fmt: skip
 
     def __init__(
@@ -105,7 +104,6 @@ class Answer:
         id: str | None = None,
         size: int = 0,
         record: Record | None = None,
-        log: str | None = None,
         is_guess: bool = False,
     ) -> None:
         self.place = place
@@ -116,7 +114,6 @@ class Answer:
         self.id = id
         self.size = size
         self.record = record
-        self.log = log
         self.is_guess = is_guess
 
 
@@ -245,16 +242,14 @@ class Item:
     Attributes:
         source: where it comes from.
         line: the line of a log; ``None`` for a file of its own, or standard input.
-        log: the provider of the log's first answer; ``None`` where there is none, or nobody has to know.
         fault: why the source cannot be read any further; ``None`` where it can.
     """
 
-    __slots__ = ("fault", "line", "log", "source")
+    __slots__ = ("fault", "line", "source")
 
     def __init__(self, source: Source, line: Line | None = None, *, fault: str | None = None) -> None:
         self.source = source
         self.line = line
-        self.log: str | None = None
         self.fault = fault
 
     @property
@@ -269,7 +264,7 @@ class Item:
             if self.fault is not None:
                 return Fault(name, self.fault)
             if self.line is not None:
-                return _answer_of(self.line, name, path, self.log)
+                return _answer_of(self.line, name, path)
             if self.source.file is None:
                 return Answer(name, _stdin_chunks())
             body, known = read_recorded(self.source.file)
@@ -297,7 +292,7 @@ def items(source: Source) -> Iterator[Item]:
         yield Item(source, fault=_cause(error))
 
 
-def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) -> Answer | Fault:
+def _answer_of(line: Line, name: str, path: BodyPath | None) -> Answer | Fault:
     from crosswalk.records import BadRecord
 
     record, place = line.read(path), f"{name}:{line.number}"
@@ -311,7 +306,6 @@ def _answer_of(line: Line, name: str, path: BodyPath | None, log: str | None) ->
         id=record.id,
         size=record.size,
         record=record,
-        log=log,
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from crosswalk.cli.exits import OutputError, UsageError
-from crosswalk.cli.many import Failed, Tally, failed, total_size, worked
+from crosswalk.cli.many import Failed, Guess, Tally, failed, guesses, total_size, worked
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.stored import Failure, outcome_of, stored_json, stored_path
@@ -65,12 +65,16 @@ def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[
             yield source, file
 
 
-def _pieces(found: Iterable[tuple[Item, Iterable[bytes | Failed]]], tally: Tally) -> Iterator[bytes | None]:
+def _pieces(
+    found: Iterable[tuple[Item, Iterable[bytes | Failed | Guess | None]]], tally: Tally
+) -> Iterator[bytes | None]:
     """What is to be written, ``None`` for nothing of an answer; what failed is reported."""
     for item, pieces in found:
         for piece in pieces:
             if isinstance(piece, Failed):
                 tally.report(piece, item)
+            elif isinstance(piece, Guess):
+                tally.note(piece)
             else:
                 yield piece
         tally.take(item.size)
@@ -92,7 +96,7 @@ def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
 
 def _stored(
     arguments: argparse.Namespace, item: Item, answer: Answer | Fault
-) -> Iterator[bytes | Failed | None]:
+) -> Iterator[bytes | Failed | Guess | None]:
     """The stored form of *answer*: the line of a log with it, or a document; what failed is told as well."""
     if isinstance(answer, Fault):
         yield failed(answer)
@@ -106,6 +110,8 @@ def _stored(
     if isinstance(outcome, Failure):
         place = f"{answer.place} ({answer.id})" if answer.id else answer.place
         yield Failed(place, f"{outcome.error}: {outcome.message}", outcome.error)
+    else:
+        yield from guesses(outcome)
     stored = stored_json(outcome, indent=answer.record is None, include_raw=raw)
     if answer.record is None:
         yield stored + b"\n"

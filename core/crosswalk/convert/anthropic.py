@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input, is_cut_input
 from crosswalk.convert.failure import anthropic_error
 from crosswalk.convert.form import WireForm
@@ -78,7 +80,11 @@ class MessagesWriter(Writer):
             return
         if piece.type in (SegmentType.REFUSAL, SegmentType.SAFETY):
             self._refuse(piece)
-            return
+            if self.is_own or piece.type is SegmentType.SAFETY:
+                return
+            piece = attrs.evolve(
+                piece, type=SegmentType.TEXT
+            )  # clients show the text, and it may be sent back
         yield from self._begin()
         block = self._calls.get(piece.part)
         if block is None:
@@ -262,7 +268,8 @@ class MessagesWriter(Writer):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
         if not choice:
-            self._stop_reason = self.word_for(reason, raw, wire.FINISH_REASONS)
+            declined = self._refusal and reason is FinishReason.STOP and not self.is_own
+            self._stop_reason = "refusal" if declined else self.word_for(reason, raw, wire.FINISH_REASONS)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
         """See :meth:`Writer.fail`."""

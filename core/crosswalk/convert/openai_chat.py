@@ -25,7 +25,7 @@ from crosswalk.convert.writer import (
     url_citation,
 )
 from crosswalk.errors import ErrorInfo
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import PAUSES, FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
@@ -157,7 +157,7 @@ class ChatWriter(Writer):
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
-        own = raw if self.whole and self.is_own else None
+        own = raw if (self.whole and self.is_own) or raw in PAUSES else None
         self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:

@@ -23,7 +23,7 @@ from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of
 from crosswalk.errors import ErrorInfo
 from crosswalk.responses.errors import ResponsesError
 from crosswalk.responses.ids import IdKind, make_id
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import PAUSES, FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
@@ -250,6 +250,9 @@ class ResponsesWriter(Writer):
         """See :meth:`Writer.end`."""
         if not choice:
             word = self.word_for(reason, raw, FINISH_REASONS)
+            is_missing = reason is FinishReason.TOOL_CALLS and not (self._calls or self._held)
+            if not self.is_own and (is_missing or (reason is FinishReason.STOP and raw in PAUSES)):
+                word = "incomplete"
             self._status, _, self._detail = word.partition(":")
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:

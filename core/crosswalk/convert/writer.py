@@ -15,7 +15,7 @@ from crosswalk.convert.parts import Piece
 from crosswalk.errors import ErrorInfo
 from crosswalk.mapping.logprobs import logprob_of
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import PAUSES, FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import PIECES, Arrays, merge
@@ -140,7 +140,10 @@ class Writer(ABC):
         """The form's word for *reason*: the provider's own one where it is among the *words* and means the same.
 
         In its own form an answer keeps a word that nobody knows, and one that its calls, or that it has none, overrule.
+        A pause has no word in another form: it is nearest to a limit, which says that the answer is not whole.
         """
+        if raw in PAUSES and raw not in words and reason is FinishReason.STOP and not self.is_own:
+            reason = FinishReason.LENGTH
         means = None if raw is None else words.get(raw, reason if self.is_own else None)
         overruled = {means, reason} == {FinishReason.STOP, FinishReason.TOOL_CALLS}
         if raw is not None and (means is reason or (overruled and self.is_own)):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.registry import Registry
+from crosswalk.types.merge import copy_json
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import is_done
 from crosswalk.wire.limits import DEFAULT, Limits
@@ -22,70 +23,126 @@ LOOKED_AT = 50
 """A stream tells its origin early, or not at all."""
 
 
-def candidates(
-    events: Iterable[Any],
-    registry: Registry,
-    faults: list[PluginError] | None = None,
-    asked: dict[str, tuple[Mapper, Recognition]] | None = None,
-) -> dict[str, Recognition]:
+def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recognition]:
     """The providers that recognize *events*, and how well: the best of the first fifty events.
 
     One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
-    Imports every provider that is not blocked; a broken one is passed over, and where it answers what is no
-    :class:`Recognition`, that is added to *faults*. Those that were *asked* before are not asked again.
+    Imports every provider that is not blocked; a broken one is passed over.
     """
-    answers = {} if asked is None else asked
-    _ask(
-        registry.names(), list(islice(events, LOOKED_AT)), registry, answers, [] if faults is None else faults
-    )
-    found: dict[str, Recognition]
-    found = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
-    spoken = {
-        name for name, (mapper, _) in answers.items() if not found.keys().isdisjoint(mapper.info.speaks)
-    }
-    return {**found, **dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)}
+    asking = _Asking(list(islice(events, LOOKED_AT)), registry, None)
+    return asking.recognized(registry.names())
 
 
-def _certain(
-    events: list[Any],
-    registry: Registry,
-    faults: list[PluginError],
-    asked: dict[str, tuple[Mapper, Recognition]],
-) -> dict[str, Recognition]:
-    """The providers that are certain of *events*; imports none whose signs they do not bear."""
-    if not all(type(event) is dict for event in events):
-        return {}  # signs are keys
-    keys = {key for event in events for key in event}
-    signs = registry.signs()
-    borne = [name for name, some in signs.items() if some is None or any(sign <= keys for sign in some)]
-    _ask(borne, events, registry, asked, faults)
-    return {name: best for name, (_, best) in asked.items() if best is Recognition.CERTAIN}
+class _Asking:
+    """Asks providers how well they recognize the beginning of an answer; each once.
 
+    Attributes:
+        answers: the providers that were asked, with what they said.
+        faults: what was no answer.
+    """
 
-def _ask(
-    names: Iterable[str],
-    events: list[Any],
-    registry: Registry,
-    asked: dict[str, tuple[Mapper, Recognition]],
-    faults: list[PluginError],
-) -> None:
-    """Put into *asked* how well the providers *names* recognize the best of *events*; a broken one is passed over."""
-    for name in names:
-        if name in asked:
-            continue
-        try:
-            mapper = registry.mapper(name)
-        except PluginError:
-            continue
-        best = Recognition.NO
-        try:
-            for event in events:
-                found = ask(mapper.recognizes, event)
-                best = found if found > best else best
-        except PluginError as error:
+    def __init__(self, events: list[Any], registry: Registry, among: frozenset[str] | None) -> None:
+        self.answers: dict[str, tuple[Mapper, Recognition]] = {}
+        self.faults: list[PluginError] = []
+        self._events = events
+        self._registry = registry
+        self._among = among
+        self._lookup: Callable[[str], Mapper] = registry.mapper
+
+    def shipped(self) -> dict[str, Recognition]:
+        """What the providers that Crosswalk ships say, whatever else is installed; certain ones alone if there are any."""
+        self._lookup = self._registry.shipped
+        names = [name for name in self._registry.names() if self._registry.is_shipped(name)]
+        return self._best(names)
+
+    def others(self) -> dict[str, Recognition]:
+        """The same of all that others have registered.
+
+        One that is certain even of a plain answer, without anybody's mark, is certain of nothing.
+        """
+        registry = self._registry
+        self._lookup, before, self.answers = registry.mapper, self.answers, {}
+        names = [n for n in registry.names() if not registry.is_shipped(n) or registry.is_changed(n)]
+        found = self._best(names)
+        boasts = {
+            name
+            for name, how in found.items()
+            if how is Recognition.CERTAIN and self._is_certain_of_plain(self.answers[name][0])
+        }
+        self.answers = {**before, **self.answers}
+        return {name: Recognition.POSSIBLE if name in boasts else how for name, how in found.items()}
+
+    def _is_certain_of_plain(self, mapper: Mapper) -> bool:
+        if not any(map(self._registry.is_shipped, self._registry.names())):
+            return False  # nobody else's answers are to be kept from it
+        return any(ask(mapper.recognizes, copy_json(event)) is Recognition.CERTAIN for event in _PLAIN)
+
+    def _best(self, names: list[str]) -> dict[str, Recognition]:
+        """Those that are certain, of *names*; they are asked first, as all others then need not be imported."""
+        certain = _of(self._among, self._certain(names))
+        return certain or _of(self._among, self.recognized(names))
+
+    def _certain(self, names: list[str]) -> dict[str, Recognition]:
+        """The providers that are certain; imports none whose signs the events do not bear."""
+        if not all(type(event) is dict for event in self._events):
+            return {}  # signs are keys
+        keys = {key for event in self._events for key in event}
+        signs = self._registry.signs()
+        borne = [
+            name for name in names if (some := signs[name]) is None or any(sign <= keys for sign in some)
+        ]
+        self._ask(borne)
+        return {name: best for name, (_, best) in self.answers.items() if best is Recognition.CERTAIN}
+
+    def recognized(self, names: Iterable[str]) -> dict[str, Recognition]:
+        """The providers of *names* that recognize the answer, or speak the dialect of one that does."""
+        self._ask(names)
+        answers = self.answers
+        found = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
+        spoken = {
+            name for name, (mapper, _) in answers.items() if not found.keys().isdisjoint(mapper.info.speaks)
+        }
+        return {**found, **dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)}
+
+    def _ask(self, names: Iterable[str]) -> None:
+        """Ask the providers *names* that were not asked; a broken one is passed over."""
+        for name in names:
+            if name in self.answers:
+                continue
+            try:
+                mapper = self._lookup(name)
+            except PluginError:
+                continue
             best = Recognition.NO
-            faults.append(error)
-        asked[name] = mapper, best
+            try:
+                for event in self._events:
+                    found = ask(mapper.recognizes, event)
+                    best = found if found > best else best
+            except PluginError as error:
+                best = Recognition.NO
+                self.faults.append(error)
+            self.answers[name] = mapper, best
+
+
+_CHAT: Final = {"id": "c", "created": 1, "model": "m"}
+_PLAIN: Final[tuple[dict[str, Any], ...]] = (
+    {
+        **_CHAT,
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+    },
+    {
+        **_CHAT,
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": None}],
+    },
+    {"id": "r", "object": "response", "status": "completed", "model": "m", "output": []},
+    {"type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": "end_turn"},
+    {"model": "m", "message": {"role": "assistant", "content": "Hi"}, "done": True, "done_reason": "stop"},
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]},
+    {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}}, "stopReason": "end_turn"},
+)
+"""Answers in the dialects that several servers speak, or that one has to itself, with no mark of anybody else."""
 
 
 def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
@@ -105,6 +162,9 @@ def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognit
 def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable[str] | None = None) -> str:
     """The one provider that recognizes *events* best.
 
+    Installing a plugin never changes whose an answer is that a shipped provider is certain of; of one that a shipped
+    provider may have sent, a plugin has to be certain, and not of plain answers as well.
+
     Args:
         events: the decoded events of an answer, or its bytes, of which the beginning is enough.
         registry: where to look up the providers.
@@ -116,20 +176,24 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     """
     decoded = decode_events(events, DEFAULT) if isinstance(events, bytes) else events
     looked_at = list(islice(decoded, LOOKED_AT))
-    faults: list[PluginError] = []
-    # Who is certain counts for more than all others: they need not be imported.
-    wanted = None if among is None else frozenset(among)
-    asked: dict[str, tuple[Mapper, Recognition]] = {}
-    found = _of(wanted, _certain(looked_at, registry, faults, asked))
-    found = found or _of(wanted, candidates(looked_at, registry, faults, asked))
+    asking = _Asking(looked_at, registry, None if among is None else frozenset(among))
+    found = asking.shipped()
+    if Recognition.CERTAIN not in found.values():
+        # A plugin is heard where it is certain, or where nobody who is shipped recognizes the answer.
+        others = asking.others()
+        if not found or Recognition.CERTAIN in others.values():
+            found = others
     best = max(found.values(), default=Recognition.NO)
     names = sorted(name for name, how in found.items() if how is best)
     if len(names) == 1:
         return names[0]
     if not names:
-        for fault in sorted(faults, key=lambda fault: str(fault.plugin)):
+        for fault in sorted(asking.faults, key=lambda fault: str(fault.plugin)):
             raise fault
-        known, broken = sorted(asked), [name for name in registry.names() if name not in asked]
+        known, broken = (
+            sorted(asking.answers),
+            [name for name in registry.names() if name not in asking.answers],
+        )
         raise DetectionError(
             f"no provider recognizes this payload; name one of: {nameable(known, broken)}",
             known=known,

@@ -125,23 +125,26 @@ def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDe
 def _settle(state: MappingState, choice: int, path: str) -> End:
     """The end of *choice* after the precedence; notes what was worked out.
 
-    An error ends every choice. Tool calls state a ``stop`` into ``tool_calls``, and no calls the reverse; nothing else
-    is overridden.
+    An error ends every choice. Tool calls make ``tool_calls`` of a ``stop``; nothing else is overridden. A word for tool
+    calls without a call stays, marked as derived.
     """
     end = state.ends.get(choice)
     if state.error is not None:
         raw = end.raw if end is not None else state.error.raw_finish_reason
         return End(FinishReason.ERROR, raw)
     reason = _STOP if end is None else end.reason
+    is_without_call = False
     if reason is _STOP or reason is _TOOL_CALLS:
-        # By the calls that were given, not by those that a plugin asked the state for.
-        reason = _TOOL_CALLS if state.choice(choice).has_calls else _STOP
-        if end is not None and end.reason is reason and end.raw and not end.unmapped:
+        has_calls = state.choice(choice).has_calls  # given ones, not those that a plugin asked the state for
+        is_without_call = reason is _TOOL_CALLS and not has_calls
+        if has_calls:
+            reason = _TOOL_CALLS
+        if end is not None and end.reason is reason and end.raw and not end.unmapped and not is_without_call:
             return end
     raw = None if end is None else end.raw
     if end is not None and end.unmapped:
         state.note(path, Provenance.UNMAPPED)
-    elif end is None or reason is not end.reason or raw == "":
+    elif end is None or reason is not end.reason or is_without_call or raw == "":
         state.note(path, Provenance.DERIVED)
     return End(reason, raw)
 
@@ -154,4 +157,4 @@ def _segment(state: MappingState, end: End) -> Segment | None:
         return None
     said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
     info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}", code=end.raw or None)
-    return error_segment(refined(info, classify(None, end.raw or "")))
+    return error_segment(refined(info, classify(None, "", [end.raw or ""])))

@@ -259,10 +259,9 @@ class OpenAIChatDialect:
             state: the state of this answer.
             whole: whether the part is a message, not a piece of one.
         """
-        reasoning = refusal = logprobs = None
-        if len(part) > 1 or "content" not in part:  # most chunks have their text and nothing else
-            reasoning = self.reasoning(part, index, state)
-            refusal = take_string(part, "refusal")
+        logprobs = None
+        reasoning = self.reasoning(part, index, state)
+        refusal = take_string(part, "refusal")
         try:
             content = take_text(part, state)
         except WireTypeError:

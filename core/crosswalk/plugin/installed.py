@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-__all__ = ["InstalledPoint", "Point", "installed_points", "source_of"]
+__all__ = [
+    "InstalledPoint",
+    "Point",
+    "distribution_of",
+    "installed_points",
+    "normal_distribution",
+    "source_of",
+]
 
 
 class InstalledPoint:
@@ -57,6 +64,22 @@ class InstalledPoint:
         package, _, inside = module.strip().partition(".")
         found = import_module(package)
         return reduce(getattr, names, import_module(f"{package}.{inside}") if inside else found)
+
+
+def distribution_of(point: Point) -> str | None:
+    """The normalized name of the distribution that registers *point*, from its folder's name: no file is read."""
+    if isinstance(point, InstalledPoint):
+        name = os.path.basename(point.folder).removesuffix(".egg-info").partition("-")[0]
+    elif point.dist is None:
+        return None
+    else:
+        name = point.dist.name
+    return normal_distribution(name)
+
+
+def normal_distribution(name: str) -> str:
+    """The *name* of a distribution in small letters, with ``-`` alone between its words."""
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def source_of(point: Point) -> tuple[str, str] | tuple[None, None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,13 @@ import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
 from crosswalk.plugin import hookspecs
-from crosswalk.plugin.installed import Point, installed_points, source_of
+from crosswalk.plugin.installed import (
+    Point,
+    distribution_of,
+    installed_points,
+    normal_distribution,
+    source_of,
+)
 from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
 from crosswalk.text import meant
 
@@ -37,7 +44,7 @@ __all__ = [
 ENTRY_POINT_GROUP = "crosswalk.providers"
 """The entry-point group in which distributions register providers; the entry's name is the provider id."""
 DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"
-"""Names the provider ids, separated by commas, that are never imported."""
+"""Names the provider ids that are never imported, with commas between; ``vllm@their-package`` is one distribution's."""
 Signs: TypeAlias = tuple[frozenset[str], ...]
 """Sets of keys, each with a dot between them in an entry point: an object bears a sign that has all of one set."""
 OURS = "crosswalk-llm"
@@ -84,11 +91,12 @@ class Registry:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         names = (os.environ if environ is None else environ).get(DISABLED_VARIABLE, "")
-        self._blocked = {name.strip() for name in names.split(",") if name.strip()}
+        self._blocked = {_normal(name.strip()) for name in names.split(",") if name.strip()}
         self._given: list[Point] | None = None if installed is None else list(installed)
         self._installed: dict[str, list[Point]] | None = None
         self._registered: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
+        self._shipped: dict[str, Mapper] = {}
         self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
         # Of all that are not blocked, once they are asked for.
         self._signs: Mapping[str, Signs | None] | None = None
@@ -123,16 +131,22 @@ class Registry:
             self._changed(name)
 
     def block(self, name: str) -> None:
-        """Never import or resolve provider *name* from now on."""
+        """Never import or resolve provider *name* from now on; ``vllm@their-package`` is what one distribution gives."""
         with self._lock:
-            self._blocked.add(name)
-            self._changed(name)
+            self._blocked.add(_normal(name))
+            self._forget(name)
 
     def unblock(self, name: str) -> None:
         """Take back a :meth:`block`."""
         with self._lock:
-            self._blocked.discard(name)
-            self._changed(name)
+            self._blocked.discard(_normal(name))
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        provider, _, distribution = name.partition("@")
+        if distribution:
+            self._installed = None
+        self._changed(provider)
 
     def _changed(self, name: str) -> None:
         """Forget the mapper of *name* and of who speaks its dialect, and whatever another thread is resolving them to."""
@@ -173,12 +187,37 @@ class Registry:
         signs = [sign for _, keys in told for sign in keys.strip(" ]").replace(",", " ").split()]
         return tuple([frozenset(sign.split(".")) for sign in signs])
 
+    def is_shipped(self, name: str) -> bool:
+        """Whether Crosswalk itself ships provider *name*, and it is not blocked."""
+        return name not in self._blocked and any(map(_is_ours, self._entry_points().get(name, ())))
+
+    def is_changed(self, name: str) -> bool:
+        """Whether somebody else gives hooks for provider *name*: another distribution, or the program."""
+        points = self._entry_points().get(name, ())
+        return bool(self._registered.get(name)) or not all(map(_is_ours, points))
+
+    def shipped(self, name: str) -> Mapper:
+        """Provider *name* as Crosswalk ships it, whatever overrides it.
+
+        Raises:
+            UnknownProviderError: Crosswalk does not ship it, or it is blocked. PluginError: it cannot be imported.
+        """
+        if not self.is_shipped(name):
+            raise UnknownProviderError(f"provider {name!r} is not shipped", plugin=name, known=self.names())
+        if not self.is_changed(name):
+            return self.mapper(name)
+        points = [point for point in self._entry_points()[name] if _is_ours(point)]
+        return self._shipped.get(name) or self._shipped.setdefault(
+            name, _resolved(name, points, (), self.mapper)
+        )
+
     def mapper(self, name: str) -> Mapper:
         """Provider *name*, resolved to direct callables; its code is imported now if it was not yet.
 
         Raises:
             UnknownProviderError: nobody registered that name, or it is blocked.
-            PluginError: the plugin cannot be imported or breaks the hookspec.
+            PluginError: the plugin cannot be imported or breaks the hookspec. Where it overrides a provider that Crosswalk
+                ships, that is a ``RuntimeWarning``, and the shipped one is used.
         """
         if not isinstance(name, str):  # a caller may not be typed
             given = type(name).__name__
@@ -202,7 +241,7 @@ class Registry:
                 plugin=name,
                 known=known,
             )
-        mapper = _resolved(name, points, registered, self.mapper)
+        mapper = _resolved_or_shipped(name, points, registered, self.mapper)
         with self._lock:
             if self._changes[name] != changes:
                 return mapper  # right for who asked before the change, and for nobody after it
@@ -213,7 +252,8 @@ class Registry:
             points = installed_points(ENTRY_POINT_GROUP) if self._given is None else self._given
             self._installed = {}
             for point in points:
-                self._installed.setdefault(point.name, []).append(point)
+                if f"{point.name}@{distribution_of(point)}" not in self._blocked:
+                    self._installed.setdefault(point.name, []).append(point)
             for several in self._installed.values():
                 if len(several) > 1:
                     several.sort(key=_precedence)
@@ -274,6 +314,36 @@ def _precedence(point: Point) -> tuple[bool, str]:
     """What Crosswalk ships comes first, so that another package's plugin of the same name overrides it; then by name."""
     distribution = point.dist.name if point.dist is not None else ""
     return distribution != OURS, distribution
+
+
+def _normal(name: str) -> str:
+    """The provider *name*; in ``vllm@Their_Package`` the distribution as ``distribution_of`` gives it."""
+    provider, at, distribution = name.partition("@")
+    return f"{provider}@{normal_distribution(distribution)}" if at else name
+
+
+def _is_ours(point: Point) -> bool:
+    return distribution_of(point) == OURS
+
+
+def _resolved_or_shipped(
+    name: str, points: tuple[Point, ...], registered: Iterable[Any], lookup: Callable[[str], Mapper]
+) -> Mapper:
+    """The mapper of *points* and *registered*; where another distribution's override is broken, without that one."""
+    try:
+        return _resolved(name, points, registered, lookup)
+    except PluginError as error:
+        working = tuple(point for point in points if _is_ours(point) or not _is_of(point, error.distribution))
+        if len(working) == len(points) or not any(map(_is_ours, working)):
+            raise
+        warnings.warn(
+            f"{error}; it is ignored, and the shipped provider is used", RuntimeWarning, stacklevel=4
+        )
+        return _resolved_or_shipped(name, working, registered, lookup)
+
+
+def _is_of(point: Point, distribution: str | None) -> bool:
+    return point.dist is not None and point.dist.name == distribution
 
 
 def _resolved(

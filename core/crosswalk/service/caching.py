@@ -65,8 +65,9 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
 
 
 def _is_whole(response: ChatResponse) -> bool:
-    ends = {response.finish_reason, *(answer.finish_reason for answer in response.alternatives)}
-    return ends <= _WHOLE and Provenance.UNMAPPED not in response.metadata.provenance.values()
+    others = {answer.finish_reason for answer in response.alternatives}
+    is_known = Provenance.UNMAPPED not in response.metadata.provenance.values()
+    return response.incomplete_reason is None and others <= _WHOLE and is_known
 
 
 def _written(response: ChatResponse) -> CachedAnswer | None:

@@ -22,7 +22,7 @@ from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
-from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, timeout_info
+from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, should_retry, timeout_info
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.named_media import with_media_named
 from crosswalk.service.observe import Observer
@@ -35,6 +35,7 @@ from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.response import ChatResponse
 
 __all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
 
@@ -280,6 +281,15 @@ class Exchange:
     def failed(self, info: ErrorInfo) -> Failure:
         """The failure of this attempt with *info* and everything that came."""
         return Failure(info, self.retry_after, self.reader.partial(info))
+
+    def refused(self, response: ChatResponse) -> Failure | None:
+        """The failure that the server itself reported in *response*; ``None`` for an answer."""
+        info = response.error_info
+        if info is None:
+            return None
+        assert self._answer is not None, "the server has answered"
+        headers = self._answer.headers
+        return Failure(should_retry(headers, info), retry_after_of(headers, info.raw), response)
 
     def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
         """The failure of this attempt whose bytes *error* keeps from being read.

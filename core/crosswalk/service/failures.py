@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
+
+import attrs
 
 from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.lazy import pattern
 from crosswalk.service.endpoint import where
 
-__all__ = ["failure_of", "request_id_of", "retry_after_of", "timeout_info"]
+__all__ = ["failure_of", "request_id_of", "retry_after_of", "should_retry", "timeout_info"]
 
 
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
@@ -56,21 +60,56 @@ def timeout_info(name: str, message: str) -> ErrorInfo:
     return ErrorInfo(ErrorKind.TIMEOUT, message, retryable=True, code=f"{name}_timeout")
 
 
-def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """The seconds that ``Retry-After`` asks to wait; ``None`` without one, or where it is unreadable."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name, "").strip()
-        if not text:
-            continue
-        if text.isascii() and text.replace(".", "", 1).isdigit() and len(text) < 20:
-            return float(text) / unit
-        from email.utils import parsedate_to_datetime  # seldom needed
+_WAITS = pattern(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,[^,]*|[^,]+")
+"""The values of a ``Retry-After``: a date has a comma of its own."""
+_DURATION = pattern(r"[0-9]{1,15}(\.[0-9]{1,9})?s")
 
-        try:
-            return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-        except (ValueError, TypeError, OverflowError):
-            continue
+
+def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
+    """The seconds that a server asks to wait; ``None`` where it does not say, or nobody can read it.
+
+    Of a header that was sent twice, as some proxies do, the longest wait counts.
+
+    Args:
+        headers: the answer's headers.
+        error: its error payload: Google's servers say in it how long to wait (``RetryInfo``), and send no header.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        values = (_seconds_of(text.strip()) for text in _WAITS.findall(headers.get(name, "")))
+        waits = [value for value in values if value is not None]
+        if waits:
+            return max(waits) / unit
+    return _retry_delay_of(error)
+
+
+def _seconds_of(text: str) -> float | None:
+    if text.isascii() and text.replace(".", "", 1).isdigit() and len(text) < 20:
+        return float(text)
+    from email.utils import parsedate_to_datetime  # seldom needed
+
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _retry_delay_of(error: Any) -> float | None:
+    """The wait that a ``google.rpc.RetryInfo`` among the details of *error* asks for."""
+    match error[0] if isinstance(error, list) and error else error:
+        case {"error": {"details": list(details)}}:
+            for detail in details:
+                match detail:
+                    case {"@type": str(kind), "retryDelay": str(delay)} if kind.endswith(
+                        "/google.rpc.RetryInfo"
+                    ):
+                        return float(delay[:-1]) if _DURATION.fullmatch(delay) else None
     return None
+
+
+def should_retry(headers: Mapping[str, str], info: ErrorInfo) -> ErrorInfo:
+    """*info*, retryable as the server's ``x-should-retry`` says; without that header *info* itself."""
+    retryable = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+    return info if retryable is None else attrs.evolve(info, retryable=retryable)
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

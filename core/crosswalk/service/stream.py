@@ -338,9 +338,7 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     def _error_response(self) -> Failure | None:
         """The failure that the server itself reported; ``None`` for an answer."""
-        response = self._exchange.reader.response()
-        info = response.error_info
-        return None if info is None else Failure(info, self._exchange.retry_after, response)
+        return self._exchange.refused(self._exchange.reader.response())
 
     def _record(self, failure: Failure | None) -> None:
         exchange, self._is_trying = self._exchange, False

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from crosswalk.structured.reason import ReasonCode
-from crosswalk.types.finish import FinishReason
-from crosswalk.types.metadata import Provenance
+from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["reason_for_ending", "reason_for_response"]
 
+_BY_REASON: Final[dict[IncompleteReason | None, ReasonCode]] = {
+    **dict.fromkeys(IncompleteReason, ReasonCode.TRUNCATED),
+    IncompleteReason.CANCELLED: ReasonCode.CANCELLED,
+    IncompleteReason.CONTENT_FILTER: ReasonCode.CONTENT_FILTER,
+    IncompleteReason.ERROR: ReasonCode.ANSWER_ERROR,
+    IncompleteReason.REFUSAL: ReasonCode.REFUSAL,
+}
 _BY_FINISH: Final = {
     FinishReason.LENGTH: ReasonCode.TRUNCATED,
     FinishReason.CANCELLED: ReasonCode.CANCELLED,
@@ -27,11 +33,6 @@ def reason_for_ending(finish_reason: FinishReason | None) -> ReasonCode | None:
 def reason_for_response(response: ChatResponse) -> ReasonCode | None:
     """Why *response* is not a whole answer; ``None`` where it is.
 
-    One that ended with a word that no mapping knows is taken for one that was cut: nobody can tell.
+    One that pauses, or of which something cannot be read, is taken for one that was cut.
     """
-    reason = reason_for_ending(response.finish_reason)
-    if reason is None and response.metadata.provenance.get("finish_reason") is Provenance.UNMAPPED:
-        return ReasonCode.TRUNCATED
-    if reason is None and response.refusal is not None and not response.text.strip():
-        return ReasonCode.REFUSAL
-    return reason
+    return _BY_REASON.get(response.incomplete_reason)

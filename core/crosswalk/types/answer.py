@@ -46,6 +46,12 @@ _PLAIN: Final = (
 )
 PARTS: Final = ("prompt_tokens", "completion_tokens")
 """The counts that every report of usage is to have."""
+_WHOLES: Final = {
+    "cached_tokens": "prompt_tokens",
+    "cache_write_tokens": "prompt_tokens",
+    "reasoning_tokens": "completion_tokens",
+}
+"""Which count each one is a part of; a server that counts a part above it counts otherwise than it promises."""
 _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
@@ -466,8 +472,14 @@ class Answer:
     def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:
         if self.usage is None:
             provenance.setdefault("usage", _ABSENT)
-        elif _ABSENT in (provenance.get("usage.prompt_tokens"), provenance.get("usage.completion_tokens")):
-            provenance["usage.total_tokens"] = _ABSENT  # one count of two is not their total
+        else:
+            if _ABSENT in (provenance.get("usage.prompt_tokens"), provenance.get("usage.completion_tokens")):
+                provenance["usage.total_tokens"] = _ABSENT  # one count of two is not their total
+            for part, whole in _WHOLES.items():
+                count = getattr(self.usage, part, None)
+                is_known = provenance.get(f"usage.{whole}") is not _ABSENT
+                if count is not None and is_known and count > getattr(self.usage, whole):
+                    provenance.setdefault(f"usage.{part}", Provenance.MISTYPED)
         if self.id is None:
             provenance["id"] = _SYNTHETIC
         if self.created is None:

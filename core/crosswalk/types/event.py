@@ -12,9 +12,9 @@ from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import as_tuple, check_is, check_items, one_of, unchecked
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import IncompleteReason
 from crosswalk.types.json import as_frozen_value
-from crosswalk.types.metadata import Provenance, ProviderAttempt
+from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment
 
@@ -41,7 +41,7 @@ class StreamEventType(StrEnum):
     """Something failed inside the answer, such as a tool of the server's; the answer goes on."""
     COMPLETED = "response.completed"
     INCOMPLETE = "response.incomplete"
-    """A limit, moderation or the caller ended the answer; or nobody knows what did."""
+    """The answer is not whole: ``response.incomplete_reason`` says why."""
     ERROR = "response.error"
 
 
@@ -90,14 +90,14 @@ class StreamEvent:
 
     @classmethod
     def terminal(cls, response: ChatResponse, delta: ResponseDelta | None = None) -> StreamEvent:
-        """The last event of a stream, for *response*.
-
-        Of an answer that ended with a word that no mapping knows, nobody can say that it is completed.
-        """
-        kind = _TERMINAL_TYPE.get(response.finish_reason)
-        if kind is None:
-            is_unmapped = response.metadata.provenance.get("finish_reason") is Provenance.UNMAPPED
-            kind = StreamEventType.INCOMPLETE if is_unmapped else StreamEventType.COMPLETED
+        """The last event of a stream, for *response*: completed only where nothing is missing."""
+        match response.incomplete_reason:
+            case None:
+                kind = StreamEventType.COMPLETED
+            case IncompleteReason.ERROR:
+                kind = StreamEventType.ERROR
+            case _:
+                kind = StreamEventType.INCOMPLETE
         return cls(kind, delta, response.segments, response.attempts, response=response)
 
     __repr__ = short_repr("event_type", "delta", "response")
@@ -112,11 +112,3 @@ def delta_event(kind: StreamEventType, delta: ResponseDelta, raw: Any = None) ->
         segments=() if delta.segment is None else (delta.segment,),
         raw_event=None if raw is None else as_frozen_value(raw),
     )
-
-
-_TERMINAL_TYPE = {
-    FinishReason.LENGTH: StreamEventType.INCOMPLETE,
-    FinishReason.CONTENT_FILTER: StreamEventType.INCOMPLETE,
-    FinishReason.CANCELLED: StreamEventType.INCOMPLETE,
-    FinishReason.ERROR: StreamEventType.ERROR,
-}

@@ -1,10 +1,11 @@
-"""Why a generation ended."""
+"""Why a generation ended, and why its answer is not whole."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
-__all__ = ["FinishReason"]
+__all__ = ["FinishReason", "IncompleteReason"]
 
 
 class FinishReason(StrEnum):
@@ -27,5 +28,31 @@ class FinishReason(StrEnum):
     def _missing_(cls, value: object) -> FinishReason | None:
         return _BY_WORD.get(value.lower()) if isinstance(value, str) else None
 
+
+class IncompleteReason(StrEnum):
+    """Why an answer is not whole: a closed set, in order of precedence."""
+
+    ERROR = "error"
+    """The generation failed."""
+    CANCELLED = "cancelled"
+    """The client, or the server's operator, stopped it."""
+    CONTENT_FILTER = "content_filter"
+    """Moderation stopped it."""
+    LENGTH = "length"
+    """A limit cut it."""
+    UNKNOWN_FINISH_REASON = "unknown_finish_reason"
+    """It ended with a word that no mapping knows."""
+    UNKNOWN_EVENT = "unknown_event"
+    """It holds an event, or a part of its content, that no mapping knows."""
+    REFUSAL = "refusal"
+    """The model declined."""
+    MISSING_CALL = "missing_call"
+    """The server says that the model calls tools, and no call came."""
+    PAUSED = "paused"
+    """The model goes on when the answer is sent back as it is."""
+
+
+PAUSES: Final = frozenset({"pause_turn", "compaction"})
+"""The providers' words for an answer that only pauses; they are read as ``stop``."""
 
 _BY_WORD = {reason.value: reason for reason in FinishReason}

@@ -26,9 +26,9 @@ from crosswalk.types.delta import ResponseDelta, as_finish_reason
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.error_segment import NO_CAUSE, error_segment, read_error
 from crosswalk.types.filter import ContentFilterResult
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import PAUSES, FinishReason, IncompleteReason
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.message import ChatMessage
+from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.metadata import Provenance, ProviderAttempt, ResponseMetadata
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents, as_raw_events
 from crosswalk.types.segment import Segment, SegmentType
@@ -99,6 +99,15 @@ def as_utc(value: object) -> datetime:
 _NO_CONTENT = {"id", "created", "metadata.request_duration", "metadata.time_to_first_token"}
 
 
+_CUT: Final = {
+    FinishReason.LENGTH: IncompleteReason.LENGTH,
+    FinishReason.CONTENT_FILTER: IncompleteReason.CONTENT_FILTER,
+    FinishReason.ERROR: IncompleteReason.ERROR,
+    FinishReason.CANCELLED: IncompleteReason.CANCELLED,
+}
+_UNREAD: Final = ("metadata.extensions", "message.content")
+"""Where ``unmapped`` means an event, or a part of the content, that no mapping knows."""
+
 _NOT_COUNTED: Final = (Provenance.ABSENT, Provenance.CUT)
 
 
@@ -140,6 +149,10 @@ class Alternative:
     def __attrs_post_init__(self) -> None:
         check_count(self, "index")
         check_is(self, "message", ChatMessage)
+        if self.message.role is not Role.ASSISTANT:
+            raise ResponseValidationError(
+                f"an answer has a message of the assistant, not of the {self.message.role}"
+            )
         check_optional_text(self, "raw_finish_reason", "refusal")
         check_items(self, "segments", Segment)
         check_items(self, "logprobs", TokenLogprob)
@@ -208,6 +221,10 @@ class ChatResponse:
             raise ResponseValidationError("Response ID cannot be empty", code="ACODE-RSP-001")
         if type(self.message) is not ChatMessage:
             raise ResponseValidationError("Response message cannot be null", code="ACODE-RSP-002")
+        if self.message.role is not Role.ASSISTANT:
+            raise ResponseValidationError(
+                f"a response has a message of the assistant, not of the {self.message.role}"
+            )
         if type(self.usage) is not UsageInfo:
             raise wrong_type(self, "usage", "a UsageInfo")
         if type(self.metadata) is not ResponseMetadata:
@@ -259,11 +276,28 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model finished by itself, as far as is known: in a word that a mapping knows."""
-        return (
-            self.finish_reason is FinishReason.STOP
-            and self.metadata.provenance.get("finish_reason") is not Provenance.UNMAPPED
-        )
+        """Whether the model finished by itself (``stop``), and nothing is missing."""
+        return self.finish_reason is FinishReason.STOP and self.incomplete_reason is None
+
+    @property
+    def incomplete_reason(self) -> IncompleteReason | None:
+        """Why the answer is not whole; ``None`` where it is, with or without tool calls.
+
+        Fields in the extensions never count.
+        """
+        cut = _CUT.get(self.finish_reason)
+        if cut is not None:
+            return cut
+        provenance = self.metadata.provenance
+        if provenance.get("finish_reason") is Provenance.UNMAPPED:
+            return IncompleteReason.UNKNOWN_FINISH_REASON
+        if any(provenance.get(path) is Provenance.UNMAPPED for path in _UNREAD):
+            return IncompleteReason.UNKNOWN_EVENT
+        if self.refusal is not None:
+            return IncompleteReason.REFUSAL
+        if self.finish_reason is FinishReason.TOOL_CALLS:
+            return None if self.has_tool_calls else IncompleteReason.MISSING_CALL
+        return IncompleteReason.PAUSED if self.raw_finish_reason in PAUSES else None
 
     @property
     def is_truncated(self) -> bool:

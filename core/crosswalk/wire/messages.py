@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from crosswalk.errors import ErrorKind
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import PAUSES, FinishReason
 from crosswalk.types.segment import SegmentType
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
     "HOSTED_TOOLS",
     "LOCATIONS",
     "OPAQUE",
+    "PAUSES",
     "PIECES",
     "SERVER_TOOLS",
     "TOOL_CHOICES",
-    "UNFINISHED",
     "UNMARKED",
     "WireBlock",
     "WirePiece",
@@ -176,9 +176,6 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
     }
 )
 """What a stop reason means; of several for one meaning the first is written where the provider said none of them."""
-
-UNFINISHED: Final = ("pause_turn", "compaction")
-"""The client is to send the answer back and gets the rest: nearest to ``stop``, but not the provider's word for it."""
 
 AT_END: Final = ("stop_sequence", "stop_details", "container")
 """What is said of a message with its stop reason, at its end."""

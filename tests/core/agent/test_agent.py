@@ -187,6 +187,22 @@ def test_an_answer_that_is_still_paused_after_the_last_turn(server: ReplayServer
     assert asyncio.run(main()).outcome is AgentOutcome.MAX_TURNS
 
 
+def test_every_word_for_a_pause_goes_on(server: ReplayServer) -> None:
+    compacted = {
+        "id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "compaction",
+        "content": [{"type": "text", "text": "So far."}], "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+    server.add(Answer.of_json(compacted)).add(Answer.of_json({**compacted, "stop_reason": "end_turn"}))
+
+    async def main() -> AgentResponse:
+        endpoint = Endpoint("anthropic", model="m", base_url=server.url, api_key="k")
+        async with asyncio.timeout(60), LLMService(endpoint, client_options=PLAIN) as service:
+            return await Agent(service, config=ChatConfig(max_tokens=100)).answer("Go on.")
+
+    response = asyncio.run(main())
+    assert ([turn.outcome for turn in response.turns], len(server.requests)) == ([None, "answered"], 2)
+
+
 # --------------------------------------------------------------------------------------- ids that are repeated
 
 
@@ -295,6 +311,7 @@ WHOLE = ("1", "get_weather", '{"city": "Paris", "unit": "c"}')
         ((("The answer is",), {"finish": "length"}), AgentOutcome.TRUNCATED, AgentError),
         (((None, WHOLE), {"finish": "guardrail_intervened"}), AgentOutcome.UNMAPPED, AgentError),
         ((("The answer is",), {"finish": "guardrail_intervened"}), AgentOutcome.UNMAPPED, AgentError),
+        ((("<tool_call>{",), {"finish": "tool_calls"}), AgentOutcome.MISSING_CALL, AgentError),
         (((None,), {"refusal": "No."}), AgentOutcome.REFUSED, AgentError),
         ((("Well",), {"finish": "content_filter"}), AgentOutcome.CONTENT_FILTER, AgentError),
         ((("Well", WHOLE), {"finish": "abort"}), AgentOutcome.CANCELLED, AgentError),
@@ -307,6 +324,7 @@ WHOLE = ("1", "get_weather", '{"city": "Paris", "unit": "c"}')
         "half a text",
         "unknown end of a call",
         "unknown end of a text",
+        "missing call",
         "refusal",
         "moderation",
         "aborted",

@@ -109,7 +109,7 @@ def test_its_error_inside_a_stream_keeps_what_came_before(
     made: Path, provider: Callable[[object, str], str]
 ) -> None:
     provider(import_module("crosswalk_night_heron").plugin, "night_heron")
-    stream = b'{"type":"text","text":"Hel"}\n{"type":"error","error":{"code":"x","message":"server error"}}\n'
+    stream = b'{"type":"text","text":"Hel"}\n{"type":"error","error":{"code":"x","message":"internal server error"}}\n'
     response = normalize(stream, "night_heron")
     assert (response.text, response.finish_reason) == ("Hel", "error")
     assert response.error_info is not None

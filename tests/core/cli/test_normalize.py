@@ -687,22 +687,6 @@ def test_jobs_change_nothing(
     assert done or len(stored[0]) == 3
 
 
-def test_what_fits_several_is_read_as_the_log_s_first_answer(run: Run, tmp_path: Path) -> None:
-    chat = {"choices": [{"message": {"role": "assistant", "content": "any"}, "finish_reason": "stop"}]}
-    marked = {**chat, "system_fingerprint": "vllm-0.33.0-tp2-1a2b3c4d"}
-    file = records(tmp_path, b"oops", {"odd": 1}, marked, chat, line("ollama's own"), chat)
-    done = run("normalize", file)
-    found = [
-        (one["metadata"]["provider_id"], "metadata.provider_id" in one["metadata"]["provenance"])
-        for one in lines(done.out)
-    ]
-    assert found == [("vllm", False), ("vllm", True), ("ollama", False), ("vllm", True)]
-    alone = run("normalize", records(tmp_path, chat, marked))
-    assert [one["metadata"]["provider_id"] for one in lines(alone.out)] == ["openai", "vllm"]
-    given = run("normalize", records(tmp_path, chat), "--provider", "groq")
-    assert "metadata.provider_id" not in orjson.loads(given.out)["metadata"]["provenance"]
-
-
 def test_a_log_asks_every_provider_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     for name in registry.names():

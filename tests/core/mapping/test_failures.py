@@ -12,8 +12,10 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     SegmentType,
+    normalize,
 )
 from crosswalk.plugins import classify, error_delta, error_info, take_error
+from error_cases import QUOTING, STATED
 
 K = ErrorKind
 OVERFLOW = "request (9012 tokens) exceeds the available context size (4096 tokens)"
@@ -69,9 +71,9 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     (404, nested("The model `x` does not exist.", "NotFoundError", 404), K.MODEL_UNAVAILABLE, "The model `x` does not exist.", "NotFoundError", False),
     (405, nested("Method Not Allowed", "Method Not Allowed", 405), K.INVALID_REQUEST, "Method Not Allowed", "Method Not Allowed", False),
     # no such model: OpenRouter, Azure, xAI
-    (404, nested("No endpoints found for maker/model:free.", None, 404), K.MODEL_UNAVAILABLE, "No endpoints found for maker/model:free.", None, False),
-    (404, nested("The alpha period for this model has ended.", None, 404), K.MODEL_UNAVAILABLE, "The alpha period for this model has ended.", None, False),
-    (404, nested("No endpoints found that support tool use.", None, 404), K.INVALID_REQUEST, "No endpoints found that support tool use.", None, False),
+    (404, nested("No endpoints found for maker/model:free.", None, 404), K.MODEL_UNAVAILABLE, "No endpoints found for maker/model:free.", "404", False),
+    (404, nested("The alpha period for this model has ended.", None, 404), K.MODEL_UNAVAILABLE, "The alpha period for this model has ended.", "404", False),
+    (404, nested("No endpoints found that support tool use.", None, 404), K.INVALID_REQUEST, "No endpoints found that support tool use.", "404", False),
     (404, {"error": {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}}, K.MODEL_UNAVAILABLE, "The API deployment for this resource does not exist.", "DeploymentNotFound", False),
     (404, {"code": "Some resource was not found", "error": "The model grok-beta was deprecated on 2025-09-15."}, K.MODEL_UNAVAILABLE, "The model grok-beta was deprecated on 2025-09-15.", "Some resource was not found", False),
     (400, nested("The model takes no functions: that parameter was deprecated", "BadRequestError"), K.INVALID_REQUEST, "The model takes no functions: that parameter was deprecated", "BadRequestError", False),
@@ -81,15 +83,15 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
     (503, nested("busy", "ServiceUnavailableError", 503), K.SERVER, "busy", "ServiceUnavailableError", True),
     (503, nested("busy", "Service Unavailable", 503), K.SERVER, "busy", "Service Unavailable", True),
     (None, nested("Internal server error", "InternalServerError", 500), K.SERVER, "Internal server error", "InternalServerError", True),
-    (None, {"error": {"object": "error", "message": "bad", "code": 400}}, K.INVALID_REQUEST, "bad", None, False),
-    (None, nested("Provider disconnected", None, 502, metadata={"error_type": "x"}), K.SERVER, "Provider disconnected", None, True),
+    (None, {"error": {"object": "error", "message": "bad", "code": 400}}, K.INVALID_REQUEST, "bad", "400", False),
+    (None, nested("Provider disconnected", None, 502, metadata={"error_type": "x"}), K.SERVER, "Provider disconnected", "502", True),
     # flat: SGLang, older vLLM
     (404, flat("The model `nope` does not exist.", "NotFoundError", 404), K.MODEL_UNAVAILABLE, "The model `nope` does not exist.", "NotFoundError", False),
     (None, flat("bad", "BadRequestError", 400), K.INVALID_REQUEST, "bad", "BadRequestError", False),
     # Gemini
     (429, {"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED", "details": []}}, K.RATE_LIMIT, "Quota", "RESOURCE_EXHAUSTED", True),
     (400, [{"error": {"code": 400, "message": "Bad", "status": "INVALID_ARGUMENT"}}], K.INVALID_REQUEST, "Bad", "INVALID_ARGUMENT", False),
-    (None, [{"error": {"code": 503, "message": "Bad"}}], K.SERVER, "Bad", None, True),
+    (None, [{"error": {"code": 503, "message": "Bad"}}], K.SERVER, "Bad", "503", True),
     # Anthropic and its dialects
     (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}, "request_id": "r"}, K.RATE_LIMIT, "Overloaded", "overloaded_error", True),
     (None, {"type": "error", "error": {"type": "rate_limit_error", "message": "Slow"}}, K.RATE_LIMIT, "Slow", "rate_limit_error", True),
@@ -181,8 +183,8 @@ def test_without_words_the_status_decides(status: int | None, kind: ErrorKind) -
     assert classify(status, "") is kind
 
 
-WORDS: list[tuple[int | None, str, ErrorKind]] = [
-    (500, "server_error image input is not supported - hint: you may need the mmproj", K.INVALID_REQUEST),
+SENTENCES: list[tuple[int | None, str, ErrorKind]] = [
+    (500, "image input is not supported - hint: you may need the mmproj", K.INVALID_REQUEST),
     (500, "failed to process inputs: this model is missing data required for image input", K.INVALID_REQUEST),
     (404, "No endpoints found that support image input", K.INVALID_REQUEST),
     (400, "At most 0 image(s) may be provided in one prompt.", K.INVALID_REQUEST),
@@ -190,50 +192,89 @@ WORDS: list[tuple[int | None, str, ErrorKind]] = [
     (400, "the prompt is too long: 9000 tokens > 4096", K.CONTEXT_OVERFLOW),
     (500, "input length (9000) exceeds the maximum", K.CONTEXT_OVERFLOW),
     (400, "The decoder prompt is longer than the maximum model length", K.CONTEXT_OVERFLOW),
-    (400, "content_policy_violation", K.CONTENT_FILTER),
-    (500, "llama-server returned invalid tool call arguments for \"go\": x", K.TOOL_CALL_VALIDATION),
-    (400, "Rate limit reached", K.RATE_LIMIT),
-    (None, "Too Many Requests", K.RATE_LIMIT),
-    (503, "the engine is overloaded", K.RATE_LIMIT),
-    (500, "upstream timed out", K.TIMEOUT),
-    (500, "read_timeout_error", K.TIMEOUT),
-    (400, "too_many_prompt_tokens", K.CONTEXT_OVERFLOW),
+    (400, "The input (9 tokens) is longer than the model's context length (8 tokens).", K.CONTEXT_OVERFLOW),
     (400, "Input is too long for requested model.", K.CONTEXT_OVERFLOW),
     (400, "too many tokens: 9000 > 4096", K.CONTEXT_OVERFLOW),
     (429, "Too many tokens per day, please wait before trying again.", K.RATE_LIMIT),
     (400, "The input token count (9) exceeds the maximum number of tokens allowed (8)", K.CONTEXT_OVERFLOW),
     (422, "`inputs` must have less than 8 tokens. Given: 9", K.CONTEXT_OVERFLOW),
-    (None, "misalignment_policy_violation", K.CONTENT_FILTER),
-    (None, "invalid_base64_image", K.INVALID_REQUEST),
-    (None, "image_parse_error", K.INVALID_REQUEST),
-    (None, "the image engine is dead", K.SERVER),
-    (401, "Incorrect API token", K.AUTHENTICATION),
-    (400, "model 'command-x' was removed on May 1", K.MODEL_UNAVAILABLE),
-    (400, "invalid_model: x", K.MODEL_UNAVAILABLE),
+    (422, "`inputs` tokens + `max_new_tokens` must be <= 8. Given: 9", K.CONTEXT_OVERFLOW),
+    (400, "The prompt triggered our content management policy.", K.CONTENT_FILTER),
+    (500, 'llama-server returned invalid tool call arguments for "go": x', K.TOOL_CALL_VALIDATION),
+    (500, "Rate limit reached", K.RATE_LIMIT),
+    (None, "Too Many Requests", K.RATE_LIMIT),
+    (503, "the engine is overloaded", K.RATE_LIMIT),
+    (500, "upstream timed out", K.TIMEOUT),
     (None, "context deadline exceeded", K.TIMEOUT),
+    (400, "model 'command-x' was removed on May 1", K.MODEL_UNAVAILABLE),
     (404, 'model "x" not found, try pulling it first', K.MODEL_UNAVAILABLE),
     (400, "model 'x' is no longer available", K.MODEL_UNAVAILABLE),
+    (400, "Incorrect API key provided", K.AUTHENTICATION),
     (400, "unauthorised", K.AUTHENTICATION),
     (400, "Forbidden", K.PERMISSION),
     (None, "model runner has unexpectedly stopped", K.SERVER),
     (None, "the engine is dead", K.SERVER),
     (503, "server busy, please try again.  maximum pending requests exceeded", K.SERVER),
-    # Common words do not turn a fault of the request into one that a retry might heal.
+    # The same words in a request that is refused, which sending it again does not heal.
+    (400, "Rate limit reached", K.INVALID_REQUEST),
+    (422, "upstream timed out", K.INVALID_REQUEST),
+    (404, "the engine is dead", K.INVALID_REQUEST),
+    (501, "the engine is dead", K.INVALID_REQUEST),
+    # Words that are not one of those sentences.
     (400, "timeout must be positive", K.INVALID_REQUEST),
-    (404, "no engine of that name", K.INVALID_REQUEST),
-    (422, "unknown field: runner", K.INVALID_REQUEST),
-    (400, "what a server", K.INVALID_REQUEST),
-    # Words that only look alike.
     (400, "a wide context", K.INVALID_REQUEST),
-    (400, "the runtimeoutput", K.INVALID_REQUEST),
-]  # fmt: skip
+    (None, "a runner", K.UNKNOWN),
+]
 
 
-@pytest.mark.parametrize(("status", "words", "kind"), WORDS)
-def test_words_come_before_the_status(status: int | None, words: str, kind: ErrorKind) -> None:
-    """What the provider says is more exact than the status that it says it with, in upper case as in lower."""
-    assert classify(status, words) is kind
-    assert classify(status, words.upper()) is kind
+@pytest.mark.parametrize(("status", "message", "kind"), SENTENCES)
+def test_a_known_sentence_tells_what_the_status_does_not(
+    status: int | None, message: str, kind: ErrorKind
+) -> None:
+    """In upper case as in lower, and never where a message quotes it."""
+    assert classify(status, message) is kind
+    assert classify(status, message.upper()) is kind
+    without = classify(status, "")
+    assert classify(status, f"bad value: \u201c{message}\u201d") is without
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("read_timeout_error", K.TIMEOUT),
+        ("misalignment_policy_violation", K.CONTENT_FILTER),
+        ("ResponsibleAIPolicyViolation", K.CONTENT_FILTER),
+        ("too_many_prompt_tokens", K.CONTEXT_OVERFLOW),
+        ("invalid_base64_image", K.INVALID_REQUEST),
+        ("image_parse_error", K.INVALID_REQUEST),
+        ("Too Many Requests", K.RATE_LIMIT),
+        ("ServiceUnavailableError", K.SERVER),
+        ("com.amazon.coral.service#ThrottlingException:http://x", K.RATE_LIMIT),
+        ("DeploymentNotFound", K.MODEL_UNAVAILABLE),
+        ("rate_limit_of_mine", K.UNKNOWN),
+        ("7", K.UNKNOWN),
+        ("api_error", K.SERVER),
+    ],
+)
+def test_a_code_is_read_as_a_whole(code: str, kind: ErrorKind) -> None:
+    """However its words are joined; a code that only holds a known word is unknown."""
+    assert classify(None, "", [code]) is kind
+
+
+@pytest.mark.parametrize(("provider", "status", "body", "kind", "code", "retryable"), [*QUOTING, *STATED])
+def test_errors_mean_what_their_server_states(
+    provider: str, status: int, body: Any, kind: ErrorKind, code: str | None, retryable: bool
+) -> None:
+    """By type or code, status, and known sentences outside of quotation marks."""
+    info = normalize(body, provider, status=status).error_info
+    assert info is not None
+    assert (info.kind, info.code, info.retryable) == (kind, code, retryable)
+
+
+def test_a_plugin_states_what_its_own_codes_mean() -> None:
+    """Its meaning counts before the general one."""
+    info = error_info(500, nested("x", "invalid_request_error", "E7"), codes={"E7": K.TIMEOUT})
+    assert (info.kind, info.code, info.retryable) == (K.TIMEOUT, "E7", True)
 
 
 def test_an_error_delta_says_everything() -> None:

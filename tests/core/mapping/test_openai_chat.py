@@ -22,9 +22,10 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
+    normalize,
 )
 from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition
-from wires import body, chunk, ndjson, outcome, read, sse, usage
+from wires import body, chunk, ndjson, outcome, read, registry_of, sse, usage
 
 DIALECT = OpenAIChatDialect()
 
@@ -167,7 +168,7 @@ def test_tool_calls_of_every_style(case: str) -> None:
         ("stop", True, FinishReason.TOOL_CALLS),
         ("length", True, FinishReason.LENGTH),
         ("tool_calls", True, FinishReason.TOOL_CALLS),
-        ("tool_calls", False, FinishReason.STOP),
+        ("tool_calls", False, FinishReason.TOOL_CALLS),
         ("tool_call", True, FinishReason.TOOL_CALLS),
         ("function_call", True, FinishReason.TOOL_CALLS),
         ("content_filter", False, FinishReason.CONTENT_FILTER),
@@ -182,7 +183,7 @@ def test_tool_calls_of_every_style(case: str) -> None:
     ],
 )
 def test_finish_words(word: str, called: bool, reason: FinishReason) -> None:
-    """What OpenAI and its look-alikes say, set right by whether there is a call; the word is kept."""
+    """What OpenAI and its look-alikes say; a call makes ``tool_calls`` of a ``stop``, and the word is kept."""
     message = {"content": "Hi", "tool_calls": [call("go", "{}", id="x")] if called else []}
     response = made(body(message, word))
     assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
@@ -965,3 +966,25 @@ def test_what_stands_beside_a_text_of_a_wrong_type_is_in_the_partial_answer(besi
     assert "It depends." in [segment.content for segment in partial.segments]
     partial, _ = outcome(DIALECT, sse(body({"content": 5})))
     assert [segment.type for segment in partial.segments] == ["error"]
+
+
+class Tagged(OpenAIChatDialect):
+    """A server that writes its reasoning into the text, in tags."""
+
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
+        text = part.get("content") or ""
+        if text.startswith("<t>"):
+            thought, _, part["content"] = text[3:].partition("</t>")
+            return str(thought)
+        return super().reasoning(part, choice, state)
+
+
+@pytest.mark.parametrize("role", [{}, {"role": "assistant"}])
+def test_an_override_is_asked_about_every_part(role: dict[str, Any]) -> None:
+    """Of a body and of a stream, also about a part that has nothing but text."""
+    registry = registry_of(tagged=Tagged())
+    said = {**role, "content": "<t>Hm.</t>Yes"}
+    stream = sse(chunk(said), chunk({}, "stop"))
+    for payload in (body(said, "stop"), stream):
+        response = normalize(payload, "tagged", registry=registry)
+        assert (response.reasoning, response.text) == ("Hm.", "Yes")

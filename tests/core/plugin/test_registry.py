@@ -108,6 +108,51 @@ def test_blocking_is_read_from_the_process_by_default(monkeypatch: pytest.Monkey
     assert "vllm" not in Registry().names()
 
 
+OVERRIDE = (
+    "from crosswalk.plugins import hookimpl\n@hookimpl\ndef map_usage(event, state):\n    return None\n"
+)
+
+
+@pytest.mark.parametrize("blocked", ["vllm@crosswalk-vllm-fork", "vllm@Crosswalk_vLLM.Fork"])
+def test_one_distribution_of_several_can_be_blocked(install: Install, blocked: str) -> None:
+    """What the others register under that name stays, the shipped provider too."""
+    install("vllm", OVERRIDE, distribution="crosswalk-vllm-fork")
+    by_environment = Registry(environ={"CROSSWALK_DISABLED_PLUGINS": f"other, {blocked}"})
+    late = Registry(environ={})
+    assert late.is_changed("vllm")
+    late.block(blocked)
+    for known in (by_environment, late):
+        (entry,) = (entry for entry in known.providers() if entry.name == "vllm")
+        assert (entry.distribution, entry.overrides, entry.blocked) == ("crosswalk-llm", (), False)
+        assert known.mapper("vllm").info.title == "vLLM"
+        assert not known.is_changed("vllm")
+    late.unblock(blocked)
+    assert late.is_changed("vllm")
+
+
+def test_the_shipped_provider_can_be_blocked_alone(install: Install) -> None:
+    install("vllm", distribution="crosswalk-vllm-fork")
+    known = Registry(environ={"CROSSWALK_DISABLED_PLUGINS": "vllm@crosswalk-llm"})
+    assert (known.is_shipped("vllm"), known.mapper("vllm").info.title) == (False, "vllm")
+    with pytest.raises(UnknownProviderError, match="'vllm' is not shipped"):
+        known.shipped("vllm")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["raise RuntimeError('odd')", "from crosswalk.plugins import hookimpl\n@hookimpl\ndef map_usage(x): ..."],
+)
+def test_a_broken_override_is_ignored_with_a_warning(install: Install, code: str) -> None:
+    """The warning names the distribution; the shipped provider reads on, and a working override still counts."""
+    install("vllm", code, distribution="crosswalk-vllm-fork")
+    known = Registry(environ={})
+    with pytest.warns(
+        RuntimeWarning, match="'crosswalk-vllm-fork'.*; it is ignored, and the shipped provider"
+    ):
+        assert known.mapper("vllm").info.title == "vLLM"
+    assert known.shipped("vllm").info.title == "vLLM"
+
+
 def test_a_block_can_come_late_and_be_taken_back(install: Install) -> None:
     """A provider that was resolved before can be blocked; afterwards it resolves again."""
     install("alpha")

@@ -13,7 +13,7 @@ from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, Re
 from crosswalk.service import RetryPolicy, Timeouts
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.cooling import Cooling
-from crosswalk.service.failures import request_id_of, retry_after_of
+from crosswalk.service.failures import request_id_of, retry_after_of, should_retry
 from tries import tries
 
 BUSY = Failure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
@@ -258,11 +258,59 @@ def test_retry_after_as_a_date() -> None:
         ({"retry-after": "9" * 400}, None),
         ({"retry-after": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
         ({"retry-after": "nan"}, None),
+        # Sent twice, as some proxies do.
+        ({"retry-after": "1, 1"}, 1),
+        ({"retry-after": "3,7"}, 7),
+        ({"retry-after": "soon, 4"}, 4),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT, Wed, 21 Oct 2015 07:28:01 GMT"}, 0),
+        ({"retry-after": "5, Wed, 21 Oct 2015 07:28:00 GMT"}, 5),
+        ({"retry-after-ms": "", "retry-after": ", "}, None),
     ],
     ids=str,
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_of(headers) == seconds
+
+
+def google_error(*details: Any) -> dict[str, Any]:
+    return {"error": {"code": 429, "message": "Wait", "status": "RESOURCE_EXHAUSTED", "details": [*details]}}
+
+
+RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (google_error({"@type": "x/google.rpc.Help"}, {"@type": RETRY_INFO, "retryDelay": "2s"}), 2),
+        ([google_error({"@type": RETRY_INFO, "retryDelay": "0.25s"})], 0.25),
+        (google_error({"@type": RETRY_INFO, "retryDelay": "40000s"}), 40_000),
+        (google_error({"@type": RETRY_INFO, "retryDelay": "soon"}), None),
+        (google_error({"@type": RETRY_INFO}, "x", None), None),
+        (google_error({"@type": "my.RetryInfo", "retryDelay": "2s"}), None),
+        ({"error": {"details": "none"}}, None),
+        ({"error": "x"}, None),
+        ([], None),
+        ("x", None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_a_delay_that_the_error_itself_asks_for(error: Any, seconds: float | None) -> None:
+    """Google's servers send no ``Retry-After``; where there is one, it counts."""
+    assert retry_after_of({}, error) == seconds
+    assert retry_after_of({"retry-after": "9"}, error) == 9
+
+
+@pytest.mark.parametrize(
+    ("value", "retryable"), [("true", True), (" False ", False), ("", None), ("maybe", None)]
+)
+def test_a_server_says_whether_to_retry(value: str, retryable: bool | None) -> None:
+    """Its ``x-should-retry`` counts more than the kind of its error."""
+    for failure in (BUSY, WRONG):
+        expected = failure.info.retryable if retryable is None else retryable
+        assert should_retry({"x-should-retry": value}, failure.info).retryable is expected
+    assert should_retry({}, BUSY.info) is BUSY.info
 
 
 def test_the_servers_own_id() -> None:

@@ -185,7 +185,7 @@ def test_no_more_than_the_policy_allows(server: ReplayServer, service_of: Make) 
     [
         (400, "bad", InvalidRequestError),
         (404, "The model `m` does not exist.", ModelUnavailableError),
-        (400, "blocked by content_filter", ContentFilterError),
+        (400, "blocked by our content filtering policy", ContentFilterError),
     ],
 )
 def test_a_lasting_error_is_not_tried_again(
@@ -258,7 +258,7 @@ def test_a_lasting_error_goes_to_the_next_endpoint_at_once(server: ReplayServer,
 
 
 def test_what_moderation_blocked_does_not(server: ReplayServer, service_of: Make) -> None:
-    server.add(Answer.failure(400, message="content_filter"), times=None)
+    server.add(Answer.failure(400, message="blocked by our content filtering policy"), times=None)
     assert type(failure(service_of(server, server))) is ContentFilterError
     assert len(server.requests) == 1
 

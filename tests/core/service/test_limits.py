@@ -144,6 +144,25 @@ def test_no_attempt_begins_when_the_time_of_the_call_is_over() -> None:
     within(use)
 
 
+def test_a_server_decides_whether_and_when_it_is_asked_again() -> None:
+    """``x-should-retry: false`` ends it; Google's error body has the delay that is waited for."""
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "12s"}
+    quota = {"error": {"code": 429, "message": "Wait", "status": "RESOURCE_EXHAUSTED", "details": [delay]}}
+
+    async def use(loop: Loop) -> None:
+        never = Said(503, {"x-should-retry": "false"}, (b'{"error": {"message": "busy"}}',))
+        service, network = service_of({"one": [never, Said()]}, retry=RetryPolicy(**AT_ONCE), timer=loop.time)
+        await failure_of(service)
+        assert network.asked == ["one"]
+        waits = Said(429, {}, (orjson.dumps(quota),))
+        service, network = service_of({"one": [waits, Said()]}, retry=RetryPolicy(**AT_ONCE), timer=loop.time)
+        response = await service.complete(ASK)
+        assert response.attempts[0].extra["retry_after"] == 12
+        assert response.attempts[0].extra["waited_seconds"] >= 12
+
+    within(use)
+
+
 @pytest.mark.parametrize("is_stream", [True, False])
 @pytest.mark.parametrize(
     ("limits", "code", "seconds"),

@@ -179,7 +179,7 @@ def test_every_kind_of_delta_has_its_event(server: ReplayServer, service_of: Mak
         "output_text.delta",
         "refusal.delta",
         "in_progress",
-        "completed",
+        "incomplete",  # the model declined
     ]
     assert [event.delta.index for event in events if event.delta is not None] == list(range(15))
     assert events[2].delta.reasoning_delta == "thought"

@@ -111,15 +111,18 @@ def test_by_choice_it_comes_back_marked() -> None:
     assert (whole.value, whole.partial, whole.stage) == (Point(1, 2.5), True, Stage.DIRECT)
 
 
-@pytest.mark.parametrize("finish", [FinishReason.STOP, FinishReason.TOOL_CALLS])
-def test_an_answer_that_ended_well_is_read(finish: FinishReason) -> None:
-    assert PARSER.parse(response(GOOD, finish)).ok
-    assert PARSER.parse(response('{"x": 1', finish)).reason is ReasonCode.TRUNCATED
+def test_an_answer_that_ended_well_is_read() -> None:
+    assert PARSER.parse(response(GOOD)).ok
+    assert PARSER.parse(response('{"x": 1')).reason is ReasonCode.TRUNCATED
+
+
+def test_an_answer_whose_call_is_missing_is_cut() -> None:
+    assert PARSER.parse(response(GOOD, FinishReason.TOOL_CALLS)).reason is ReasonCode.TRUNCATED
 
 
 def test_a_refusal_has_a_reason_of_its_own() -> None:
     assert PARSER.parse(response(None, refusal="I cannot.")).reason is ReasonCode.REFUSAL
-    assert PARSER.parse(response(GOOD, refusal="I cannot.")).ok
+    assert PARSER.parse(response(GOOD, refusal="I cannot.")).reason is ReasonCode.REFUSAL
     assert PARSER.parse(response(None)).reason is ReasonCode.EXTRACTION_FAILED
 
 

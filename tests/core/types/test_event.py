@@ -16,6 +16,7 @@ from crosswalk.types import (
     ResponseDelta,
     StreamEvent,
     StreamEventType,
+    ToolCall,
     UsageInfo,
 )
 from crosswalk.types.event import TERMINAL
@@ -50,7 +51,11 @@ def test_the_terminal_event_and_no_other_has_the_response(
 def test_the_terminal_event_says_how_it_ended(reason: FinishReason, kind: str) -> None:
     """A cut answer is never ``completed`` (P4); segments and attempts come along."""
     response = attrs.evolve(
-        ChatResponse.refused("no", "m"), finish_reason=reason, attempts=[ProviderAttempt("p", "m")]
+        ChatResponse.tool_calls_required(
+            ChatMessage.assistant(tool_calls=[ToolCall("c", "go", "{}")]), UsageInfo(1, 1), "m"
+        ),
+        finish_reason=reason,
+        attempts=[ProviderAttempt("p", "m")],
     )
     delta = ResponseDelta(0, finish_reason=reason)
     event = StreamEvent.terminal(response, delta)

@@ -1,0 +1,83 @@
+"""Answers that look whole and are not, and some that are: provider, payload, finish reason, why it is incomplete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+
+def chat(message: dict[str, Any], finish: str | None = "stop", **more: Any) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish, **more}
+    return orjson.dumps(
+        {"id": "c", "object": "chat.completion", "created": 1767225600, "model": "m", "choices": [choice]}
+    )
+
+
+def chunks(*deltas: dict[str, Any], finish: str = "stop", **more: Any) -> bytes:
+    said = [
+        *({"delta": delta, "finish_reason": None} for delta in deltas),
+        {"delta": {}, "finish_reason": finish, **more},
+    ]
+    about = {"id": "c", "object": "chat.completion.chunk", "created": 1767225600, "model": "m"}
+    events = [orjson.dumps({**about, "choices": [{"index": 0, **one}]}) for one in said]
+    return b"".join(b"data: %s\n\n" % event for event in [*events, b"[DONE]"])
+
+
+def message(*content: dict[str, Any], stop: str, **more: Any) -> bytes:
+    about = {"id": "m", "type": "message", "role": "assistant", "model": "claude", "stop_sequence": None}
+    counts = {"input_tokens": 3, "output_tokens": 2}
+    return orjson.dumps({**about, "content": content, "stop_reason": stop, "usage": counts, **more})
+
+
+def responses(*events: dict[str, Any], content: dict[str, Any] | None = None) -> bytes:
+    begins = {"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}}
+    item = {
+        "type": "message",
+        "id": "i",
+        "role": "assistant",
+        "content": [content or {"type": "output_text", "text": "Yes"}],
+    }
+    whole = {"id": "r", "status": "completed", "model": "m", "created_at": 1767225600, "output": [item]}
+    ends = {"type": "response.completed", "response": whole}
+    return b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in (begins, *events, ends))
+
+
+CALL = {"id": "k", "type": "function", "function": {"name": "go", "arguments": "{}"}}
+USE = {"type": "tool_use", "id": "k", "name": "go", "input": {}}
+TEXT = {"type": "text", "text": "Let me look"}
+NOVEL = {"type": "response.output_gesture.delta", "delta": "waves"}
+
+CASES: list[tuple[str, bytes, str, str | None]] = [
+    ("openai", chat({"content": "Hi"}), "stop", None),
+    ("openai", chat({"content": None, "tool_calls": [CALL]}, "tool_calls"), "tool_calls", None),
+    ("openai", chat({"content": "Hi", "novel": "an unknown field"}), "stop", None),
+    ("openai", chat({"content": "Hi"}, "length"), "length", "length"),
+    ("openai", chat({"content": "Hi"}, "content_filter"), "content_filter", "content_filter"),
+    # A finish word, or an event, that no mapping knows.
+    ("openai", chat({"content": "Hi"}, "bored"), "stop", "unknown_finish_reason"),
+    ("openai", chunks({"content": "Hi"}, finish="bored"), "stop", "unknown_finish_reason"),
+    ("openai_responses", responses(NOVEL), "stop", "unknown_event"),
+    ("openai_responses", responses(), "stop", None),
+    # The server says that it calls tools, and no call came.
+    ("vllm", chat({"content": "<tool_call>{"}, "tool_calls"), "tool_calls", "missing_call"),
+    ("sglang", chunks({"content": "I call"}, finish="tool_calls"), "tool_calls", "missing_call"),
+    ("anthropic", message(TEXT, stop="tool_use"), "tool_calls", "missing_call"),
+    ("anthropic", message(TEXT, USE, stop="tool_use"), "tool_calls", None),
+    # A refusal.
+    ("openai", chat({"content": None, "refusal": "I would rather not."}), "stop", "refusal"),
+    ("openai", chunks({"refusal": "I would "}, {"refusal": "rather not."}), "stop", "refusal"),
+    ("openai_responses", responses(content={"type": "refusal", "refusal": "No."}), "stop", "refusal"),
+    # The model pauses, and goes on when it is asked again.
+    ("anthropic", message(TEXT, stop="pause_turn"), "stop", "paused"),
+    ("anthropic", message(TEXT, stop="compaction"), "stop", "paused"),
+    # An aggregator's two words contradict each other.
+    ("openrouter", chat({"content": ""}, "stop", native_finish_reason="error"), "error", "error"),
+    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="MALFORMED_FUNCTION_CALL"), "error", "error"),
+    ("openrouter", chunks({"content": "Hi"}, finish="stop", native_finish_reason="failed"), "error", "error"),
+    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="SAFETY"), "content_filter", "content_filter"),
+    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="max_tokens"), "length", "length"),
+    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="end_turn"), "stop", None),
+    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="novel"), "stop", None),
+]  # fmt: skip
+"""Read with ``unknown="keep"``."""
