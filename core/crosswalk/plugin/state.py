@@ -71,6 +71,7 @@ class MappingState(Answer):
         whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
     """
 
+    is_checked = True
     event_name: str | None = None
     continues = False
     error: ResponseDelta | None = None

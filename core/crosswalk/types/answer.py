@@ -9,26 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from math import isfinite
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
+from crosswalk.types._value import unchecked
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.error_segment import NO_CAUSE, error_segment
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, dump_json
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, dump_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import PIECES, Arrays, MergeRules, Placed, copy_json, merge, placed
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.metadata import Provenance, ResponseMetadata
-from crosswalk.types.raw import RawEvents
+from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
 from crosswalk.types.response import (
     Alternative,
     ChatResponse,
+    as_utc,
     counted_tokens,
     new_id,
     now,
@@ -56,6 +59,8 @@ _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
 _ERROR: Final = FinishReason.ERROR
+_TEXT: Final = SegmentType.TEXT
+_ASSISTANT: Final = Role.ASSISTANT
 _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
@@ -233,6 +238,16 @@ class Choice:
         answer, where it stays a segment. A call without an id gets one, the same for the same place in the
         answer.
         """
+        logprobs = None if self.logprobs is None else tuple(self.logprobs)
+        if (
+            len(self.parts) == 1
+            and type(part := self.parts[0]) is tuple
+            and part[0] is _TEXT
+            and not self._more
+        ):
+            content = "".join(part[1])  # most answers are one text, whose pieces were checked
+            message = unchecked(ChatMessage, role=_ASSISTANT, content=content)
+            return Built(message, (unchecked(Segment, type=_TEXT, content=content),), None, logprobs)
         calls: list[ToolCall] = []
         ids: dict[Call, str] = {}
         taken = {call.id for call in self.calls.values()}
@@ -251,14 +266,14 @@ class Choice:
             _with_more(self._segment(part, ids, partial=partial), self._more.get(number))
             for number, part in enumerate(self.parts)
         )
-        content = _said(segments, SegmentType.TEXT)
+        content: str | None = _said(segments, SegmentType.TEXT)
         if content is None and self._blank:
             content = ""
         return Built(
             ChatMessage(Role.ASSISTANT, content, None, tuple(calls)),
             segments,
             _said(segments, SegmentType.REFUSAL),
-            None if self.logprobs is None else tuple(self.logprobs),
+            logprobs,
         )
 
     @staticmethod
@@ -308,6 +323,7 @@ class Answer:
         verdicts: the worst verdict of the provider's moderation in each category.
         choices: the answers that have begun, by number.
         usage: the counts so far; ``None`` before the first report.
+        is_checked: whether each value is checked before it is put in, so that the response need not check all of them again.
         delta_count: how many deltas were added: the index of the next one.
         raw_events: the provider's bytes, event by event.
         id_factory: makes an id where the provider sends none.
@@ -321,6 +337,7 @@ class Answer:
     time_to_first_token: timedelta | None = None
     usage: UsageInfo | None = None
     delta_count = 0
+    is_checked = False
     _is_shared = False  # whether a delta holds the extensions themselves
 
     def __init__(self, provider: str = "unknown") -> None:
@@ -417,21 +434,25 @@ class Answer:
         self._note_what_is_missing(provenance, duration)
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
-        return ChatResponse(
+        make = unchecked if self.is_checked else _constructed
+        metadata = make(
+            ResponseMetadata,
+            provider_id=self.provider,
+            model_id=model,
+            request_duration=duration or _ZERO,
+            time_to_first_token=self.time_to_first_token,
+            extensions=adopted(self._extensions if self._is_shared else copy_json(self._extensions)),
+            provenance=MappingProxyType(provenance),
+            completion_tokens=counted_tokens(usage, provenance),
+        )
+        return make(
+            ChatResponse,
             id=self.id or self.id_factory(),
             message=built.message,
             finish_reason=finish,
             usage=usage,
-            metadata=ResponseMetadata(
-                self.provider,
-                model,
-                duration or _ZERO,
-                self.time_to_first_token,
-                FrozenObject.adopt(self._extensions if self._is_shared else copy_json(self._extensions)),
-                provenance,
-                counted_tokens(usage, provenance),
-            ),
-            created=self.created or self.clock(),
+            metadata=metadata,
+            created=self.created or as_utc(self.clock()),
             model=model,
             refusal=refusal,
             content_filter_results=tuple(self.verdicts.values()) or None,
@@ -439,7 +460,7 @@ class Answer:
             segments=segments,
             logprobs=built.logprobs,
             alternatives=alternatives,
-            raw_events=RawEvents(self.raw_events),
+            raw_events=RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
 
     def partial(self, error: ErrorInfo | str) -> ChatResponse:
@@ -488,6 +509,10 @@ class Answer:
             provenance["model"] = _ABSENT
         if duration is None:
             provenance["metadata.request_duration"] = _ABSENT
+
+
+def _constructed(cls: type[T], **fields: Any) -> T:
+    return cls(**fields)
 
 
 def _holds_non_finite(value: Any) -> bool:
