@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -66,18 +67,24 @@ def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
     return load_json(to_json(value, include_raw=include_raw))
 
 
+@functools.cache
+def _writer(cls: type, include_raw: bool) -> Callable[[Any], Any]:
+    if not is_canonical(cls):
+        raise TypeError(f"{cls.__name__} is no canonical type")
+    return shared_converter(include_raw=include_raw).get_unstructure_hook(cls)
+
+
 def _plain(value: Any, include_raw: bool) -> Any:
-    values = value if type(value) is list or type(value) is tuple else (value,)
-    for each in values:
-        if not is_canonical(type(each)):
-            raise TypeError(f"{type(each).__name__} is no canonical type")
+    is_array = type(value) is list or type(value) is tuple
+    writers = [_writer(each.__class__, include_raw) for each in (value if is_array else (value,))]
     try:
-        plain = [*map(shared_converter(include_raw=include_raw).unstructure, values)]
+        if not is_array:
+            return writers[0](value)
+        return [write(each) for write, each in zip(writers, value, strict=True)]
     except RecursionError:
         raise _cannot(value, ["nested too deeply @ $"]) from None
     except (AttributeError, KeyError, TypeError) as error:
         raise _cannot(value, ["a field holds a value of a type not its own @ $"]) from error
-    return plain if values is value else plain[0]
 
 
 def _cannot(value: Any, problems: Sequence[str]) -> CanonicalJSONError:
