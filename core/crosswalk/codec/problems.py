@@ -38,6 +38,7 @@ class Problem(ValueError):
         super().__init__(text)
         self.at = at
         self.unquoted = text if unquoted is None else unquoted
+
     @classmethod
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
         """The type of *value* is not the *expected* one."""
