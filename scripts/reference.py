@@ -50,7 +50,6 @@ INTERNAL = (
     "cli",
     "deprecation",
     "drafts",
-    "fields",
     "lazy",
     "manifest",
     "plain_errors",

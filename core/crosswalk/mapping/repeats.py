@@ -26,6 +26,7 @@ from crosswalk.types.answer import Choice
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
 from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.merge import is_indexed, same_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
@@ -388,13 +389,16 @@ class Repeats:
         sent_empty = empty_containers(residue)
         logprobs = None if tokens is None else tokens.take(text)
         counts = None if values.get(self._usage_key) is None else self._map_usage(residue, self._state)
-        if NOTED.values or (tokens is not None and logprobs is None):
+        prune(residue, sent_empty)
+        left = None if tokens is None else residue.pop(tokens.first, None)
+        if (
+            NOTED.values
+            or (tokens is not None and logprobs is None)
+            or (left is not None and tokens is not None and not self._has_kept(tokens, left))
+        ):
             NOTED.values.clear()
             self.forget()
             return None
-        prune(residue, sent_empty)
-        if tokens is not None and tokens.is_taken:
-            residue.pop(tokens.first, None)
         changes = self._events.extend(residue) if residue else residue
         repeat.texts.append(text)
         if repeat.kind is None:
@@ -404,6 +408,10 @@ class Repeats:
             content, reasoning = (text, None) if repeat.kind is _TEXT else (None, text)
             delta = text_delta(UNNUMBERED, content, reasoning, None, repeat.choice, EMPTY_OBJECT, logprobs)
         return self._delivery.deliver([delta], counts, changes)
+
+    def _has_kept(self, tokens: _Logprobs, left: Any) -> bool:
+        """Whether what is *left* of log probabilities is in the extensions already, as what the last event left."""
+        return tokens.is_taken or _holds(self._state.extensions.get(tokens.first), left)
 
 
 class _Logprobs:
@@ -444,6 +452,18 @@ class _Logprobs:
 def _only(owner: dict[str, Any], key: Any, value: Any) -> dict[str, Any]:
     """*owner* with *value* under *key*, and with its index, in its order, and nothing else."""
     return {name: value if name == key else owner[name] for name in owner if name in (key, "index")}
+
+
+def _holds(known: Any, part: Any) -> bool:
+    """Whether merging *part* into *known* would change nothing."""
+    if type(part) is dict:
+        return type(known) is dict and all(key in known and _holds(known[key], part[key]) for key in part)
+    if type(part) is list:
+        if not (type(known) is list and is_indexed(known) and is_indexed(part)):
+            return False
+        by_index = {item["index"]: item for item in known}
+        return all(_holds(by_index.get(item["index"]), item) for item in part)
+    return part is None or same_json(known, part)
 
 
 def _follows(number: Any, before: Any) -> bool:
