@@ -142,7 +142,7 @@ def test_a_recorded_body_comes_back_as_it_was_received(captures: Captures) -> No
 
 @recorded
 def test_a_recorded_body_comes_back_from_canonical_json(captures: Captures) -> None:
-    at_least = FROM_CANONICAL_JSON if captures is all_there_are else 0.85  # the project's own show oddities
+    at_least = FROM_CANONICAL_JSON if captures is all_there_are else 0.75  # the project's own show oddities
     counts: Counter[WireForm] = Counter()
     same: Counter[WireForm] = Counter()
     rows: Counter[str] = Counter()
