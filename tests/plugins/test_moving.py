@@ -87,7 +87,7 @@ def said_ids(value: Any, key: str = "") -> Iterator[tuple[bool, str]]:
 
 
 def test_all_shipped_providers_can_be_asked() -> None:
-    assert len(PROVIDERS) == len(registry.providers()) == 24
+    assert len(PROVIDERS) == len(registry.providers()) == 25
 
 
 def messages_of(provider: str, *turns: Any) -> Any:
