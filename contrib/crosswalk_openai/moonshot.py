@@ -50,7 +50,6 @@ class Moonshot(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {"reasoning": "reasoning_content", "takes_empty": False}
     speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions",)
-    marks: ClassVar[tuple[str, ...]] = ("choices[].usage",)
     cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
     usage_leaves: ClassVar[tuple[str, ...]] = ()  # the counts of two places are compared
     leaves_hold: ClassVar[bool] = True
@@ -64,6 +63,11 @@ class Moonshot(ChatDialect):
             del built.body["reasoning_effort"]
             built.body["thinking"] = {"type": "disabled"}
         return built
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether a choice has counts; with TGI it has a null there."""
+        choices = (choice for choice in event["choices"] if type(choice) is dict)
+        return any(type(choice.get("usage")) is dict for choice in choices)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts of the event, or those inside its choices. Equal counts in both places count once."""

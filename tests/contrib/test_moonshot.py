@@ -105,3 +105,5 @@ def test_the_type_of_an_error_says_its_kind(word: str, status: int, kind: ErrorK
 def test_usage_inside_the_choice_is_a_mark() -> None:
     assert plugin.recognizes(in_choice(usage(1, 1))) is Recognition.CERTAIN
     assert plugin.recognizes(HELLO) is Recognition.POSSIBLE
+    assert plugin.recognizes(in_choice(None)) is Recognition.POSSIBLE  # TGI
+    assert plugin.recognizes({"choices": [None]}) is Recognition.POSSIBLE
