@@ -251,8 +251,14 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         # What is no time, or not written as the canonical one is, stays.
         written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
         take_same(chunk, "createTime", written)
-    for candidate in _one_by_one(chunk, "candidates"):
-        yield from _candidate_deltas(candidate, state)
+    numbers: set[int] = set()
+    for place, candidate in enumerate(_one_by_one(chunk, "candidates")):
+        number = take_count(candidate, "index")
+        if number is None:  # proto leaves zeros out, and some proxies every number
+            number = place if 0 in numbers else 0
+        numbers.add(number)
+        candidate["index"] = number
+        yield from _candidate_deltas(candidate, number, state)
     if "promptFeedback" in chunk:
         yield from _feedback_deltas(chunk, state)
 
@@ -265,9 +271,8 @@ def _one_by_one(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]
     take_objects(container, key)
 
 
-def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
     """The parts, then what is said about them once the answer has ended, then its end."""
-    choice = candidate["index"] = take_count(candidate, "index") or 0  # proto leaves zeros out
     state.begin(choice)
     answer = state.own(Answers)[choice]
     content = take_object(candidate, "content")

@@ -1298,3 +1298,30 @@ def test_the_hooks_read_alone() -> None:
     event = error(500, "INTERNAL")
     assert [delta.finish_reason for delta in plugin.map_delta(event, state)] == [FinishReason.ERROR]
     assert (event, plugin.extensions(event, state)) == ({}, {})
+
+
+# Candidates without numbers.
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [(None, None, None), (None, 1, 2), (0, None, None), (0, 1, None)],
+    ids=["none", "proto leaves out 0", "0 alone", "all but the last"],
+)
+def test_candidates_without_a_number_are_numbered_by_their_place(numbers: tuple[int | None, ...]) -> None:
+    def candidates(text: str, **more: Any) -> dict[str, Any]:
+        made = whole({"text": "x"})
+        made["candidates"] = [
+            {"content": {"parts": [{"text": f"{text}{place}"}], "role": "model"}, **more}
+            | ({} if number is None else {"index": number})
+            for place, number in enumerate(numbers)
+        ]
+        return made
+
+    for answer in (
+        read(candidates("ab", finishReason="STOP")),
+        read(candidates("a"), candidates("b", finishReason="STOP")),
+    ):
+        said = [answer.text, *(other.message.text for other in answer.alternatives)]
+        assert said in (["ab0", "ab1", "ab2"], ["a0b0", "a1b1", "a2b2"])
+        assert "candidates" not in answer.metadata.extensions
