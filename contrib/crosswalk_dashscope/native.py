@@ -10,6 +10,7 @@ from crosswalk.plugins import (
     FinishReason,
     MappingState,
     OpenAIChatDialect,
+    Provenance,
     Recognition,
     ResponseDelta,
     Segment,
@@ -180,7 +181,7 @@ def _choice_deltas(choice: dict[str, Any], index: int, state: MappingState) -> I
         if reasoning:
             texts.is_thinking = True
             yield ResponseDelta(reasoning_delta=reasoning, choice=index)
-        text = yield from _content(message, index)
+        text = yield from _content(message, index, state)
     if text is not None:
         added = texts.take(index, None, text, ends=ends)
         if added:
@@ -198,7 +199,9 @@ def _choice_deltas(choice: dict[str, Any], index: int, state: MappingState) -> I
         yield ResponseDelta(raw_finish_reason=word, choice=index)
 
 
-def _content(part: dict[str, Any], index: int) -> Generator[ResponseDelta, None, str | None]:
+def _content(
+    part: dict[str, Any], index: int, state: MappingState
+) -> Generator[ResponseDelta, None, str | None]:
     """The text of a message; of a list, its texts joined, and its images as segments."""
     if type(part.get("content")) is not list:
         return take_string(part, "content")
@@ -207,6 +210,8 @@ def _content(part: dict[str, Any], index: int) -> Generator[ResponseDelta, None,
     for item in items:
         texts.append(take_string(item, "text"))
         image = take_string(item, "image")
+        if texts[-1] is None and not image:
+            state.note("message.content", Provenance.UNMAPPED)
         if image:
             yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
     if not any(items):

@@ -9,6 +9,7 @@ import pytest
 from crosswalk import (
     ErrorKind,
     FinishReason,
+    Provenance,
     SegmentType,
     TrailingContentError,
     UnknownEventError,
@@ -179,6 +180,12 @@ def test_a_list_of_content_has_text_and_images() -> None:
     assert [part.content for part in answer.segments if part.type is SegmentType.MEDIA] == [
         "https://d.example/1.png"
     ]
+
+
+def test_a_part_that_nobody_knows_leaves_the_text_unmapped() -> None:
+    answer = one("dashscope", text([{"text": "A"}, {"video": "https://d.example/1.mp4"}], "stop"))
+    assert answer.text == "A"
+    assert answer.metadata.provenance["message.content"] is Provenance.UNMAPPED
 
 
 def test_a_part_that_says_more_stays_in_the_extensions() -> None:
