@@ -2,7 +2,7 @@
 
 Facts: provider document "Google Gemini". A body and each chunk of a stream are the same object, whether the stream
 comes as SSE or, without ``alt=sse``, as one JSON array piece by piece: see :mod:`crosswalk_gemini.arrays`. An array
-that somebody else decoded is read as well. The Interactions API is another protocol and is not read here.
+that somebody else decoded is read as well. The Interactions API is in :mod:`crosswalk_gemini.interactions`.
 
 Old models say ``STOP`` in every chunk. So content after a finish word is no error here, and the price is that a
 stream which is cut after its first finish word passes for a complete one; only of an array the missing end tells.
@@ -44,6 +44,13 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_gemini.arrays import framing
+from crosswalk_gemini.interactions import (
+    STATUSES,
+    Progress,
+    interaction_deltas,
+    interaction_usage,
+    is_interaction,
+)
 from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
 
 __all__ = ["Gemini", "plugin"]
@@ -102,6 +109,7 @@ class Gemini:
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",
+                "/v1beta/interactions",
             ),
             documentation="https://ai.google.dev/api/generate-content",
             body_leaves=(
@@ -126,7 +134,7 @@ class Gemini:
                 "usageMetadata.promptTokensDetails[0].tokenCount",
                 "usageMetadata.candidatesTokensDetails[0].tokenCount",
             ),
-            text_leaves=("candidates[0].content.parts[0].text",),
+            text_leaves=("candidates[0].content.parts[0].text", "delta.text"),
             usage_leaves=("usageMetadata",),
             logprob_leaves={"candidates[0].logprobsResult": lambda candidate, _: take_logprobs(candidate)},
             pieces=(
@@ -144,6 +152,9 @@ class Gemini:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: by fields that only this API has."""
+        if is_interaction(event):
+            is_event = "event_type" in event or "steps" in event or "outputs" in event
+            return Recognition.CERTAIN if is_event else Recognition.POSSIBLE
         match event[0] if isinstance(event, list) and event else event:
             case (
                 {"usageMetadata": dict()}
@@ -162,6 +173,9 @@ class Gemini:
         """See the hook ``map_delta``. Tools that decode a capture without the provider's framing give an array."""
         if state.unseen:
             state.own(Answers).hear(state.unseen)
+        if is_interaction(event):
+            yield from interaction_deltas(event, state)
+            return
         if type(event) is not list:
             yield from chunk_deltas(require_object(event), state)
             return
@@ -175,12 +189,14 @@ class Gemini:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
-        return REASONS.get(reason)
+        return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``. The reports of an array that somebody else decoded are in its deltas."""
-        return None if type(event) is list else usage_info(event, state)
+        if type(event) is list:
+            return None
+        return interaction_usage(event, state) if state.own(Progress).is_read else usage_info(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
@@ -237,7 +253,7 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
     """The deltas of one chunk or body, candidate by candidate.
 
     Raises:
-        UnknownEventError: it is no answer of this API, for example one of the Interactions API.
+        UnknownEventError: it is no answer of this API.
         WireTypeError: what decides the answer has another type than the API promises.
     """
     if chunk.get("error"):
