@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     ErrorKind,
     FinishReason,
     MappingState,
+    OpenAIChatDialect,
     ProviderInfo,
     Recognition,
     ResponseDelta,
@@ -95,6 +96,26 @@ def _reasons(body: Any) -> list[str]:
     return []
 
 
+class OpenAILayer(OpenAIChatDialect):
+    """OpenAI's dialect as Gemini speaks it, at ``/v1beta/openai/chat/completions`` and on Vertex AI."""
+
+    marks: ClassVar[tuple[str, ...]] = tuple(
+        f"choices[].{part}.{holder}extra_content.google"
+        for part in ("message", "delta")
+        for holder in ("", "tool_calls[].")
+    )
+
+
+LAYER = OpenAILayer()
+
+
+def _is_of_layer(event: Any, state: MappingState) -> bool:
+    """Whether the answer of *event* is in OpenAI's dialect, as its first event says."""
+    if state.dialect is None and isinstance(event, dict) and "choices" in event:
+        state.dialect = LAYER
+    return state.dialect is LAYER
+
+
 class Gemini:
     """The hooks for Google's Gemini models."""
 
@@ -110,6 +131,7 @@ class Gemini:
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",
                 "/v1beta/interactions",
+                "/v1beta/openai/chat/completions",
             ),
             documentation="https://ai.google.dev/api/generate-content",
             body_leaves=(
@@ -134,10 +156,15 @@ class Gemini:
                 "usageMetadata.promptTokensDetails[0].tokenCount",
                 "usageMetadata.candidatesTokensDetails[0].tokenCount",
             ),
-            text_leaves=("candidates[0].content.parts[0].text", "delta.text"),
+            text_leaves=(
+                "candidates[0].content.parts[0].text",
+                "delta.text",
+                *OpenAILayer.text_leaves,
+            ),
             usage_leaves=("usageMetadata",),
             logprob_leaves={"candidates[0].logprobsResult": lambda candidate, _: take_logprobs(candidate)},
             pieces=(
+                *OpenAILayer.pieces,
                 "candidates[].content.parts",
                 "candidates[].logprobsResult.chosenCandidates",
                 "candidates[].logprobsResult.topCandidates",
@@ -155,6 +182,8 @@ class Gemini:
         if is_interaction(event):
             is_event = "event_type" in event or "steps" in event or "outputs" in event
             return Recognition.CERTAIN if is_event else Recognition.POSSIBLE
+        if isinstance(event, dict) and isinstance(event.get("choices"), list):
+            return Recognition.CERTAIN if LAYER.is_marked(event) else Recognition.NO
         match event[0] if isinstance(event, list) and event else event:
             case (
                 {"usageMetadata": dict()}
@@ -164,7 +193,11 @@ class Gemini:
                 | {"candidates": [{"content": {"parts": list()}}, *_]}
             ):
                 return Recognition.CERTAIN
-            case {"error": {"code": int()}}:
+            case {"error": {"code": int(), "status": str(word)}} if (
+                word in _KINDS or word == "INVALID_ARGUMENT"
+            ):
+                return Recognition.CERTAIN  # Google's words, on Vertex AI as well
+            case {"error": {"code": int()} | {"code": str(), "message": str()}}:
                 return Recognition.POSSIBLE
         return Recognition.NO
 
@@ -175,6 +208,9 @@ class Gemini:
             state.own(Answers).hear(state.unseen)
         if is_interaction(event):
             yield from interaction_deltas(event, state)
+            return
+        if _is_of_layer(event, state):
+            yield from LAYER.map_delta(event, state)
             return
         if type(event) is not list:
             yield from chunk_deltas(require_object(event), state)
@@ -189,6 +225,8 @@ class Gemini:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
+        if state.dialect is LAYER:
+            return LAYER.map_finish_reason(reason, state)
         return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl
@@ -196,11 +234,15 @@ class Gemini:
         """See the hook ``map_usage``. The reports of an array that somebody else decoded are in its deltas."""
         if type(event) is list:
             return None
+        if state.dialect is LAYER:
+            return LAYER.map_usage(event, state)
         return interaction_usage(event, state) if state.own(Progress).is_read else usage_info(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``: of a candidate whose number alone is left, nothing is; arrays stay arrays."""
+        if state.dialect is LAYER:
+            return LAYER.extensions(event, state)
         chunks = event if type(event) is list else [event]
         for chunk in chunks:
             if "candidates" in chunk:

@@ -1271,8 +1271,12 @@ CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.N
         ({"candidates": [{"finishReason": "STOP"}]}, CERTAIN),
         ({"promptFeedback": {}}, CERTAIN),
         ({"usageMetadata": {}}, CERTAIN),
-        (error(500, "INTERNAL"), POSSIBLE),
-        ([error(500, "INTERNAL")], POSSIBLE),
+        (error(500, "INTERNAL"), CERTAIN),
+        ([error(500, "INTERNAL")], CERTAIN),
+        ({"error": {"code": 400, "message": "No.", "status": "INVALID_ARGUMENT"}}, CERTAIN),
+        ({"error": {"code": 400, "message": "No.", "status": "odd"}}, POSSIBLE),
+        ({"error": {"code": 400}}, POSSIBLE),
+        ({"error": {"code": "invalid_request", "message": "No."}}, POSSIBLE),
         ({"error": "no"}, NO),
         ({"error": {"code": "no"}}, NO),
         ({"candidates": [{"content": "PaLM's", "author": "1"}]}, NO),
@@ -1323,3 +1327,36 @@ def test_candidates_without_a_number_are_numbered_by_their_place(numbers: tuple[
         said = [answer.text, *(other.message.text for other in answer.alternatives)]
         assert said in (["ab0", "ab1", "ab2"], ["a0b0", "a1b1", "a2b2"])
         assert "candidates" not in answer.metadata.extensions
+
+
+# Its OpenAI layer, also on Vertex AI.
+
+
+def in_layer(part: str, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, part: {"role": "assistant", "content": "Hi", **more}, "finish_reason": "stop"}
+    return {"id": "l1", "object": "chat.completion", "created": 1, "model": "gemini-x", "choices": [choice]}
+
+
+GOOGLE = {"google": {"thought_signature": "c2ln"}}
+
+
+@pytest.mark.parametrize("part", ["message", "delta"])
+@pytest.mark.parametrize("where", ["message", "call"])
+def test_its_openai_layer_is_recognized_by_its_own_fields(part: str, where: str) -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    more = (
+        {"extra_content": GOOGLE}
+        if where == "message"
+        else {"tool_calls": [{**call, "extra_content": GOOGLE}]}
+    )
+    event = in_layer(part, **more)
+    assert Gemini().recognizes(event) is CERTAIN
+    assert normalize(event).metadata.provider_id == "gemini"
+    assert Gemini().recognizes(in_layer(part)) is NO
+
+
+def test_its_openai_layer_is_read_where_it_is_named() -> None:
+    counts = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
+    answer = read({**in_layer("message"), "usage": counts, "odd": 1})
+    assert (answer.text, answer.finish_reason, answer.usage) == ("Hi", FinishReason.STOP, UsageInfo(3, 1))
+    assert answer.metadata.extensions.thawed() == {"object": "chat.completion", "odd": 1}
