@@ -226,7 +226,7 @@ class Gemini:
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
         if state.dialect is LAYER:
-            return LAYER.map_finish_reason(reason, state)
+            return LAYER.finish_reasons.get(reason)
         return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl
@@ -235,14 +235,16 @@ class Gemini:
         if type(event) is list:
             return None
         if state.dialect is LAYER:
-            return LAYER.map_usage(event, state)
+            counts: UsageInfo | None = LAYER.map_usage(event, state)
+            return counts
         return interaction_usage(event, state) if state.own(Progress).is_read else usage_info(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``: of a candidate whose number alone is left, nothing is; arrays stay arrays."""
         if state.dialect is LAYER:
-            return LAYER.extensions(event, state)
+            left: dict[str, Any] = LAYER.extensions(event, state)
+            return left
         chunks = event if type(event) is list else [event]
         for chunk in chunks:
             if "candidates" in chunk:
