@@ -96,6 +96,27 @@ def _reasons(body: Any) -> list[str]:
     return []
 
 
+_STATUS_WORDS = {
+    "ABORTED",
+    "ALREADY_EXISTS",
+    "CANCELLED",
+    "DATA_LOSS",
+    "DEADLINE_EXCEEDED",
+    "FAILED_PRECONDITION",
+    "INTERNAL",
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "OUT_OF_RANGE",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "UNAUTHENTICATED",
+    "UNAVAILABLE",
+    "UNIMPLEMENTED",
+    "UNKNOWN",
+}
+"""The words that Google's services write in the ``status`` of an error, beside its number."""
+
+
 class OpenAILayer(OpenAIChatDialect):
     """OpenAI's dialect as Gemini speaks it, at ``/v1beta/openai/chat/completions`` and on Vertex AI."""
 
@@ -193,9 +214,7 @@ class Gemini:
                 | {"candidates": [{"content": {"parts": list()}}, *_]}
             ):
                 return Recognition.CERTAIN
-            case {"error": {"code": int(), "status": str(word)}} if (
-                word in _KINDS or word == "INVALID_ARGUMENT"
-            ):
+            case {"error": {"code": int(), "status": str(word)}} if word in _STATUS_WORDS:
                 return Recognition.CERTAIN  # Google's words, on Vertex AI as well
             case {"error": {"code": int()} | {"code": str(), "message": str()}}:
                 return Recognition.POSSIBLE
@@ -226,7 +245,8 @@ class Gemini:
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
         if state.dialect is LAYER:
-            return LAYER.finish_reasons.get(reason)
+            word: FinishReason | None = LAYER.finish_reasons.get(reason)
+            return word
         return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl
