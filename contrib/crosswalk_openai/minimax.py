@@ -180,7 +180,7 @@ def _take_repeated(event: dict[str, Any], state: MappingState) -> None:
             raise TrailingContentError("the whole message at the end differs from its pieces")
         for detail in accept_objects(message, "reasoning_details"):
             take_same(detail, "text", reasoning)
-        choice["delta"] = choice.pop("message")
+        choice["delta"] = {}  # what else the message says stays in it, alongside
 
 
 plugin = MiniMax()

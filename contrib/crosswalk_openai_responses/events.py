@@ -207,6 +207,7 @@ def _part_of(
     if number is not None:
         repeated = None if whole is None else item.repeated(place, number, kind, whole)
         if repeated is not None:
+            item.entry(event)[place] = [{"index": number}]
             return repeated
         found = item.parts.get((place, number, kind))
         if found is not None:
@@ -218,7 +219,9 @@ def _part_of(
 
 def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
     if left:
-        item.entry(event)[part.place] = [numbered(left, part.number)]
+        entry = item.entry(event)
+        number = entry[part.place][0]["index"] if part.place in entry else part.number
+        entry[part.place] = [numbered(left, number)]
 
 
 def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
