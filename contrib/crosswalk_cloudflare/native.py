@@ -40,7 +40,7 @@ _ERRORS: Mapping[Any, ErrorKind] = {
     **dict.fromkeys((3003, 3006, 3039, 5004, 5005, 5019), ErrorKind.INVALID_REQUEST),
     10000: ErrorKind.AUTHENTICATION,
 }
-"""What Cloudflare's internal code of an error means."""
+"""The kinds of errors, by Cloudflare's internal code."""
 _CHAT = OpenAIChatDialect()
 
 
@@ -83,7 +83,7 @@ class NativeDialect:
             yield ResponseDelta(raw_finish_reason="")
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """What the end of an answer means: there is no word for it."""
+        """Read the end of an answer, which has no word, as ``stop``."""
         return FinishReason.STOP if reason == "" else None
 
     def map_usage(self, event: dict[str, Any], state: MappingState) -> UsageInfo | None:
@@ -109,7 +109,7 @@ def is_failure(event: dict[str, Any]) -> bool:
 
 
 def cloudflare_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` for one inside a stream. Of several errors the first counts."""
+    """Read the first error of an envelope, or one in OpenAI's form. *status* is ``None`` inside a stream."""
     errors = body.get("errors") if isinstance(body, dict) else None
     first = errors[0] if isinstance(errors, list) and errors else None
     if not isinstance(first, dict):

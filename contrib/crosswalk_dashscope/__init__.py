@@ -42,7 +42,7 @@ _ERRORS = {
     "serviceunavailable": ErrorKind.SERVER,
     "throttling": ErrorKind.RATE_LIMIT,
 }
-"""What a code means, in lower case; of one such as ``Throttling.RateQuota`` the whole, else what is before the dot."""
+"""The kinds of errors, by code in lower case: by the whole code, else by the part before its first dot."""
 
 
 class DashScope(DialectFamily):
@@ -94,7 +94,7 @@ class DashScope(DialectFamily):
 
 
 def dashscope_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says, in the form of either API; *status* is ``None`` for one inside a stream."""
+    """Read an error in the form of either API. *status* is ``None`` for one inside a stream."""
     info = error_info(status, body)
     code = (info.code or "").lower()
     kind = _ERRORS.get(code) or _ERRORS.get(code.partition(".")[0])

@@ -39,7 +39,7 @@ _CHAT = OpenAIChatDialect()
 
 
 class _Text:
-    """One text of a stream. Each event has a piece of it, or all of it so far; ``incremental_output`` of the request says.
+    """One text of a stream: each event has a piece of it or, without ``incremental_output``, all of it so far.
 
     No event repeats that option, so the texts tell. A text that does not begin with the one before it is a piece.
     One that grows from event to event, always beginning with the one before, is whole so far. Until that is certain
@@ -52,7 +52,7 @@ class _Text:
         self._held: list[str] = []
 
     def take(self, sent: str, *, ends: bool) -> str:
-        """What *sent* adds to the text.
+        """Add the text of an event, and give the part of it that is new.
 
         Args:
             sent: the text of the present event.
@@ -80,7 +80,7 @@ class _Text:
         return sent
 
     def finish(self) -> str:
-        """What is still held back when the last event has none of the text, as it would if that were whole so far."""
+        """Give the text that is still held back. The last event had none of it, so it came in pieces."""
         rest = "".join(self._held)
         self._held.clear()
         self.said += rest
@@ -93,7 +93,7 @@ class _Texts(dict[tuple[int, int | None], _Text]):
     is_thinking = False
 
     def take(self, choice: int, call: int | None, sent: str, *, ends: bool) -> str:
-        """What *sent* adds to the text of *choice*, or to the arguments of its *call*."""
+        """Add *sent* to the text of *choice*, or to the arguments of its *call*, and give the part that is new."""
         text = self.setdefault((choice, call), _Text())
         if self.is_thinking:
             text.is_so_far = False  # a model that thinks streams in pieces alone
@@ -107,7 +107,7 @@ class NativeDialect:
         self.map_error = map_error
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* has choices or a text under ``output``; its errors could be others'."""
+        """Whether *event* has choices or a text under ``output``. Its errors have no mark."""
         if not isinstance(event, dict):
             return Recognition.NO
         output = event.get("output")
@@ -140,7 +140,7 @@ class NativeDialect:
             output.pop("choices", None)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """What a finish word means: OpenAI's."""
+        """Read a finish word, which is OpenAI's."""
         return _CHAT.map_finish_reason(reason, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -202,7 +202,7 @@ def _choice_deltas(choice: dict[str, Any], index: int, state: MappingState) -> I
 def _content(
     part: dict[str, Any], index: int, state: MappingState
 ) -> Generator[ResponseDelta, None, str | None]:
-    """The text of a message; of a list, its texts joined, and its images as segments."""
+    """Take the text of a message, or the joined texts of a list, whose images become segments."""
     if type(part.get("content")) is not list:
         return take_string(part, "content")
     texts = []
@@ -237,7 +237,7 @@ def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool)
 
 
 def _rest(index: int, state: MappingState) -> Iterator[ResponseDelta]:
-    """What is held back of a choice that has ended."""
+    """The texts that are still held back of a choice that has ended."""
     for (choice, call), text in state.own(_Texts).items():
         added = text.finish() if choice == index else ""
         if added and call is None:

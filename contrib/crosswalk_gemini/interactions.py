@@ -39,7 +39,7 @@ STATUSES = {
     "cancelled": FinishReason.CANCELLED,
     "failed": FinishReason.ERROR,
 }
-"""What the final status of an interaction means."""
+"""The finish reasons, by final status of an interaction."""
 
 _STARTS = ("interaction.created", "interaction.start")
 _ENDS = ("interaction.completed", "interaction.complete")
@@ -63,7 +63,7 @@ _KEPT = (
         for word in ("call", "result")
     ),
 )
-"""What stays in the extensions with its step: sources, and the tools that the server runs itself."""
+"""The types that stay in the extensions: sources, and the tools that the server runs itself."""
 
 
 class Progress:
@@ -167,7 +167,7 @@ def _interaction(
 def _step_event(
     event: dict[str, Any], kind: str, progress: Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    """The deltas of a step that begins or goes on; what is left of it is listed under its number, as a body has it."""
+    """The deltas of a step that begins or continues. The residue is listed under its number, as in a body."""
     name, _, word = kind.partition(".")
     number = progress.take_index(event, begins=word == "start")
     key = "delta" if word == "delta" else name

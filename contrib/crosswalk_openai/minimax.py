@@ -52,12 +52,12 @@ _ERRORS: Mapping[int, ErrorKind] = {
     2049: ErrorKind.AUTHENTICATION,
     2056: ErrorKind.RATE_LIMIT,
 }
-"""What ``base_resp.status_code`` means."""
+"""The kinds of errors, by ``base_resp.status_code``."""
 _BEGIN, _END = "<think>", "</think>"
 
 
 class _Thinking(dict[int, bool]):
-    """By choice, whether its content is inside the tags at present; a choice is missing until it has content."""
+    """By choice, whether its content is inside the tags at present."""
 
 
 class MiniMax(ChatDialect):
@@ -112,7 +112,7 @@ class MiniMax(ChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice; what its content has inside the tags is reasoning."""
+        """The deltas of one choice, with the content inside the tags as reasoning."""
         take_same(part, "role", "")
         content = part.get("content")
         if type(content) is str and content and "reasoning" not in part:
@@ -132,14 +132,14 @@ class MiniMax(ChatDialect):
 
 
 def _status_of(event: dict[str, Any]) -> int | None:
-    """The status in *event*, 0 for success; ``None`` where it has none."""
+    """The status in *event*: 0 for success, ``None`` where it has no status."""
     base = event.get("base_resp")
     status = base.get("status_code") if isinstance(base, dict) else None
     return status if type(status) is int else None
 
 
 def _split(content: str, choice: int, thinking: dict[int, bool]) -> tuple[str | None, str]:
-    """The reasoning and the text of a piece of *content*; the reasoning is ``None`` outside the tags.
+    """The reasoning and the text of a piece of *content*. The reasoning is ``None`` outside the tags.
 
     Each tag is one token of MiniMax's models, so it comes in one piece.
     """

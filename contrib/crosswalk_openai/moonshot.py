@@ -65,7 +65,7 @@ class Moonshot(ChatDialect):
         return built
 
     def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether a choice has counts; with TGI it has a null there."""
+        """Whether a choice has counts. TGI has a null there."""
         choices = (choice for choice in event["choices"] if type(choice) is dict)
         return any(type(choice.get("usage")) is dict for choice in choices)
 

@@ -40,7 +40,7 @@ _ERRORS: Mapping[str | None, ErrorKind] = {
     **dict.fromkeys(("1300", "1301"), ErrorKind.CONTENT_FILTER),
     "1261": ErrorKind.CONTEXT_OVERFLOW,
 }
-"""What the business code of an error means."""
+"""The kinds of errors, by business code."""
 _SPENT = {"1304", "1308"}
 """The codes for an allowance that is used up: another attempt has to wait for hours."""
 
