@@ -38,8 +38,6 @@ class Problem(ValueError):
         super().__init__(text)
         self.at = at
         self.unquoted = text if unquoted is None else unquoted
-        self.more: list[Problem] = []
-
     @classmethod
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
         """The type of *value* is not the *expected* one."""
@@ -56,17 +54,8 @@ class Problem(ValueError):
 
     def under(self, place: str) -> Problem:
         """The same, seen from outside: *place* leads to the value."""
-        for each in (self, *self.more):
-            each.at = place + each.at
+        self.at = place + self.at
         return self
-
-
-def collected(first: Problem | None, next_one: Problem) -> Problem:
-    """*first* with *next_one* and what is wrong beside it among what :attr:`Problem.more` tells."""
-    if first is None:
-        return next_one
-    first.more += (next_one, *next_one.more)
-    return first
 
 
 class MissingKey(Problem):
