@@ -418,7 +418,7 @@ class _Logprobs:
     def __init__(self, owners: list[Any], steps: Path, key: Any, value: Any, read: LogprobReader) -> None:
         self._owners, self._steps, self._key, self._value, self._read = owners, steps, key, value, read
         self._holder = _only(owners[-1], key, value)
-        self.first = steps[0] if steps else key
+        self.first = str(steps[0] if steps else key)
 
     def attach(self) -> None:
         """Put them back."""

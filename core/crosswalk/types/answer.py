@@ -434,7 +434,9 @@ class Answer:
         self._note_what_is_missing(provenance, duration)
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
-        make = unchecked if self.is_checked else _constructed
+        id = self.id or self.id_factory()
+        is_checked = self.is_checked and type(id) is type(model) is str  # a plugin may set either
+        make = unchecked if is_checked and type(usage) is UsageInfo else _constructed
         metadata = make(
             ResponseMetadata,
             provider_id=self.provider,
@@ -447,7 +449,7 @@ class Answer:
         )
         return make(
             ChatResponse,
-            id=self.id or self.id_factory(),
+            id=id,
             message=built.message,
             finish_reason=finish,
             usage=usage,
