@@ -50,7 +50,7 @@ PROVIDERS = {
     "live/vllm-force-usage": "vllm",
     "live/vllm-reasoning": "vllm",
     "recorded/bedrock-converse": "bedrock",
-    "recorded/gemini-interactions": None,
+    "recorded/gemini-interactions": "gemini",
     "recorded/openai-chat": "openai",
     "recorded/openai-completions": "openai",
     "recorded/openai-responses": "openai_responses",

@@ -340,6 +340,8 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
 def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
     """All of a message, which at a stream's start is empty."""
     take_same(message, "role", "assistant")
+    if type(message.get("content")) is str:  # as requests have it, and proxies answer
+        message["content"] = [{"type": "text", "text": message["content"]}]
     for number, content in enumerate(take_objects(message, "content")):
         seen.start_block(number)
         yield from seen.content(content)

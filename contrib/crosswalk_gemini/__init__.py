@@ -2,7 +2,7 @@
 
 Facts: provider document "Google Gemini". A body and each chunk of a stream are the same object, whether the stream
 comes as SSE or, without ``alt=sse``, as one JSON array piece by piece: see :mod:`crosswalk_gemini.arrays`. An array
-that somebody else decoded is read as well. The Interactions API is another protocol and is not read here.
+that somebody else decoded is read as well. The Interactions API is in :mod:`crosswalk_gemini.interactions`.
 
 Old models say ``STOP`` in every chunk. So content after a finish word is no error here, and the price is that a
 stream which is cut after its first finish word passes for a complete one; only of an array the missing end tells.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     ErrorKind,
     FinishReason,
     MappingState,
+    OpenAIChatDialect,
     ProviderInfo,
     Recognition,
     ResponseDelta,
@@ -44,6 +45,13 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_gemini.arrays import framing
+from crosswalk_gemini.interactions import (
+    STATUSES,
+    Progress,
+    interaction_deltas,
+    interaction_usage,
+    is_interaction,
+)
 from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
 
 __all__ = ["Gemini", "plugin"]
@@ -74,6 +82,48 @@ def _reasons(body: Any) -> list[str]:
     return []
 
 
+_STATUS_WORDS = {
+    "ABORTED",
+    "ALREADY_EXISTS",
+    "CANCELLED",
+    "DATA_LOSS",
+    "DEADLINE_EXCEEDED",
+    "FAILED_PRECONDITION",
+    "INTERNAL",
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "OUT_OF_RANGE",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "UNAUTHENTICATED",
+    "UNAVAILABLE",
+    "UNIMPLEMENTED",
+    "UNKNOWN",
+}
+"""The words that Google's services write in the ``status`` of an error, beside its number."""
+
+
+class OpenAILayer(OpenAIChatDialect):
+    """OpenAI's dialect as Gemini speaks it, at ``/v1beta/openai/chat/completions`` and on Vertex AI."""
+
+    text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
+    marks: ClassVar[tuple[str, ...]] = tuple(
+        f"choices[].{part}.{holder}extra_content.google"
+        for part in ("message", "delta")
+        for holder in ("", "tool_calls[].")
+    )
+
+
+LAYER = OpenAILayer()
+
+
+def _is_of_layer(event: Any, state: MappingState) -> bool:
+    """Whether the answer of *event* is in OpenAI's dialect, as its first event says."""
+    if state.dialect is None and isinstance(event, dict) and "choices" in event:
+        state.dialect = LAYER
+    return state.dialect is LAYER
+
+
 class Gemini:
     """The hooks for Google's Gemini models."""
 
@@ -88,12 +138,19 @@ class Gemini:
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",
+                "/v1beta/interactions",
+                "/v1beta/openai/chat/completions",
             ),
             documentation="https://ai.google.dev/api/generate-content",
-            text_paths=("candidates[0].content.parts[0].text",),
+            text_paths=(
+                "candidates[0].content.parts[0].text",
+                "delta.text",
+                *OpenAILayer.text_paths,
+            ),
             usage_key="usageMetadata",
             logprob_paths={"candidates[0].logprobsResult": lambda candidate, _: take_logprobs(candidate)},
             pieces=(
+                *OpenAILayer.pieces,
                 "candidates[].content.parts",
                 "candidates[].logprobsResult.chosenCandidates",
                 "candidates[].logprobsResult.topCandidates",
@@ -114,6 +171,11 @@ class Gemini:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: by fields that only this API has."""
+        if is_interaction(event):
+            is_event = "event_type" in event or "steps" in event or "outputs" in event
+            return Recognition.CERTAIN if is_event else Recognition.POSSIBLE
+        if isinstance(event, dict) and isinstance(event.get("choices"), list):
+            return Recognition.CERTAIN if LAYER.is_marked(event) else Recognition.NO
         match event[0] if isinstance(event, list) and event else event:
             case (
                 {"usageMetadata": dict()}
@@ -123,7 +185,9 @@ class Gemini:
                 | {"candidates": [{"content": {"parts": list()}}, *_]}
             ):
                 return Recognition.CERTAIN
-            case {"error": {"code": int()}}:
+            case {"error": {"code": int(), "status": str(word)}} if word in _STATUS_WORDS:
+                return Recognition.CERTAIN  # Google's words, on Vertex AI as well
+            case {"error": {"code": int()} | {"code": str(), "message": str()}}:
                 return Recognition.POSSIBLE
         return Recognition.NO
 
@@ -132,6 +196,12 @@ class Gemini:
         """See the hook ``map_delta``. Tools that decode a capture without the provider's framing give an array."""
         if state.repeated_texts:
             state.own(Answers).add_repeated(state.repeated_texts)
+        if is_interaction(event):
+            yield from interaction_deltas(event, state)
+            return
+        if _is_of_layer(event, state):
+            yield from LAYER.map_delta(event, state)
+            return
         if type(event) is not list:
             yield from chunk_deltas(require_object(event), state)
             return
@@ -145,16 +215,27 @@ class Gemini:
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
-        return REASONS.get(reason)
+        if state.dialect is LAYER:
+            word: FinishReason | None = LAYER.finish_reasons.get(reason)
+            return word
+        return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``. The reports of an array that somebody else decoded are in its deltas."""
-        return None if type(event) is list else usage_info(event, state)
+        if type(event) is list:
+            return None
+        if state.dialect is LAYER:
+            counts: UsageInfo | None = LAYER.map_usage(event, state)
+            return counts
+        return interaction_usage(event, state) if state.own(Progress).is_read else usage_info(event, state)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``: of a candidate whose number alone is left, nothing is; arrays stay arrays."""
+        if state.dialect is LAYER:
+            left: dict[str, Any] = LAYER.extensions(event, state)
+            return left
         chunks = event if type(event) is list else [event]
         for chunk in chunks:
             if "candidates" in chunk:
@@ -207,7 +288,7 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
     """The deltas of one chunk or body, candidate by candidate.
 
     Raises:
-        UnknownEventError: it is no answer of this API, for example one of the Interactions API.
+        UnknownEventError: it is no answer of this API.
         WireTypeError: what decides the answer has another type than the API promises.
     """
     if chunk.get("error"):
@@ -221,8 +302,14 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         # What is no time, or not written as the canonical one is, stays.
         written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
         take_same(chunk, "createTime", written)
-    for candidate in _one_by_one(chunk, "candidates"):
-        yield from _candidate_deltas(candidate, state)
+    numbers: set[int] = set()
+    for place, candidate in enumerate(_one_by_one(chunk, "candidates")):
+        number = take_count(candidate, "index")
+        if number is None:  # proto leaves zeros out, and some proxies every number
+            number = place if 0 in numbers else 0
+        numbers.add(number)
+        candidate["index"] = number
+        yield from _candidate_deltas(candidate, number, state)
     if "promptFeedback" in chunk:
         yield from _feedback_deltas(chunk, state)
 
@@ -235,9 +322,8 @@ def _one_by_one(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]
     take_objects(container, key)
 
 
-def _candidate_deltas(candidate: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
     """The parts, then what is said about them once the answer has ended, then its end."""
-    choice = candidate["index"] = take_count(candidate, "index") or 0  # proto leaves zeros out
     state.begin(choice)
     answer = state.own(Answers)[choice]
     content = take_object(candidate, "content")

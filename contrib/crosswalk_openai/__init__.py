@@ -18,6 +18,7 @@ from crosswalk.plugins import (
     ContentFilterResult,
     ContentFilterSeverity,
     MappingState,
+    Recognition,
     ResponseDelta,
     SafetyAnnotation,
     Segment,
@@ -64,6 +65,13 @@ class OpenAI(ChatDialect):
         "prompt_filter_results",
         "choices[].content_filter_results",
     )
+
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: only Azure has an inner error."""
+        error = event.get("error") if isinstance(event, dict) else None
+        if isinstance(error, dict) and isinstance(error.get("innererror"), dict):
+            return Recognition.CERTAIN
+        return super().recognizes(event)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``: verdicts on the prompt come first, OpenAI's moderation last."""

@@ -428,8 +428,11 @@ class Mistral(ChatDialect):
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
     marks: ClassVar[tuple[str, ...]] = (
         "usage.prompt_audio_seconds",
-        "choices[].delta.content[].type",
-        "choices[].message.content[].type",
+        *(
+            f"choices[].{part}.content[].{key}"
+            for part in ("delta", "message")
+            for key in ("thinking", "reference_ids")
+        ),
     )
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "num_cached_tokens")
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
@@ -445,7 +448,7 @@ class Mistral(ChatDialect):
     ) -> Iterable[ResponseDelta]:
         """The deltas of one choice: the chunks of its content in their order, then the rest."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        return _chunks(part, index, deltas) if type(part.get("content")) is list else deltas
+        return _chunks(part, index, state, deltas) if type(part.get("content")) is list else deltas
 
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
@@ -455,11 +458,16 @@ class Mistral(ChatDialect):
         return super().tool_call(call, choice, state, whole=whole)
 
 
-def _chunks(part: dict[str, Any], choice: int, others: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
-    """The content of *part* in its chunks, then *others*, the deltas of its rest."""
+def _chunks(
+    part: dict[str, Any], choice: int, state: MappingState, others: Iterable[ResponseDelta]
+) -> Iterator[ResponseDelta]:
+    """The content of *part* in its chunks, then *others*, the deltas of its rest.
+
+    A chunk of another type stays, and the text is noted as unmapped: nobody knows what it says.
+    """
     for chunk in take_objects(part, "content"):
         kind = take_string(chunk, "type")
-        if kind == "text":
+        if kind in ("text", "output_text") or (kind is None and "text" in chunk):
             text = take_string(chunk, "text")
             if text:
                 yield ResponseDelta(content_delta=text, choice=choice)
@@ -475,8 +483,11 @@ def _chunks(part: dict[str, Any], choice: int, others: Iterable[ResponseDelta]) 
             yield ResponseDelta(
                 segment=Segment(SegmentType.CITATION, "", {"reference_ids": ids}, cited), choice=choice
             )
-        elif kind is not None:
-            chunk["type"] = kind
+        else:
+            if kind != "reference":
+                state.note("message.content", Provenance.UNMAPPED)
+            if kind is not None:
+                chunk["type"] = kind
     content = part.pop("content", None)
     yield from others
     if content:

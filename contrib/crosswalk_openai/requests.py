@@ -24,7 +24,14 @@ from crosswalk.plugins import (
     reasoning_of,
 )
 
-__all__ = ["add_details", "add_reasoning", "in_mistrals_order", "in_perplexitys_order"]
+__all__ = [
+    "add_details",
+    "add_reasoning",
+    "continue_last_answer",
+    "in_mistrals_order",
+    "in_perplexitys_order",
+    "with_one_system_message",
+]
 
 
 def add_reasoning(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -63,6 +70,24 @@ def _detail(segment: Segment) -> dict[str, Any]:
         data = said.pop("encrypted")
         return {**said, "type": "reasoning.encrypted", "data": data}
     return {**said, "type": "reasoning.text", "text": segment.content}
+
+
+def continue_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*messages* as Moonshot takes them: it continues an answer at the end only where that is marked as partial."""
+    if messages[-1]["role"] == "assistant":
+        return [*messages[:-1], {**messages[-1], "partial": True}]
+    return messages
+
+
+def with_one_system_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*messages* as MiniMax takes them: all that the system says in one message, at the beginning."""
+    systems, others = _system_first(messages)
+    if not systems:
+        return others
+    content = systems[0]["content"]
+    for system in systems[1:]:
+        content = _joined(content, system["content"])
+    return [{**systems[0], "content": content}, *others]
 
 
 def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -104,6 +104,12 @@ class ResponsesDialect:
             if not RESERVED.isdisjoint(event):
                 set_aside(event, RESERVED - {known.leaf})
             return HANDLERS[known.role](event, known, answer, state)
+        if _is_extension(event):
+            answer.take_sequence_number(event)
+            kind, rest = event.pop("type"), dict(event)
+            event.clear()
+            event[kind] = [rest]
+            return ()
         is_body = event.get("object") == "response" or type(event.get("output")) is list
         if is_body and event.get("type") is None:
             return response_deltas(event, None, answer, state)
@@ -145,11 +151,23 @@ _CHAT_COUNTS = {
     "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
 }
 """Where proxies that translate Chat Completions leave the counts."""
+_OPEN_RESPONSES = {
+    f"response.reasoning.{word}": wire.EVENTS[f"response.reasoning_text.{word}"] for word in ("delta", "done")
+}
+"""What the Open Responses specification calls events that OpenAI calls otherwise."""
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:
     kind = event.get("type")
-    return wire.EVENTS.get(kind) if type(kind) is str else None
+    if type(kind) is not str:
+        return None
+    return wire.EVENTS.get(kind) or _OPEN_RESPONSES.get(kind)
+
+
+def _is_extension(event: dict[str, Any]) -> bool:
+    """Whether *event* is a vendor's own, such as ``acme:trace_event``, which clients ignore (Open Responses)."""
+    kind = event.get("type")
+    return type(kind) is str and kind.partition(":")[1] == ":"
 
 
 plugin = ResponsesDialect()

@@ -112,7 +112,7 @@ class Answer(Texts):
         return "".join(
             piece
             for item in self.items
-            for part in item.parts.values()
+            for part in dict.fromkeys(item.parts.values())  # a part may have two numbers
             if part.known.segment is SegmentType.TEXT
             for piece in part.pieces
         )

@@ -160,7 +160,8 @@ def take_logprobs(holder: Object, text: str | None = None) -> tuple[TokenLogprob
 def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
     # Most of a stream is this: no generator, and no tokens where there are none.
     item = answer.item(event)
-    part = _part_of(event, item, wire.PARTS[known.of].list, known.of)
+    whole = None if known.word == "delta" else event.get(wire.PARTS[known.of].leaf)
+    part = _part_of(event, item, wire.PARTS[known.of].list, known.of, whole=whole)
     if known.word != "delta":
         raw = {name: event.pop(name) for name in (part.known.leaf, "logprobs") if name in event}
         return _whole_part(event, item, part, raw, answer, state)
@@ -181,7 +182,8 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
         del event["part"]
         return ()
     opens = known.word == "added"
-    part = _part_of(event, item, known.of, kind, opens=opens)
+    whole = None if opens else raw.get(wire.PARTS[kind].leaf)
+    part = _part_of(event, item, known.of, kind, opens=opens, whole=whole)
     del event["part"]
     if not opens:
         return _whole_part(event, item, part, raw, answer, state)
@@ -197,10 +199,16 @@ def _whole_part(
     _leave_part(event, item, part, raw)
 
 
-def _part_of(event: Object, item: Item, place: str, kind: str, *, opens: bool = False) -> Part:
-    """The part that *event* tells of; one that nobody has announced, out of turn, is news."""
+def _part_of(
+    event: Object, item: Item, place: str, kind: str, *, opens: bool = False, whole: Any = None
+) -> Part:
+    """The part that *event* tells of, with its *whole* text or a piece. One out of turn is listed in the extensions."""
     number = take_count(event, wire.LISTS[place])
     if number is not None:
+        repeated = None if whole is None else item.repeated(place, number, kind, whole)
+        if repeated is not None:
+            item.entry(event)[place] = [{"index": number}]
+            return repeated
         found = item.parts.get((place, number, kind))
         if found is not None:
             return found
@@ -211,7 +219,9 @@ def _part_of(event: Object, item: Item, place: str, kind: str, *, opens: bool = 
 
 def _leave_part(event: Object, item: Item, part: Part, left: Object) -> None:
     if left:
-        item.entry(event)[part.place] = [numbered(left, part.number)]
+        entry = item.entry(event)
+        number = entry[part.place][0]["index"] if part.place in entry else part.number
+        entry[part.place] = [numbered(left, number)]
 
 
 def _annotation(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:

@@ -24,6 +24,8 @@ class Part:
         pieces: the text so far.
         tokens: the log probabilities so far.
         citations: what citations carry of its annotations, by number.
+        is_announced: whether an event said that it begins.
+        is_whole: whether its whole text has come.
     """
 
     place: str
@@ -33,6 +35,8 @@ class Part:
     pieces: list[str] = attrs.Factory(list)
     tokens: list[TokenLogprob] = attrs.Factory(list)
     citations: dict[int, Object] = attrs.Factory(dict)
+    is_announced: bool = False
+    is_whole: bool = False
 
     def drop_carried(self, raw: Object) -> None:
         """Take from *raw*, this part or something of it, what canonical values already carry."""
@@ -95,7 +99,48 @@ class Item:
             found = self.parts[key] = Part(place, number, type, wire.PARTS[type])
             self._numbers.setdefault(place, set()).add(number)
             self._last[place, type] = max(number, self._last.get((place, type), number))
+        found.is_announced = found.is_announced or opens
         return found
+
+    def repeated(self, place: str, number: int, type: str, text: object) -> Part | None:
+        """The streamed part that *text*, all of a part, repeats under another *number*; ``None`` where it has its own.
+
+        That is the only part of its type whose whole text has not come, or whose pieces came under a number that nobody
+        had announced while *number* was, if *text* begins with it.
+        """
+        own = self.parts.get((place, number, type))
+        if own is not None and own.pieces:
+            return None
+        others = [
+            part
+            for part in self._streamed(place, type)
+            if not part.is_whole or (own is not None and not part.is_announced)
+        ]
+        if len(others) != 1 or not isinstance(text, str) or not text.startswith("".join(others[0].pieces)):
+            return None
+        self.parts[place, number, type] = others[0]
+        return others[0]
+
+    def renumber(self, place: str, types: list[str]) -> None:
+        """Give the streamed parts of the list *place* the numbers of the whole item, whose parts are of these *types*.
+
+        Parts keep their numbers where the whole item has a part of their type under each of them. Otherwise the first
+        part of a type that was streamed is the first of that type in the item, and so on.
+        """
+        for type in set(types):
+            numbers = [number for number, other in enumerate(types) if other == type]
+            streamed = self._streamed(place, type)
+            if {part.number for part in streamed} <= {*numbers}:
+                continue
+            for part, number in zip(streamed, numbers, strict=False):
+                part.number = number
+                self.parts[place, number, type] = part
+
+    def _streamed(self, place: str, type: str) -> list[Part]:
+        found = {
+            part.number: part for part in self.parts.values() if (part.place, part.type) == (place, type)
+        }
+        return [part for _, part in sorted(found.items()) if part.pieces]
 
     def expects(self, place: str, number: int, *, opens: bool) -> bool:
         """Whether a part of that number has begun; else whether it is the one that may begin now."""

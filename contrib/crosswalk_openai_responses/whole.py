@@ -71,14 +71,17 @@ def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) ->
     for number, note in enumerate(accept_objects(raw, "annotations")):
         if number not in part.citations:
             yield answer.insert(citation(note, part, number))
+    part.is_whole = True
     part.drop_carried(raw)
 
 
 def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
     """The parts of a message or of reasoning, which may be nothing but a payload to be sent back, or an id alone."""
     for name in wire.LISTS:
-        for number, part in enumerate(take_objects(raw, name)):
-            kind = look_string(part, "type") or ""
+        parts = take_objects(raw, name)
+        kinds = [look_string(part, "type") or "" for part in parts]
+        item.renumber(name, kinds)
+        for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
                 yield from part_deltas(answer, part, item.part(name, number, kind), state)
     # What is known of the text before: the deltas of a text have no room for it.

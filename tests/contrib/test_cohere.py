@@ -913,3 +913,12 @@ def test_generations_are_choices() -> None:
 )
 def test_recognition(event: Any, expected: Recognition) -> None:
     assert plugin.recognizes(event) is expected
+
+
+@pytest.mark.parametrize("text", ["Hello.", ""])
+def test_content_may_be_a_string(text: str) -> None:
+    body = whole()
+    body["message"]["content"] = text
+    answer = read(body)
+    assert (answer.text, answer.finish_reason) == (text, FinishReason.STOP)
+    assert not {"message", "content"} & {*answer.metadata.extensions}

@@ -1250,8 +1250,6 @@ def test_an_array_that_somebody_else_decoded_is_read_item_by_item() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        {"event_type": "interaction.created", "interaction": {"id": "v1"}},
-        {"id": "v1", "status": "completed", "object": "interaction", "outputs": []},
         {"totalTokens": 31, "promptTokensDetails": []},
         {},
     ],
@@ -1273,15 +1271,19 @@ CERTAIN, POSSIBLE, NO = Recognition.CERTAIN, Recognition.POSSIBLE, Recognition.N
         ({"candidates": [{"finishReason": "STOP"}]}, CERTAIN),
         ({"promptFeedback": {}}, CERTAIN),
         ({"usageMetadata": {}}, CERTAIN),
-        (error(500, "INTERNAL"), POSSIBLE),
-        ([error(500, "INTERNAL")], POSSIBLE),
+        (error(500, "INTERNAL"), CERTAIN),
+        ([error(500, "INTERNAL")], CERTAIN),
+        ({"error": {"code": 400, "message": "No.", "status": "INVALID_ARGUMENT"}}, CERTAIN),
+        ({"error": {"code": 400, "message": "No.", "status": "odd"}}, POSSIBLE),
+        ({"error": {"code": 400}}, POSSIBLE),
+        ({"error": {"code": "invalid_request", "message": "No."}}, POSSIBLE),
         ({"error": "no"}, NO),
         ({"error": {"code": "no"}}, NO),
         ({"candidates": [{"content": "PaLM's", "author": "1"}]}, NO),
         ({"candidates": ["x"], "modelVersion": "x"}, NO),
         ({"candidates": []}, NO),
         ({"choices": []}, NO),
-        ({"event_type": "interaction.created"}, NO),
+        ({"event_type": "interaction.created"}, CERTAIN),
         ([], NO),
         ([7], NO),
         ("x", NO),
@@ -1298,3 +1300,63 @@ def test_the_hooks_read_alone() -> None:
     event = error(500, "INTERNAL")
     assert [delta.finish_reason for delta in plugin.map_delta(event, state)] == [FinishReason.ERROR]
     assert (event, plugin.extensions(event, state)) == ({}, {})
+
+
+# Candidates without numbers.
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [(None, None, None), (None, 1, 2), (0, None, None), (0, 1, None)],
+    ids=["none", "proto leaves out 0", "0 alone", "all but the last"],
+)
+def test_candidates_without_a_number_are_numbered_by_their_place(numbers: tuple[int | None, ...]) -> None:
+    def candidates(text: str, **more: Any) -> dict[str, Any]:
+        made = whole({"text": "x"})
+        made["candidates"] = [
+            {"content": {"parts": [{"text": f"{text}{place}"}], "role": "model"}, **more}
+            | ({} if number is None else {"index": number})
+            for place, number in enumerate(numbers)
+        ]
+        return made
+
+    for answer in (
+        read(candidates("ab", finishReason="STOP")),
+        read(candidates("a"), candidates("b", finishReason="STOP")),
+    ):
+        said = [answer.text, *(other.message.text for other in answer.alternatives)]
+        assert said in (["ab0", "ab1", "ab2"], ["a0b0", "a1b1", "a2b2"])
+        assert "candidates" not in answer.metadata.extensions
+
+
+# Its OpenAI layer, also on Vertex AI.
+
+
+def in_layer(part: str, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, part: {"role": "assistant", "content": "Hi", **more}, "finish_reason": "stop"}
+    return {"id": "l1", "object": "chat.completion", "created": 1, "model": "gemini-x", "choices": [choice]}
+
+
+GOOGLE = {"google": {"thought_signature": "c2ln"}}
+
+
+@pytest.mark.parametrize("part", ["message", "delta"])
+@pytest.mark.parametrize("where", ["message", "call"])
+def test_its_openai_layer_is_recognized_by_its_own_fields(part: str, where: str) -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    more = (
+        {"extra_content": GOOGLE}
+        if where == "message"
+        else {"tool_calls": [{**call, "extra_content": GOOGLE}]}
+    )
+    event = in_layer(part, **more)
+    assert Gemini().recognizes(event) is CERTAIN
+    assert normalize(event).metadata.provider_id == "gemini"
+    assert Gemini().recognizes(in_layer(part)) is NO
+
+
+def test_its_openai_layer_is_read_where_it_is_named() -> None:
+    counts = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
+    answer = read({**in_layer("message"), "usage": counts, "odd": 1})
+    assert (answer.text, answer.finish_reason, answer.usage) == ("Hi", FinishReason.STOP, UsageInfo(3, 1))
+    assert answer.metadata.extensions.thawed() == {"object": "chat.completion", "odd": 1}

@@ -132,6 +132,16 @@ def with_usage(provider: str, counts: Any) -> ChatResponse:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_list_of_texts_is_the_text_everywhere(name: str) -> None:
+    parts = [{"type": "text", "text": "Hel"}, {"type": "output_text", "text": "lo"}, {"text": "."}]
+    whole = one(name, body({"content": parts}))
+    pieces = stream(name, *(chunk({"content": [part]}) for part in parts), chunk({}, "stop"))
+    for response in (whole, pieces):
+        assert (response.text, response.is_complete) == ("Hello.", True)
+        assert "choices" not in extensions(response)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_plain_answers_are_the_same_everywhere(name: str) -> None:
     whole = one(name, body({"content": "Hello"}, usage=usage(3, 1)))
     pieces = stream(name, chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk({}, "stop"))
@@ -236,7 +246,8 @@ def test_counts_beside_the_details(name: str, counts: Any, expected: UsageInfo, 
         ("groq", {"x_groq": {"id": "r"}}),
         ("lmstudio", {"stats": {}, "model_info": {}, "runtime": {}}),
         ("mistral", {"usage": {"prompt_audio_seconds": None}}),
-        ("mistral", {"choices": [{"delta": {"content": [{"type": "text"}]}}]}),
+        ("mistral", {"choices": [{"delta": {"content": [{"type": "thinking", "thinking": []}]}}]}),
+        ("mistral", {"choices": [{"message": {"content": [{"reference_ids": [1]}]}}]}),
         ("openrouter", {"choices": [{"native_finish_reason": None}]}),
         ("perplexity", {"usage": {"search_context_size": "low"}}),
         ("sglang", {"choices": [{"matched_stop": None}]}),
@@ -249,6 +260,13 @@ def test_marks_that_nobody_else_sets(name: str, mark: Any) -> None:
     found = {other: getattr(lookalikes, other).recognizes(event) for other in NAMES}
     assert found.pop(name) is Recognition.CERTAIN
     assert set(found.values()) == {Recognition.POSSIBLE}
+
+
+@pytest.mark.parametrize("kind", ["text", "output_text", "image"])
+def test_a_list_of_content_alone_is_no_mark(kind: str) -> None:
+    """Many services of the dialect answer so."""
+    event = body({"content": [{"type": kind, "text": "x"}]})
+    assert {getattr(lookalikes, name).recognizes(event) for name in NAMES} == {Recognition.POSSIBLE}
 
 
 def test_counts_of_a_cache_alone_are_no_mark() -> None:
@@ -711,6 +729,16 @@ def test_mistral_content_in_chunks() -> None:
         {},
         {"type": "image_url", "image_url": "u"},
     ]
+
+
+def test_a_chunk_that_nobody_knows_leaves_the_text_unmapped() -> None:
+    known = [{"type": "text", "text": "Hi"}, {"type": "reference", "reference_ids": []}]
+    response = one("mistral", body({"content": known}))
+    assert "message.content" not in response.metadata.provenance
+    for unknown in ({"type": "odd"}, {"odd": 1}):
+        response = one("mistral", body({"content": [*known, unknown]}))
+        assert response.text == "Hi"
+        assert response.metadata.provenance["message.content"] is Provenance.UNMAPPED
 
 
 def test_mistral_no_chunks_are_no_text() -> None:

@@ -589,3 +589,18 @@ def test_provider_info() -> None:
     info = OpenAI().provider_info()
     assert info.title == "OpenAI Chat Completions"
     assert info.timestamp_key == "obfuscation"
+
+
+@pytest.mark.parametrize(
+    ("error", "how"),
+    [
+        (
+            {"code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}},
+            Recognition.CERTAIN,
+        ),
+        ({"code": "content_filter", "innererror": None}, Recognition.POSSIBLE),
+        ("No.", Recognition.POSSIBLE),
+    ],
+)
+def test_azures_inner_error_is_a_mark(error: Any, how: Recognition) -> None:
+    assert plugin.recognizes({"error": error}) is how

@@ -1001,6 +1001,101 @@ def test_many_items_and_parts() -> None:
     assert (answer.text, len(answer.segments)) == ("a" * count, count)
 
 
+# Parts that the stream numbers otherwise than the item does: the item wins, and each text is there once.
+
+
+def text_event(kind: str, number: int, text: str) -> dict[str, Any]:
+    """An event of one text: a ``delta``, its whole ``text``, or its ``part`` that is ``added`` or ``done``."""
+    at = {"item_id": "msg_1", "output_index": 0, "content_index": number}
+    if kind == "delta":
+        return event("output_text.delta", **at, delta=text)
+    if kind == "text":
+        return event("output_text.done", **at, text=text)
+    return event(f"content_part.{kind}", **at, part=output_text(text))
+
+
+BEGUN = [started(), event("output_item.added", output_index=0, item={**message(""), "content": []})]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [("delta", 1, "Hi")],
+        [("added", 1, ""), ("delta", 1, "Hi"), ("text", 1, "Hi"), ("done", 1, "Hi")],
+        [("added", 1, ""), ("delta", 1, "Hi"), ("text", 0, "Hi"), ("done", 0, "Hi")],
+        [("added", 0, ""), ("delta", 1, "Hi"), ("text", 1, "Hi"), ("done", 0, "Hi")],
+        [("added", 0, ""), ("delta", 1, "H"), ("delta", 1, "i"), ("done", 0, "Hi")],
+        [("delta", 7, "H"), ("text", 0, "Hi")],
+    ],
+)
+def test_the_number_of_a_part_may_differ_in_the_item(events: list[tuple[str, int, str]]) -> None:
+    end = message("Hi")
+    streamed = [text_event(*said) for said in events]
+    for last in ([ended(end)], [event("output_item.done", output_index=0, item=end), ended(end)]):
+        answer = read(*BEGUN, *streamed, *last)
+        assert (answer.text, answer.is_complete) == ("Hi", True)
+        assert "message.content" not in answer.metadata.provenance
+
+
+def test_several_parts_are_numbered_as_the_item_does() -> None:
+    end = {**message(""), "content": [output_text("Hi"), output_text(" you")]}
+    streamed = [text_event("delta", 1, "Hi"), text_event("delta", 2, " yo")]
+    assert read(*BEGUN, *streamed, ended(end)).text == "Hi you"
+
+
+def test_a_refusal_between_does_not_move_a_text() -> None:
+    refusal = {"type": "refusal", "refusal": "No."}
+    end = {**message(""), "content": [output_text("Hi"), refusal, output_text(" you")]}
+    streamed = [text_event("delta", 0, "Hi"), text_event("delta", 2, " you")]
+    answer = read(*BEGUN, *streamed, ended(end))
+    assert (answer.text, answer.refusal) == ("Hi you", "No.")
+
+
+@pytest.mark.parametrize(
+    ("events", "texts"),
+    [
+        ([("delta", 0, "Hi"), ("text", 0, "Hi"), ("text", 1, "Hi you")], ("Hi", "Hi you")),
+        ([("added", 0, ""), ("delta", 0, "Hi"), ("added", 1, ""), ("done", 1, "Ho")], ("Hi", "Ho")),
+        ([("delta", 0, "a"), ("delta", 1, "a"), ("text", 2, "ab")], ("a", "a", "ab")),
+    ],
+)
+def test_a_whole_part_of_its_own_is_no_repetition(
+    events: list[tuple[str, int, str]], texts: tuple[str, ...]
+) -> None:
+    end = {**message(""), "content": [*map(output_text, texts)]}
+    assert read(*BEGUN, *(text_event(*said) for said in events), ended(end)).text == "".join(texts)
+
+
+# Open Responses.
+
+
+def test_reasoning_under_the_name_of_open_responses() -> None:
+    at = {"item_id": "rs_1", "output_index": 0, "content_index": 0}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    answer = read(
+        started(),
+        event("output_item.added", output_index=0, item=thought),
+        event("reasoning.delta", **at, delta="Hm"),
+        event("reasoning.done", **at, text="Hm."),
+        ended({**thought, "content": [{"type": "reasoning_text", "text": "Hm."}]}, message("Hi")),
+    )
+    assert (answer.reasoning, answer.text) == ("Hm.", "Hi")
+
+
+def test_an_event_of_a_vendors_own_is_kept_and_changes_nothing() -> None:
+    traces = [{"type": "acme:trace_event", "id": "t", "span": span, "sequence_number": 2} for span in "ab"]
+    answer = read(started(sequence_number=1), *traces, ended(message("Hi")))
+    assert (answer.id, answer.text, answer.is_complete) == ("resp_1", "Hi", True)
+    spans = [trace["span"] for trace in extensions(answer)["acme:trace_event"]]
+    assert spans == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["response.acme.trace_event", "trace_event", 5])
+def test_an_event_without_the_mark_of_a_vendor_is_unknown(kind: Any) -> None:
+    with pytest.raises(UnknownEventError):
+        read(started(), {"type": kind})
+
+
 def test_numbers_that_are_used_twice() -> None:
     """The last item of a number is meant, even if an earlier one gets it later; an id counts more."""
     about = {"content_index": 0, "delta": "A"}

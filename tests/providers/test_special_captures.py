@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from beside import captures_in, needs_captures
-from crosswalk import UnknownEventError, normalize
+from crosswalk import normalize
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
 
@@ -45,11 +45,3 @@ def test_every_stream_of_gemini_reads_the_same_as_an_array() -> None:
             assert getattr(left, name) == getattr(right, name), (capture.case, name)
         tried += 1
     assert tried >= 20
-
-
-@pytest.mark.parametrize("kind", ["full", "stream"])
-def test_the_interactions_api_of_gemini_is_another_protocol(kind: str) -> None:
-    for capture in captures_in(f"recorded/gemini-interactions/{kind}"):
-        reader = Reader(registry.mapper("gemini"), ReaderOptions())
-        with pytest.raises(UnknownEventError):
-            list(reader.read(capture.body)), list(reader.finish())

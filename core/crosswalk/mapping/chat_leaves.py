@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import accept_count, accept_object, take_same, take_string
+from crosswalk.plugin.take import accept_count, accept_object, take_objects, take_same, take_string
 from crosswalk.types.json import dump_json
 from crosswalk.types.metadata import Provenance
 
@@ -14,7 +14,9 @@ __all__ = ["accept_count_at", "take_arguments", "take_text"]
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
-    """Take the text of a message or delta; of the object that Cloudflare's JSON mode has in its place, the JSON.
+    """Take the text of a message or delta: a string, the text parts of a list, or an object of JSON mode as its JSON.
+
+    A part of another type stays in the list, and the text is noted as unmapped: nobody knows what it says.
 
     Raises:
         WireTypeError: it is something else.
@@ -22,11 +24,33 @@ def take_text(part: dict[str, Any], state: MappingState) -> str | None:
     content = part.pop("content", None)
     if content is None or type(content) is str:
         return content
+    if type(content) is list:
+        part["content"] = content
+        return _take_parts(part, state)
     if type(content) is dict:
         state.note("message.content", Provenance.DERIVED)
         return dump_json(content).decode()
     part["content"] = content
     return take_string(part, "content")
+
+
+_TEXT_PARTS = (None, "text", "output_text")
+
+
+def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
+    """Take the text parts of a list of content; ``None`` where it has none."""
+    items = take_objects(part, "content")
+    texts = []
+    for item in items:
+        kind = item.get("type")
+        if (kind is None or type(kind) is str) and kind in _TEXT_PARTS and item.get("text") is not None:
+            texts.append(take_string(item, "text"))
+            item.pop("type", None)
+        else:
+            state.note("message.content", Provenance.UNMAPPED)
+    if not any(items):
+        part.pop("content", None)
+    return "".join(text for text in texts if text is not None) if texts else None
 
 
 def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:

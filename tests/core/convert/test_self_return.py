@@ -62,14 +62,14 @@ UNTOLD = {
         ),
         (r"\.usage\b", "that a server counts under another name than it mostly does"),
         (
-            r"\.(annotations|citations|delta|images)\b",
+            r"\.(annotations|citations|delta|images|web_search)\b",
             "where a server lists what it cites or made, if it differs",
         ),
         (r"\.(content !|padding)", "a content that is no text"),
         (r"\.(id|object|created|index|finish_reason)\b", "what a server does not send, or of another type"),
         (r"\.logprobs\b", "which of OpenAI's two forms probabilities have"),
         (
-            r"^\.(choices|error|model|provider|meta|copilot_usage|prompt_filter_results) ",
+            r"^\.(choices|error|model|provider|meta|request_id|copilot_usage|prompt_filter_results) ",
             "an error in a choice; what stands beside an answer that does not say its form",
         ),
     ),
@@ -142,7 +142,7 @@ def test_a_recorded_body_comes_back_as_it_was_received(captures: Captures) -> No
 
 @recorded
 def test_a_recorded_body_comes_back_from_canonical_json(captures: Captures) -> None:
-    at_least = FROM_CANONICAL_JSON if captures is all_there_are else 0.85  # the project's own show oddities
+    at_least = FROM_CANONICAL_JSON if captures is all_there_are else 0.75  # the project's own show oddities
     counts: Counter[WireForm] = Counter()
     same: Counter[WireForm] = Counter()
     rows: Counter[str] = Counter()

@@ -413,6 +413,50 @@ def test_choices_may_have_no_index() -> None:
     assert (response.text, response.alternatives[0].message.text) == ("a", "b")
 
 
+# --------------------------------------------------------------------- a list of content
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([{"type": "text", "text": "Hi"}], "Hi"),
+        ([{"type": "output_text", "text": "Hi"}, {"type": "text", "text": " you"}], "Hi you"),
+        ([{"text": "Hi"}, {"type": None, "text": "!"}], "Hi!"),
+        ([{"type": "text", "text": ""}], ""),
+        ([], ""),
+    ],
+)
+def test_the_text_parts_of_a_list_are_the_text(parts: list[Any], text: str) -> None:
+    response = made(body({"content": parts}))
+    assert (response.text, response.is_complete) == (text, True)
+    assert "message.content" not in response.metadata.provenance
+    assert "choices" not in response.metadata.extensions
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "odd", "text": "x"},
+        {"type": "text"},
+        {"type": "text", "text": None},
+        {"type": 5, "text": "x"},
+        {"odd": 1},
+    ],
+)
+def test_another_part_in_the_place_of_text_leaves_it_unmapped(part: dict[str, Any]) -> None:
+    response = made(body({"content": [{"type": "text", "text": "Hi", "odd": 1}, part]}))
+    assert response.text == "Hi"
+    assert response.metadata.provenance["message.content"] is Provenance.UNMAPPED
+    left = response.metadata.extensions.thawed()["choices"][0]["message"]["content"]
+    assert left == [{"odd": 1}, part]
+
+
+@pytest.mark.parametrize("parts", [["Hi"], [{"type": "text", "text": 5}]])
+def test_a_part_of_a_wrong_type_is_refused(parts: list[Any]) -> None:
+    with pytest.raises(WireTypeError, match=r"choices\[0\]\.message\.content\[0\]"):
+        made(body({"content": parts}))
+
+
 # --------------------------------------------------------------------- a delta and a message in one choice
 
 
@@ -521,7 +565,7 @@ def test_each_choice_speaks_for_itself() -> None:
         ({"choices": [{"message": []}]}, "choices[0].message"),
         ({"choices": [{"delta": 0, "message": {"content": "x"}}]}, "choices[0].delta"),
         ({"choices": [{"delta": {"content": 1}}]}, "choices[0].delta.content"),
-        ({"choices": [{"message": {"content": ["x"]}}]}, "choices[0].message.content"),
+        ({"choices": [{"message": {"content": ["x"]}}]}, "choices[0].message.content[0]"),
         ({"choices": [{"delta": {"reasoning": 1}}]}, "choices[0].delta.reasoning"),
         ({"choices": [{"delta": {"refusal": 1}}]}, "choices[0].delta.refusal"),
         ({"choices": [{"text": 1}]}, "choices[0].text"),

@@ -1,0 +1,129 @@
+"""Cloudflare Workers AI: its own answers and OpenAI's, each bare or inside the envelope of Cloudflare's API.
+
+Facts: ``tests/captures/cloudflare/README.md`` names the public page of each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from crosswalk.plugins import (
+    Access,
+    ConfigurationError,
+    DialectFamily,
+    MappingState,
+    OpenAIChatDialect,
+    ProviderInfo,
+    Recognition,
+    ResponseDelta,
+    UsageInfo,
+    hookimpl,
+    require_object,
+    take_error,
+    take_same,
+)
+from crosswalk_cloudflare.native import Envelope, NativeDialect, cloudflare_error, is_failure
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest, Turn
+
+__all__ = ["Cloudflare", "plugin"]
+
+_ENVELOPE = {"result", "success", "errors", "messages"}
+_EMPTY: dict[str, Any] = {"success": True, "errors": [], "messages": []}
+
+
+def _locate() -> str:
+    account = os.environ.get("CLOUDFLARE_ACCOUNT_ID")
+    if not account:
+        raise ConfigurationError("cloudflare: no account; set CLOUDFLARE_ACCOUNT_ID or pass base_url=")
+    return f"https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1"
+
+
+ACCESS = Access(
+    base_url="https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
+    base_url_variables=("CLOUDFLARE_BASE_URL",),
+    api_key_variables=("CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"),
+    locate=_locate,
+)
+
+
+class Cloudflare(DialectFamily):
+    """Reads and asks Workers AI: the first event says which dialect an answer is in."""
+
+    map_error = staticmethod(hookimpl(cloudflare_error))
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``."""
+        return ProviderInfo(
+            title="Cloudflare Workers AI",
+            endpoints=(
+                "/client/v4/accounts/{account}/ai/run/{model}",
+                "/client/v4/accounts/{account}/ai/v1/chat/completions",
+            ),
+            documentation="https://developers.cloudflare.com/workers-ai/",
+            text_paths=(*NativeDialect.text_paths, *OpenAIChatDialect.text_paths),
+            timestamp_key="p",
+            pieces=OpenAIChatDialect.pieces,
+            access=ACCESS,
+            speaks=("openai_responses",),
+        )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``: OpenAI's endpoint, which refuses a content of null."""
+        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
+
+        return build_openai_chat_request(request, OpenAIChatStyle(takes_empty=False, more=_fill_content))
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: nobody else writes the envelope."""
+        if isinstance(event, dict) and event.keys() >= _ENVELOPE:
+            return Recognition.CERTAIN
+        return super().recognizes(event)
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``: reads what is inside the envelope."""
+        event = require_object(event)
+        if is_failure(event):
+            return (take_error(event, cloudflare_error(None, event)),)
+        for key, value in _EMPTY.items():
+            if key in event:
+                take_same(event, key, value)
+        inside = _inside(event)
+        state.own(Envelope).is_around = inside is not event
+        return super().map_delta(inside, state)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``."""
+        return super().map_usage(_inside(event), state)
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``."""
+        left: dict[str, Any] = event
+        inside = _inside(left)
+        if inside is left:
+            return super().extensions(left, state)
+        left["result"] = super().extensions(inside, state)
+        return left
+
+
+def _inside(event: dict[str, Any]) -> dict[str, Any]:
+    """The answer in *event*: its ``result``, or itself where there is no envelope."""
+    result = event.get("result")
+    return result if type(result) is dict else event
+
+
+def _fill_content(_: Turn, __: ChatRequest, message: dict[str, Any]) -> None:
+    if message["content"] is None:
+        message["content"] = ""
+
+
+plugin = Cloudflare(NativeDialect(), OpenAIChatDialect())

@@ -1,0 +1,106 @@
+"""DashScope, where Alibaba Cloud serves Qwen: its own API, and its compatible mode in OpenAI's dialect.
+
+Facts: ``tests/captures/dashscope/README.md`` names the public page of each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crosswalk.plugins import (
+    Access,
+    DialectFamily,
+    ErrorInfo,
+    ErrorKind,
+    OpenAIChatDialect,
+    ProviderInfo,
+    error_info,
+    hookimpl,
+    refined,
+)
+from crosswalk_dashscope.native import NativeDialect
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
+__all__ = ["DashScope", "plugin"]
+
+ACCESS = Access.by_name("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE")
+
+_ERRORS = {
+    "accessdenied": ErrorKind.PERMISSION,
+    "arrearage": ErrorKind.PERMISSION,
+    "data_inspection_failed": ErrorKind.CONTENT_FILTER,
+    "datainspectionfailed": ErrorKind.CONTENT_FILTER,
+    "internalerror": ErrorKind.SERVER,
+    "internalerror.timeout": ErrorKind.TIMEOUT,
+    "invalid_api_key": ErrorKind.AUTHENTICATION,
+    "invalidapikey": ErrorKind.AUTHENTICATION,
+    "model_not_found": ErrorKind.MODEL_UNAVAILABLE,
+    "modelnotfound": ErrorKind.MODEL_UNAVAILABLE,
+    "requesttimeout": ErrorKind.TIMEOUT,
+    "serviceunavailable": ErrorKind.SERVER,
+    "throttling": ErrorKind.RATE_LIMIT,
+}
+"""The kinds of errors, by code in lower case: by the whole code, else by the part before its first dot."""
+
+
+class DashScope(DialectFamily):
+    """Reads both of DashScope's APIs, and asks the compatible mode."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``."""
+        return ProviderInfo(
+            title="DashScope",
+            endpoints=(
+                "/api/v1/services/aigc/text-generation/generation",
+                "/api/v1/services/aigc/multimodal-generation/generation",
+                "/compatible-mode/v1/chat/completions",
+            ),
+            documentation="https://www.alibabacloud.com/help/en/model-studio/qwen-api-reference",
+            text_paths=OpenAIChatDialect.text_paths,
+            pieces=(*OpenAIChatDialect.pieces, "output.choices[].logprobs.content"),
+            access=ACCESS,
+            speaks=("anthropic", "openai_responses"),
+        )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``: the compatible mode, in which thinking is on or off."""
+        from crosswalk.plugins import (
+            Drops,
+            HTTPRequest,
+            OpenAIChatStyle,
+            ReasoningEffort,
+            build_openai_chat_request,
+        )
+
+        style = OpenAIChatStyle(top_k=True, reasoning="reasoning_content", takes_empty=False)
+        built, drops = build_openai_chat_request(request, style), Drops()
+        effort = request.reasoning_effort
+        if effort is not None:
+            del built.body["reasoning_effort"]
+            built.body["enable_thinking"] = effort is not ReasoningEffort.NONE
+            if effort is not ReasoningEffort.NONE:
+                drops.add("reasoning_effort", "thinking is on or off")
+        dropped = (*built.dropped, *drops.found())
+        return HTTPRequest(built.path, built.body, dropped=dropped, spellings=built.spellings)
+
+    @hookimpl
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+        """See the hook ``map_error``: the code says more than the status."""
+        return dashscope_error(status, body)
+
+
+def dashscope_error(status: int | None, body: Any) -> ErrorInfo:
+    """Read an error in the form of either API. *status* is ``None`` for one inside a stream."""
+    info = error_info(status, body)
+    code = (info.code or "").lower()
+    kind = _ERRORS.get(code) or _ERRORS.get(code.partition(".")[0])
+    if code.startswith("invalid") and "input length" in info.message:
+        kind = ErrorKind.CONTEXT_OVERFLOW
+    return refined(info, kind)
+
+
+plugin = DashScope(NativeDialect(dashscope_error), OpenAIChatDialect())

@@ -1,0 +1,253 @@
+"""DashScope's own API, whole and streamed: choices under ``output``, whose text comes in pieces or whole so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from crosswalk.plugins import (
+    ErrorInfo,
+    FinishReason,
+    MappingState,
+    OpenAIChatDialect,
+    Provenance,
+    Recognition,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    ToolCallDelta,
+    TrailingContentError,
+    UsageInfo,
+    accept_count,
+    accept_count_at,
+    accept_object,
+    require_object,
+    take_arguments,
+    take_count,
+    take_error,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
+    unknown_event,
+)
+
+__all__ = ["NativeDialect"]
+
+_ERROR = {"code", "message", "request_id"}
+_CHAT = OpenAIChatDialect()
+
+
+class _Text:
+    """One text of a stream: each event has a piece of it or, without ``incremental_output``, all of it so far.
+
+    No event repeats that option, so the texts tell. A text that does not begin with the one before it is a piece.
+    One that grows from event to event, always beginning with the one before, is whole so far. Until that is certain
+    the text is held back, for at most an event where it grows.
+    """
+
+    def __init__(self) -> None:
+        self.said = ""
+        self.is_so_far: bool | None = None
+        self._held: list[str] = []
+
+    def take(self, sent: str, *, ends: bool) -> str:
+        """Add the text of an event, and give the part of it that is new.
+
+        Args:
+            sent: the text of the present event.
+            ends: whether it is the last event. The API's default, all of it so far, counts where nothing else tells.
+
+        Raises:
+            TrailingContentError: the text was whole so far, and *sent* does not continue it.
+        """
+        if self.is_so_far is None and self.said:
+            last = self._held[-1] if self._held else self.said
+            if not sent.startswith(last):
+                self.is_so_far = False
+                sent = "".join((*self._held, sent))
+            elif ends or (self._held and len(sent) > len(last)):
+                self.is_so_far = True
+            else:
+                self._held.append(sent)
+                return ""
+            self._held.clear()
+        if self.is_so_far:
+            if not sent.startswith(self.said):
+                raise TrailingContentError("the text does not continue the text before it")
+            sent = sent[len(self.said) :]
+        self.said += sent
+        return sent
+
+    def finish(self) -> str:
+        """Give the text that is still held back. The last event had none of it, so it came in pieces."""
+        rest = "".join(self._held)
+        self._held.clear()
+        self.said += rest
+        return rest
+
+
+class _Texts(dict[tuple[int, int | None], _Text]):
+    """By choice the text, and by choice and call its arguments."""
+
+    is_thinking = False
+
+    def take(self, choice: int, call: int | None, sent: str, *, ends: bool) -> str:
+        """Add *sent* to the text of *choice*, or to the arguments of its *call*, and give the part that is new."""
+        text = self.setdefault((choice, call), _Text())
+        if self.is_thinking:
+            text.is_so_far = False  # a model that thinks streams in pieces alone
+        return text.take(sent, ends=ends)
+
+
+class NativeDialect:
+    """The mapping hooks for ``text-generation`` and ``multimodal-generation``."""
+
+    text_paths = ()
+
+    def __init__(self, map_error: Callable[[int | None, Any], ErrorInfo]) -> None:
+        self.map_error = map_error
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Whether *event* has choices or a text under ``output``. Its errors have no mark."""
+        if not isinstance(event, dict):
+            return Recognition.NO
+        output = event.get("output")
+        if isinstance(output, dict) and ("choices" in output or "text" in output):
+            return Recognition.CERTAIN if "request_id" in event else Recognition.POSSIBLE
+        return Recognition.POSSIBLE if _is_error(event) else Recognition.NO
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """The deltas of each choice."""
+        event = require_object(event)
+        if _is_error(event):
+            yield take_error(event, self.map_error(None, event))
+            return
+        output = take_object(event, "output")
+        if output is None:
+            raise unknown_event(event, "no output in it")
+        state.take_identity(event, id="request_id")
+        take_same(event, "code", "")
+        take_same(event, "message", "")
+        choices = take_objects(output, "choices")
+        if choices:
+            take_same(output, "text", None)
+            take_same(output, "finish_reason", None)
+        else:
+            choices = [output]  # result_format is "text"
+        for number, choice in enumerate(choices):
+            index = take_count(choice, "index")
+            yield from _choice_deltas(choice, number if index is None else index, state)
+        if not any(choices):
+            output.pop("choices", None)
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """Read a finish word, which is OpenAI's."""
+        return _CHAT.map_finish_reason(reason, state)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts so far."""
+        usage = accept_object(event, "usage")
+        if not usage:
+            return None
+        prompt, completion = accept_count(usage, "input_tokens"), accept_count(usage, "output_tokens")
+        if prompt is not None:
+            take_same(usage, "total_tokens", prompt + (completion or 0))
+        return state.usage_info(
+            prompt,
+            completion,
+            cached_tokens=accept_count_at(usage, ("prompt_tokens_details.cached_tokens",)),
+            reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
+        )
+
+
+def _is_error(event: dict[str, Any]) -> bool:
+    return event.keys() >= _ERROR and bool(event["code"]) and not event.get("output")
+
+
+def _choice_deltas(choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
+    """The reasoning, text and calls of one choice, then its end."""
+    if state.has_ended(index):
+        raise TrailingContentError("a second answer has begun")
+    state.begin(index)
+    texts = state.own(_Texts)
+    take_same(choice, "finish_reason", "null")
+    word = take_string(choice, "finish_reason")
+    ends = bool(word)
+    message = take_object(choice, "message")
+    if message is None:
+        text = take_string(choice, "text")
+    else:
+        take_same(message, "role", "assistant")
+        reasoning = take_string(message, "reasoning_content")
+        if reasoning:
+            texts.is_thinking = True
+            yield ResponseDelta(reasoning_delta=reasoning, choice=index)
+        text = yield from _content(message, index, state)
+    if text is not None:
+        added = texts.take(index, None, text, ends=ends)
+        if added:
+            yield ResponseDelta(content_delta=added, choice=index)
+    if message is not None:
+        yield from _calls(message, index, state, ends=ends)
+        if not message:
+            del choice["message"]
+    if choice.get("logprobs") is not None:
+        logprobs = _CHAT.logprobs(choice, text)
+        if logprobs:
+            yield ResponseDelta(logprobs=logprobs, choice=index)
+    if word:
+        yield from _rest(index, state)
+        yield ResponseDelta(raw_finish_reason=word, choice=index)
+
+
+def _content(
+    part: dict[str, Any], index: int, state: MappingState
+) -> Generator[ResponseDelta, None, str | None]:
+    """Take the text of a message, or the joined texts of a list, whose images become segments."""
+    if type(part.get("content")) is not list:
+        return take_string(part, "content")
+    texts = []
+    items = take_objects(part, "content")
+    for item in items:
+        texts.append(take_string(item, "text"))
+        image = take_string(item, "image")
+        if texts[-1] is None and not image:
+            state.note("message.content", Provenance.UNMAPPED)
+        if image:
+            yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
+    if not any(items):
+        part.pop("content", None)
+    said = [text for text in texts if text is not None]
+    return "".join(said) if said else None
+
+
+def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool) -> Iterator[ResponseDelta]:
+    texts = state.own(_Texts)
+    calls = take_objects(part, "tool_calls")
+    for call in calls:
+        take_same(call, "type", "function")
+        function = take_object(call, "function") or {}
+        arguments, _ = take_arguments(function)
+        named = state.take_tool_call(call, function, arguments=None, choice=index)
+        added = texts.take(index, named.index, arguments or "", ends=ends)
+        if not function:
+            call.pop("function", None)
+        yield _call_delta(named, added, index)
+    if not any(calls):
+        part.pop("tool_calls", None)
+
+
+def _rest(index: int, state: MappingState) -> Iterator[ResponseDelta]:
+    """The texts that are still held back of a choice that has ended."""
+    for (choice, call), text in state.own(_Texts).items():
+        added = text.finish() if choice == index else ""
+        if added and call is None:
+            yield ResponseDelta(content_delta=added, choice=index)
+        elif added:
+            yield _call_delta(ToolCallDelta(call or 0), added, index)
+
+
+def _call_delta(named: ToolCallDelta, arguments: str, choice: int) -> ResponseDelta:
+    fragment = ToolCallDelta(named.index, named.id, named.name, arguments or None)
+    return ResponseDelta(tool_call_delta=fragment, choice=choice)

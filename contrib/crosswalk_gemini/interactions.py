@@ -1,0 +1,244 @@
+"""Gemini's Interactions API, whole and streamed, in both of its versions.
+
+Facts: ``tests/captures/gemini/README.md`` names the public page of each. The second version has ``steps``, and events
+``step.…``; the first one has ``outputs``, and events ``content.…``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from crosswalk.plugins import (
+    FinishReason,
+    MappingState,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    TrailingContentError,
+    UsageInfo,
+    accept_count,
+    accept_object,
+    dump_json,
+    look_at_count,
+    look_at_time,
+    take_count,
+    take_object,
+    take_objects,
+    take_same,
+    take_string,
+    unknown_event,
+)
+
+__all__ = ["STATUSES", "Progress", "interaction_deltas", "interaction_usage", "is_interaction"]
+
+STATUSES = {
+    "completed": FinishReason.STOP,
+    "requires_action": FinishReason.TOOL_CALLS,
+    "incomplete": FinishReason.LENGTH,
+    "cancelled": FinishReason.CANCELLED,
+    "failed": FinishReason.ERROR,
+}
+"""The finish reasons, by final status of an interaction."""
+
+_STARTS = ("interaction.created", "interaction.start")
+_ENDS = ("interaction.completed", "interaction.complete")
+_STEPS = tuple(f"{part}.{word}" for part in ("step", "content") for word in ("start", "delta", "stop"))
+_EVENTS = (*_STARTS, *_ENDS, *_STEPS, "interaction.status_update")
+_KEPT = (
+    "text_annotation",
+    "text_annotation_delta",
+    "function_result",
+    "user_input",
+    *(
+        f"{tool}_{word}"
+        for tool in (
+            "google_search",
+            "url_context",
+            "code_execution",
+            "file_search",
+            "google_maps",
+            "mcp_server_tool",
+        )
+        for word in ("call", "result")
+    ),
+)
+"""The types that stay in the extensions: sources, and the tools that the server runs itself."""
+
+
+class Progress:
+    """How far an interaction has come.
+
+    Attributes:
+        is_read: whether the answer is an interaction.
+        has_ended: whether it has said its final status.
+        begun: how many steps have begun.
+        number: the number of the last one.
+    """
+
+    def __init__(self) -> None:
+        self.is_read = False
+        self.has_ended = False
+        self.begun = 0
+        self.number = 0
+
+    def take_index(self, event: dict[str, Any], *, begins: bool) -> int:
+        """Take the number of the step that *event* is about, where it is the expected one, and give it."""
+        expected = self.begun if begins else self.number
+        number = take_count(event, "index")
+        self.begun += begins
+        if number is None:
+            number = expected
+        elif number != expected:
+            event["index"] = number
+        self.number = number
+        return number
+
+
+def is_interaction(event: Any) -> bool:
+    """Whether *event* is an interaction, or an event of a streamed one."""
+    if type(event) is not dict:
+        return False
+    return event.get("object") == "interaction" or event.get("event_type") in _EVENTS
+
+
+def interaction_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """The deltas of a whole interaction, or of one event.
+
+    Raises:
+        UnknownEventError: a step, or a piece of one, is of an unknown type.
+        TrailingContentError: it comes after the end.
+    """
+    progress = state.own(Progress)
+    if progress.has_ended:
+        raise TrailingContentError("a second answer has begun")
+    progress.is_read = True
+    kind = take_string(event, "event_type")
+    if kind == "interaction.status_update":
+        take_same(event, "interaction_id", state.id)
+        take_same(event, "status", "in_progress")
+    elif kind in _STEPS:
+        yield from _step_event(event, kind, progress, state)
+    else:
+        whole = event if kind is None else take_object(event, "interaction") or {}
+        yield from _interaction(whole, progress, state, may_end=kind not in _STARTS)
+        if kind is not None:  # what is left stands where a body has it
+            event.pop("interaction", None)
+            event.update(whole)
+
+
+def interaction_usage(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """The counts of an interaction: thoughts are counted beside the output, what tools put in beside the input."""
+    usage = accept_object(event, "usage")
+    if not usage:
+        return None
+    prompt, tools = accept_count(usage, "total_input_tokens"), look_at_count(usage, "total_tool_use_tokens")
+    output, thoughts = accept_count(usage, "total_output_tokens"), accept_count(usage, "total_thought_tokens")
+    if prompt is not None:
+        prompt += tools or 0
+        take_same(usage, "total_tokens", prompt + (output or 0) + (thoughts or 0))
+    if output is not None:
+        output += thoughts or 0
+    cached = accept_count(usage, "total_cached_tokens")
+    return state.usage_info(prompt, output, cached_tokens=cached, reasoning_tokens=thoughts)
+
+
+def _interaction(
+    whole: dict[str, Any], progress: Progress, state: MappingState, *, may_end: bool
+) -> Iterator[ResponseDelta]:
+    state.take_identity(whole, created="")  # it is a text here
+    state.identify(created=look_at_time(whole, "created"))
+    take_same(whole, "created", None if state.created is None else f"{state.created:%Y-%m-%dT%H:%M:%SZ}")
+    take_same(whole, "object", "interaction")
+    take_same(whole, "role", "model")
+    for name in ("steps", "outputs"):
+        steps = take_objects(whole, name)
+        for number, step in enumerate(steps):
+            yield from _step(step, number, state)
+        if not any(steps):
+            whole.pop(name, None)
+    take_same(whole, "status", "in_progress")
+    status = take_string(whole, "status") if may_end else None
+    if status:
+        progress.has_ended = True
+        yield ResponseDelta(raw_finish_reason=status)
+
+
+def _step_event(
+    event: dict[str, Any], kind: str, progress: Progress, state: MappingState
+) -> Iterator[ResponseDelta]:
+    """The deltas of a step that begins or continues. The residue is listed under its number, as in a body."""
+    name, _, word = kind.partition(".")
+    number = progress.take_index(event, begins=word == "start")
+    key = "delta" if word == "delta" else name
+    step = take_object(event, key) or {}
+    yield from _step(step, number, state)
+    event.pop(key, None)
+    if step:
+        event["steps" if name == "step" else "outputs"] = [{"index": number, **step}]
+
+
+def _step(step: dict[str, Any], number: int, state: MappingState) -> Iterator[ResponseDelta]:
+    """A step, an output, a part of an output, or a piece of one."""
+    if not step:
+        return
+    kind = take_string(step, "type")
+    if kind == "model_output":
+        parts = take_objects(step, "content")
+        for part in parts:
+            yield from _step(part, number, state)
+        if not any(parts):
+            step.pop("content", None)
+    elif kind == "text":
+        text = take_string(step, "text")
+        if text:
+            yield ResponseDelta(content_delta=text)
+    elif kind in ("thought", "thought_summary", "thought_signature"):
+        yield from _thought(step)
+    elif kind in ("function_call", "arguments_delta"):
+        yield from _call(step, number, state)
+    elif kind in ("image", "audio", "video", "document"):
+        yield from _media(step, kind)
+    elif kind in _KEPT:
+        step["type"] = kind
+    else:
+        raise unknown_event({"type": kind}, "a step of an unknown type")
+
+
+def _thought(step: dict[str, Any]) -> Iterator[ResponseDelta]:
+    summary = take_objects(step, "summary")
+    content = take_object(step, "content")
+    for part in (*summary, *([content] if content else ())):
+        take_same(part, "type", "text")
+        text = take_string(part, "text")
+        if text:
+            yield ResponseDelta(reasoning_delta=text)
+    if not any(summary):
+        step.pop("summary", None)
+    if not content:
+        step.pop("content", None)
+    signature = take_string(step, "signature")
+    if signature:
+        yield ResponseDelta(segment=Segment(SegmentType.REASONING, "", {"signature": signature}))
+
+
+def _call(step: dict[str, Any], number: int, state: MappingState) -> Iterator[ResponseDelta]:
+    """A call. One that begins has an empty object for the arguments that follow in pieces."""
+    if type(step.get("arguments")) is dict:
+        given = step.pop("arguments")
+        arguments = dump_json(given).decode() if given else None
+    else:
+        arguments = take_string(step, "arguments")
+    take_same(step, "signature", "")
+    fragment = state.take_tool_call(step, arguments=arguments, index=number)
+    yield ResponseDelta(tool_call_delta=fragment)
+
+
+def _media(step: dict[str, Any], kind: str) -> Iterator[ResponseDelta]:
+    data, address = take_string(step, "data"), take_string(step, "uri")
+    media_type = take_string(step, "mime_type")
+    about = {"type": kind, **({"media_type": media_type} if media_type else {})}
+    if data:
+        yield ResponseDelta(segment=Segment(SegmentType.MEDIA, data, {**about, "encoding": "base64"}))
+    if address:
+        yield ResponseDelta(segment=Segment(SegmentType.MEDIA, address, about))

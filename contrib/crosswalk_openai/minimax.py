@@ -1,0 +1,185 @@
+"""MiniMax: OpenAI's dialect with errors in an answer of status 200, and reasoning in up to three places.
+
+Facts: ``tests/captures/minimax/README.md`` names the public page of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from crosswalk.plugins import (
+    Access,
+    ErrorInfo,
+    ErrorKind,
+    MappingState,
+    Recognition,
+    ResponseDelta,
+    SegmentType,
+    TrailingContentError,
+    accept_objects,
+    error_delta,
+    error_info,
+    refined,
+    take_error,
+    take_same,
+)
+from crosswalk_openai.dialect import ChatDialect
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
+__all__ = ["MiniMax", "plugin"]
+
+_ERRORS: Mapping[int, ErrorKind] = {
+    1000: ErrorKind.SERVER,
+    1001: ErrorKind.TIMEOUT,
+    1002: ErrorKind.RATE_LIMIT,
+    1004: ErrorKind.AUTHENTICATION,
+    1008: ErrorKind.PERMISSION,
+    1024: ErrorKind.SERVER,
+    1026: ErrorKind.CONTENT_FILTER,
+    1027: ErrorKind.CONTENT_FILTER,
+    1033: ErrorKind.SERVER,
+    1039: ErrorKind.RATE_LIMIT,
+    1041: ErrorKind.RATE_LIMIT,
+    1042: ErrorKind.INVALID_REQUEST,
+    2013: ErrorKind.INVALID_REQUEST,
+    2045: ErrorKind.RATE_LIMIT,
+    2049: ErrorKind.AUTHENTICATION,
+    2056: ErrorKind.RATE_LIMIT,
+}
+"""The kinds of errors, by ``base_resp.status_code``."""
+_BEGIN, _END = "<think>", "</think>"
+
+
+class _Thinking(dict[int, bool]):
+    """By choice, whether its content is inside the tags at present."""
+
+
+class MiniMax(ChatDialect):
+    """Reads and asks MiniMax's chat completions."""
+
+    title: ClassVar[str] = "MiniMax"
+    documentation: ClassVar[str | None] = "https://platform.minimax.io/docs/api-reference/text-openai-api"
+    access: ClassVar[Access | None] = Access.by_name("https://api.minimax.io/v1", "MINIMAX")
+    style: ClassVar[Mapping[str, Any]] = {
+        "max_tokens": "max_completion_tokens",
+        "takes_empty": False,
+        "unsupported": {"reasoning_effort": "the API has no such option"},
+    }
+    speaks: ClassVar[tuple[str, ...]] = ("anthropic", "openai_responses")
+    endpoints: ClassVar[tuple[str, ...]] = ("/v1/text/chatcompletion_v2", "/v1/chat/completions")
+    marks: ClassVar[tuple[str, ...]] = ("base_resp", "input_sensitive")
+    # Content may begin and end reasoning, so a piece of it is not always text.
+    text_paths: ClassVar[tuple[str, ...]] = ()
+
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``: reasoning comes apart from the text, and goes back in its details."""
+        from crosswalk_openai.requests import add_details, with_one_system_message
+
+        built = self.built(request, more=add_details, arrange=with_one_system_message)
+        built.body["reasoning_split"] = True
+        return built
+
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: an error has no choices, but it has the status that only MiniMax writes."""
+        if isinstance(event, dict) and _status_of(event) is not None:
+            return Recognition.CERTAIN
+        return super().recognizes(event)
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``: a status other than 0 is an error, after what the event says."""
+        if type(event) is not dict:
+            return super().map_delta(event, state)
+        failed = bool(_status_of(event))
+        if failed and not event.get("choices"):
+            counts = {key: event[key] for key in ("usage",) if key in event}
+            failure = take_error(event, self.map_error(None, event))
+            event.update(counts)  # the tokens of a failure count all the same
+            return (failure,)
+        _take_repeated(event, state)
+        deltas = super().map_delta(event, state)
+        if failed:
+            failure = error_delta(self.map_error(None, {"base_resp": event.pop("base_resp")}))
+            return chain(deltas, (failure,))
+        return deltas
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of one choice, with the content inside the tags as reasoning."""
+        take_same(part, "role", "")
+        content = part.get("content")
+        if type(content) is str and content and "reasoning" not in part:
+            thought, text = _split(content, index, state.own(_Thinking))
+            if thought is not None:
+                part["reasoning"] = thought
+                part["content"] = text
+        return super().choice_deltas(choice, part, index, state, whole=whole)
+
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+        """Read the error of ``base_resp``, or one in OpenAI's form."""
+        code = _status_of(body) if isinstance(body, dict) else None
+        if not code:
+            return error_info(status, body)
+        info = error_info(status, {"message": body["base_resp"].get("status_msg"), "code": str(code)})
+        return attrs.evolve(refined(info, _ERRORS.get(code)), code=str(code), raw=body)
+
+
+def _status_of(event: dict[str, Any]) -> int | None:
+    """The status in *event*: 0 for success, ``None`` where it has no status."""
+    base = event.get("base_resp")
+    status = base.get("status_code") if isinstance(base, dict) else None
+    return status if type(status) is int else None
+
+
+def _split(content: str, choice: int, thinking: dict[int, bool]) -> tuple[str | None, str]:
+    """The reasoning and the text of a piece of *content*. The reasoning is ``None`` outside the tags.
+
+    Each tag is one token of MiniMax's models, so it comes in one piece.
+    """
+    if thinking.setdefault(choice, content.startswith(_BEGIN)):
+        thought, end, text = content.removeprefix(_BEGIN).partition(_END)
+        thinking[choice] = not end
+        return thought, text
+    return None, content
+
+
+def _take_repeated(event: dict[str, Any], state: MappingState) -> None:
+    """Take from the last event of a stream the whole message, which says again what the pieces have said.
+
+    Raises:
+        TrailingContentError: the message says something else.
+    """
+    for number, choice in enumerate(accept_objects(event, "choices")):
+        index, message = choice.get("index", number), choice.get("message")
+        if type(index) is not int or type(message) is not dict or not state.has_spoken(index):
+            continue
+        answer = state.choice(index)
+        text, reasoning = answer.joined(SegmentType.TEXT), answer.joined(SegmentType.REASONING)
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.text(partial=True)},
+            }
+            for call in state.tool_calls(index)
+        ]
+        tagged = f"{_BEGIN}{reasoning}{_END}{text}"
+        are_same = (
+            (take_same(message, "content", text) or take_same(message, "content", tagged))
+            and take_same(message, "reasoning_content", reasoning)
+            and take_same(message, "tool_calls", calls)
+        )
+        if not are_same:
+            raise TrailingContentError("the whole message at the end differs from its pieces")
+        for detail in accept_objects(message, "reasoning_details"):
+            take_same(detail, "text", reasoning)
+        choice["delta"] = {}  # what else the message says stays in it, alongside
+
+
+plugin = MiniMax()

@@ -1,0 +1,87 @@
+"""Moonshot AI's Kimi API: OpenAI's dialect with the token counts of a stream inside the choice.
+
+Facts: ``tests/captures/moonshot/README.md`` names the public page of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from crosswalk.plugins import (
+    Access,
+    ErrorInfo,
+    ErrorKind,
+    MappingState,
+    UsageInfo,
+    accept_objects,
+    error_info,
+    refined,
+    take_same,
+)
+from crosswalk_openai.dialect import ChatDialect
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
+__all__ = ["Moonshot", "plugin"]
+
+_QUOTA = "exceeded_current_quota_error"
+_ERRORS: Mapping[str | None, ErrorKind] = {
+    "content_filter": ErrorKind.CONTENT_FILTER,
+    "invalid_authentication_error": ErrorKind.AUTHENTICATION,
+    "incorrect_api_key_error": ErrorKind.AUTHENTICATION,
+    "permission_denied_error": ErrorKind.PERMISSION,
+    "resource_not_found_error": ErrorKind.MODEL_UNAVAILABLE,
+    "engine_overloaded_error": ErrorKind.RATE_LIMIT,
+    "rate_limit_reached_error": ErrorKind.RATE_LIMIT,
+    _QUOTA: ErrorKind.RATE_LIMIT,
+    "server_error": ErrorKind.SERVER,
+    "unexpected_output": ErrorKind.SERVER,
+}
+
+
+class Moonshot(ChatDialect):
+    """Reads and asks Moonshot AI's Kimi API."""
+
+    title: ClassVar[str] = "Moonshot AI"
+    documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
+    access: ClassVar[Access | None] = Access.by_name("https://api.moonshot.ai/v1", "MOONSHOT")
+    style: ClassVar[Mapping[str, Any]] = {"reasoning": "reasoning_content", "takes_empty": False}
+    speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
+    endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions",)
+    cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
+    usage_key: ClassVar[str | None] = None  # the counts of two places are compared
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk_openai.requests import continue_last_answer
+
+        built = self.built(request, arrange=continue_last_answer)
+        if built.body.get("reasoning_effort") == "none":
+            del built.body["reasoning_effort"]
+            built.body["thinking"] = {"type": "disabled"}
+        return built
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether a choice has counts. TGI has a null there."""
+        choices = (choice for choice in event["choices"] if type(choice) is dict)
+        return any(type(choice.get("usage")) is dict for choice in choices)
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the counts of the event, or those inside its choices. Equal counts in both places count once."""
+        inside = None
+        for choice in accept_objects(event, "choices"):
+            if "usage" in choice and not take_same(choice, "usage", event.get("usage")):
+                inside = super().map_usage(choice, state) or inside
+        return super().map_usage(event, state) or inside
+
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """Read the error's ``type``, which says more than its status."""
+        info = error_info(status, body)
+        retryable = False if info.code == _QUOTA else None
+        return refined(info, _ERRORS.get(info.code), retryable=retryable)
+
+
+plugin = Moonshot()

@@ -1,0 +1,102 @@
+"""Z.ai's GLM models: OpenAI's dialect with finish words and error codes of its own.
+
+Facts: ``tests/captures/zai/README.md`` names the public page of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from crosswalk.plugins import (
+    Access,
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
+    error_info,
+    refined,
+)
+from crosswalk_openai.dialect import ChatDialect
+
+if TYPE_CHECKING:
+    from crosswalk.plugins import ChatRequest, HTTPRequest
+
+__all__ = ["ZAI", "plugin"]
+
+_WORDS: Mapping[str, FinishReason] = {
+    "sensitive": FinishReason.CONTENT_FILTER,
+    "network_error": FinishReason.ERROR,
+    "model_context_window_exceeded": FinishReason.LENGTH,
+}
+_ERRORS: Mapping[str | None, ErrorKind] = {
+    **dict.fromkeys(("1000", "1001", "1002", "1003", "1004"), ErrorKind.AUTHENTICATION),
+    **dict.fromkeys(("1110", "1111", "1112", "1113", "1121", "1220"), ErrorKind.PERMISSION),
+    **dict.fromkeys(("1302", "1303", "1304", "1305", "1308"), ErrorKind.RATE_LIMIT),
+    **dict.fromkeys(("1211", "1221", "1222"), ErrorKind.MODEL_UNAVAILABLE),
+    **dict.fromkeys(("1210", "1212", "1213", "1214", "1215"), ErrorKind.INVALID_REQUEST),
+    **dict.fromkeys(("500", "1120", "1230", "1234"), ErrorKind.SERVER),
+    **dict.fromkeys(("1300", "1301"), ErrorKind.CONTENT_FILTER),
+    "1261": ErrorKind.CONTEXT_OVERFLOW,
+}
+"""The kinds of errors, by business code."""
+_SPENT = {"1304", "1308"}
+"""The codes for an allowance that is used up: another attempt has to wait for hours."""
+
+
+class ZAI(ChatDialect):
+    """Reads and asks Z.ai's chat completions."""
+
+    title: ClassVar[str] = "Z.ai"
+    documentation: ClassVar[str | None] = "https://docs.z.ai/api-reference/llm/chat-completion"
+    access: ClassVar[Access | None] = Access.by_name("https://api.z.ai/api/paas/v4", "ZAI")
+    style: ClassVar[Mapping[str, Any]] = {
+        "path": "/chat/completions",
+        "reasoning": "reasoning_content",
+        "takes_empty": False,
+        "include_usage": False,  # the last chunk has it unasked
+        "unsupported": dict.fromkeys(("seed", "parallel_tool_calls"), "the API has no such option"),
+    }
+    speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
+    endpoints: ClassVar[tuple[str, ...]] = (
+        "/api/paas/v4/chat/completions",
+        "/api/coding/paas/v4/chat/completions",
+    )
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {**ChatDialect.finish_reasons, **_WORDS}
+
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``: thinking is on or off, tools are free, JSON has no schema."""
+        from crosswalk.plugins import Drops, ReasoningEffort, ToolChoice
+
+        built, drops = self.built(request), Drops()
+        if request.tool_choice not in (None, ToolChoice.AUTO):
+            del built.body["tool_choice"]
+            drops.add("tool_choice", "the model decides whether to call a tool")
+        if request.response_format is not None and request.response_format.schema is not None:
+            built.body["response_format"] = {"type": "json_object"}
+            drops.add("response_format", "the API takes no schema")
+        effort = request.reasoning_effort
+        if effort is not None:
+            del built.body["reasoning_effort"]
+            is_off = effort is ReasoningEffort.NONE
+            built.body["thinking"] = {"type": "disabled" if is_off else "enabled"}
+            if not is_off:
+                drops.add("reasoning_effort", "thinking is on or off")
+        return attrs.evolve(built, dropped=(*built.dropped, *drops.found()))
+
+    def is_marked(self, event: dict[str, Any]) -> bool:
+        """Whether a choice ended with a word that only Z.ai writes."""
+        choices = [choice for choice in event["choices"] if type(choice) is dict]
+        words = (choice.get("finish_reason") for choice in choices)
+        return any(type(word) is str and word in _WORDS for word in words)
+
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        """Read the business code of the error, which says more than its status."""
+        info = error_info(status, body)
+        retryable = False if info.code in _SPENT else None
+        return refined(info, _ERRORS.get(info.code), retryable=retryable)
+
+
+plugin = ZAI()

@@ -1,0 +1,222 @@
+"""Cloudflare Workers AI: its captures, invented after public documents, its own answers and the envelope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ChatMessage,
+    ConfigurationError,
+    ErrorKind,
+    FinishReason,
+    IncompleteStreamError,
+    Provenance,
+    TrailingContentError,
+    UnknownEventError,
+    UsageInfo,
+    WireTypeError,
+    normalize,
+    registry,
+)
+from crosswalk.plugins import Recognition
+from crosswalk.service import ChatRequest, Endpoint, build_http_request
+from crosswalk.service.endpoint import resolve
+from crosswalk.testing import ProviderConformance
+from crosswalk_cloudflare import plugin
+from wires import body, chunk, one, outcome, read, sse, usage
+
+
+class TestCloudflare(ProviderConformance):
+    provider = "cloudflare"
+    captures = "../captures/cloudflare"
+    snapshots = "../../snapshots"
+    sample = 12
+
+
+def enveloped(result: Any, **more: Any) -> dict[str, Any]:
+    return {"result": result, "success": True, "errors": [], "messages": [], **more}
+
+
+# ------------------------------------------------------------------------------ the envelope
+
+
+@pytest.mark.parametrize("result", [{"response": "Hi"}, body({"content": "Hi"})], ids=["native", "chat"])
+def test_the_answer_inside_the_envelope_is_read(result: dict[str, Any]) -> None:
+    answer = one("cloudflare", enveloped(result))
+    assert (answer.text, answer.finish_reason, answer.is_complete) == ("Hi", FinishReason.STOP, True)
+
+
+def test_an_envelope_that_says_nothing_more_leaves_nothing() -> None:
+    assert not one("cloudflare", enveloped({"response": "Hi"})).metadata.extensions
+
+
+def test_what_the_envelope_says_more_stays_in_the_extensions() -> None:
+    answer = one("cloudflare", enveloped({"response": "Hi", "model": "x"}, messages=["slow"], result_info={}))
+    left = {"result": {"model": "x"}, "messages": ["slow"], "result_info": {}}
+    assert answer.metadata.extensions.thawed() == left
+
+
+@pytest.mark.parametrize("wrong", [None, "text", {}, {"odd": 1}])
+def test_an_envelope_without_an_answer_is_refused(wrong: Any) -> None:
+    with pytest.raises(UnknownEventError):
+        one("cloudflare", enveloped(wrong))
+
+
+@pytest.mark.parametrize(
+    ("event", "how"),
+    [
+        (enveloped(None), Recognition.CERTAIN),
+        ({"response": "x", "p": "abc"}, Recognition.CERTAIN),
+        ({"response": "x"}, Recognition.POSSIBLE),
+        ({"response": "x", "done": False}, Recognition.NO),
+        (body({"content": "x"}), Recognition.POSSIBLE),
+        ({"results": []}, Recognition.NO),
+        (5, Recognition.NO),
+    ],
+)
+def test_its_marks(event: Any, how: Recognition) -> None:
+    assert plugin.recognizes(event) is how
+
+
+# ------------------------------------------------------------------------------ errors
+
+
+def failed(code: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "result": None,
+        "success": False,
+        "errors": [{"code": code, "message": "No."}],
+        "messages": [],
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind", "retryable"),
+    [
+        (3007, 408, ErrorKind.TIMEOUT, True),
+        (3036, 429, ErrorKind.RATE_LIMIT, False),
+        (3040, 429, ErrorKind.RATE_LIMIT, True),
+        (5016, 403, ErrorKind.PERMISSION, False),
+        (5007, 400, ErrorKind.MODEL_UNAVAILABLE, False),
+        (3006, 413, ErrorKind.INVALID_REQUEST, False),
+        (10000, 401, ErrorKind.AUTHENTICATION, False),
+        (99999, 500, ErrorKind.SERVER, True),
+    ],
+)
+def test_the_code_of_the_first_error_says_its_kind(
+    code: int, status: int, kind: ErrorKind, retryable: bool
+) -> None:
+    info = normalize(failed(code), "cloudflare", status=status).error_info
+    assert info is not None
+    assert (info.kind, info.retryable, info.code, info.message) == (kind, retryable, str(code), "No.")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [failed(None), failed("odd"), {"errors": ["No."]}, {"success": False}, {"error": {"message": "No."}}],
+)
+def test_an_error_of_any_shape_ends_a_stream(event: dict[str, Any]) -> None:
+    answer = read("cloudflare", sse({"response": "Hel", "p": "a"}, event))[1]
+    assert (answer.text, answer.finish_reason) == ("Hel", FinishReason.ERROR)
+
+
+def test_an_error_that_is_a_text_is_read() -> None:
+    info = normalize(b"upstream timed out", "cloudflare", status=504).error_info
+    assert info is not None
+    assert info.kind is ErrorKind.TIMEOUT
+
+
+# ------------------------------------------------------------------------------ its own answers
+
+COUNTS = {"response": "", "usage": usage(5, 2)}
+
+
+def test_its_own_stream_is_read() -> None:
+    answer = read("cloudflare", sse({"response": "Hel", "p": "abcd"}, {"response": "lo", "p": "ab"}, COUNTS))[
+        1
+    ]
+    assert (answer.text, answer.usage) == ("Hello", UsageInfo(5, 2))
+    assert answer.metadata.provenance["finish_reason"] is Provenance.DERIVED
+
+
+def test_a_stream_without_its_last_event_is_incomplete() -> None:
+    partial, error = outcome("cloudflare", sse({"response": "Hel", "p": "abcd"}, done=False))
+    assert isinstance(error, IncompleteStreamError)
+    assert partial.text == "Hel"
+
+
+def test_text_after_the_last_event_is_another_answer() -> None:
+    assert isinstance(
+        outcome("cloudflare", sse(COUNTS, {"response": "Hi", "p": "a"}))[1], TrailingContentError
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": "f", "arguments": {"a": 1}},
+        {"name": "f", "arguments": '{"a":1}'},
+        {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}},
+    ],
+)
+def test_calls_without_function_are_calls(call: dict[str, Any]) -> None:
+    answer = one("cloudflare", enveloped({"response": None, "tool_calls": [call, call]}))
+    assert [(call.name, call.parsed()) for call in answer.tool_calls] == [("f", {"a": 1})] * 2
+    assert (answer.finish_reason, answer.text) == (FinishReason.TOOL_CALLS, "")
+    assert not [key for key in answer.metadata.extensions if key != "result"]
+
+
+def test_what_a_call_says_more_stays_in_the_extensions() -> None:
+    call = {"name": "f", "arguments": {}, "function": None, "odd": 1}
+    answer = one(
+        "cloudflare",
+        enveloped({"response": None, "tool_calls": [call, {"function": {"name": "g", "odd": 2}}]}),
+    )
+    left = [{"odd": 1}, {"function": {"odd": 2}}]
+    assert answer.metadata.extensions.thawed() == {"result": {"tool_calls": left}}
+
+
+def test_an_object_of_json_mode_is_its_text() -> None:
+    answer = one("cloudflare", enveloped({"response": {"a": [1]}}))
+    assert answer.text == '{"a":[1]}'
+    assert answer.metadata.provenance["message.content"] is Provenance.DERIVED
+
+
+def test_a_response_of_another_type_is_refused() -> None:
+    with pytest.raises(WireTypeError):
+        one("cloudflare", enveloped({"response": 5}))
+
+
+def test_openais_dialect_is_read_bare() -> None:
+    events = [chunk({"content": "Hel"}), chunk({"content": "lo"}, "stop")]
+    assert read("cloudflare", sse(*events))[1].text == "Hello"
+
+
+def test_an_event_without_a_response_is_unknown() -> None:
+    assert isinstance(
+        outcome("cloudflare", sse({"response": "Hi", "p": "a"}, {"odd": 1}))[1], UnknownEventError
+    )
+
+
+# ------------------------------------------------------------------------------ requests
+
+
+def test_content_is_never_null() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answer = one("cloudflare", body({"content": None, "tool_calls": [call]}, "tool_calls"))
+    turns = [ChatMessage.user("Hi"), answer, ChatMessage.tool_result("c1", "1")]
+    request = build_http_request(ChatRequest(turns, model="@cf/m"), "cloudflare")
+    assert (request.path, request.body["messages"][1]["content"]) == ("/v1/chat/completions", "")
+
+
+def test_the_account_is_part_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOUDFLARE_ACCOUNT_ID", "abc")
+    monkeypatch.delenv("CLOUDFLARE_BASE_URL", raising=False)
+    endpoint, mapper = Endpoint("cloudflare", model="m", api_key="k"), registry.mapper("cloudflare")
+    assert resolve(endpoint, mapper).base_url == "https://api.cloudflare.com/client/v4/accounts/abc/ai/v1"
+    monkeypatch.delenv("CLOUDFLARE_ACCOUNT_ID")
+    with pytest.raises(ConfigurationError, match="CLOUDFLARE_ACCOUNT_ID"):
+        resolve(endpoint, mapper)

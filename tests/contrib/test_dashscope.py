@@ -1,0 +1,303 @@
+"""DashScope: its captures, invented after public documents, its own API and the compatible mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crosswalk import (
+    ErrorKind,
+    FinishReason,
+    Provenance,
+    SegmentType,
+    TrailingContentError,
+    UnknownEventError,
+    UsageInfo,
+    normalize,
+)
+from crosswalk.plugins import Recognition
+from crosswalk.service import ChatRequest, build_http_request
+from crosswalk.testing import ProviderConformance
+from crosswalk_dashscope import plugin
+from wires import body, chunk, one, outcome, read, sse
+
+
+class TestDashScope(ProviderConformance):
+    provider = "dashscope"
+    captures = "../captures/dashscope"
+    snapshots = "../../snapshots"
+    sample = 12
+
+
+def says(message: Any, finish: Any = "null", **more: Any) -> dict[str, Any]:
+    return {"output": {"choices": [{"message": message, "finish_reason": finish}]}, "request_id": "r", **more}
+
+
+def text(content: Any, finish: str = "null", **more: Any) -> dict[str, Any]:
+    return says({"role": "assistant", "content": content, **more}, finish)
+
+
+def stream(*events: Any) -> Any:
+    return read("dashscope", sse(*events, done=False))[1]
+
+
+# ------------------------------------------------------------------------------ pieces, or all so far
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Hi", " you"),
+        ("Hi", " ", "you"),
+        ("Hi you",),
+        ("", "Hi", " you", ""),
+        ("Hi you", None),
+    ],
+)
+def test_pieces_are_joined(texts: tuple[str | None, ...]) -> None:
+    *events, last = texts
+    answer = stream(*map(text, events), text(last, "stop"))
+    assert (answer.text, answer.finish_reason) == ("Hi you", FinishReason.STOP)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Hi", "Hi you"),
+        ("Hi", "Hi", "Hi you", "Hi you"),
+        ("H", "Hi", "Hi y", "Hi you", "Hi you"),
+        ("", "Hi y", "Hi you", "Hi you"),
+        ("Hi you", "Hi you"),
+    ],
+)
+def test_texts_so_far_count_once(texts: tuple[str, ...]) -> None:
+    *events, last = texts
+    assert stream(*map(text, events), text(last, "stop")).text == "Hi you"
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (("1", "10", " is", ""), "110 is"),
+        (("ha", "ha", ""), "haha"),
+        (("ha", "ha", "ha", None), "hahaha"),
+        (("-", "--", "", "a"), "---a"),
+    ],
+)
+def test_a_piece_may_begin_like_the_one_before_it(texts: tuple[Any, ...], wanted: str) -> None:
+    *events, last = texts
+    assert stream(*map(text, events), text(last, "stop")).text == wanted
+
+
+def test_a_text_so_far_that_changes_is_refused() -> None:
+    events = [text("H"), text("He"), text("Hel"), text("No"), text("No", "stop")]
+    partial, error = outcome("dashscope", sse(*events, done=False))
+    assert isinstance(error, TrailingContentError)
+    assert partial.text == "Hel"
+
+
+def test_a_thinking_model_streams_in_pieces() -> None:
+    events = [text("", reasoning_content="Hm"), text("1"), text("10"), text("100"), text("100", "stop")]
+    answer = stream(*events)
+    assert (answer.reasoning, answer.text) == ("Hm", "110100100")
+
+
+def called(arguments: str | None, finish: str = "null", **more: Any) -> dict[str, Any]:
+    call = {"index": 0, "type": "function", "function": {"arguments": arguments}, **more}
+    if "id" in more:
+        call["function"]["name"] = "f"
+    return text("", finish, tool_calls=[call])
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [called('{"a"', id="c1"), called(":1}"), text("", "tool_calls")],
+        [called("", id="c1"), called('{"a":1}'), called(None, "tool_calls", id="")],
+        [called('{"a"', id="c1"), called('{"a":', id="c1"), called('{"a":1}', "tool_calls", id="c1")],
+        [called('{"a":1}', id="c1"), called('{"a":1}', "tool_calls", id="c1")],
+    ],
+    ids=["pieces", "null at the end", "so far", "twice"],
+)
+def test_arguments_come_in_pieces_or_so_far(events: list[Any]) -> None:
+    answer = stream(*events)
+    assert [(call.id, call.name, call.parsed()) for call in answer.tool_calls] == [("c1", "f", {"a": 1})]
+    assert answer.finish_reason is FinishReason.TOOL_CALLS
+
+
+def test_arguments_that_are_held_back_at_the_end_are_given_out() -> None:
+    answer = stream(called("1", id="c1"), called("1"), text("", "tool_calls"))
+    assert answer.tool_calls[0].arguments == "11"
+
+
+# ------------------------------------------------------------------------------ its own form
+
+
+def test_a_finish_word_of_null_is_none() -> None:
+    assert outcome("dashscope", sse(text("Hi"), done=False))[0].text == "Hi"
+    assert one("dashscope", text("Hi", "length")).finish_reason is FinishReason.LENGTH
+
+
+def test_several_choices_are_told_apart() -> None:
+    choices = [{"index": n, "message": {"content": f"{n}"}, "finish_reason": "stop"} for n in range(2)]
+    answer = one("dashscope", {"output": {"choices": choices}, "request_id": "r"})
+    assert (answer.text, answer.alternatives[0].message.text) == ("0", "1")
+
+
+def test_counts_and_what_else_there_is() -> None:
+    counts = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 9, "plugins": {"search": {"count": 1}}}
+    event = text("Hi", "stop") | {"usage": counts, "code": "", "message": "", "status_code": 200}
+    event["output"] |= {"text": None, "finish_reason": None, "search_info": {"search_results": []}}
+    answer = one("dashscope", event)
+    assert (answer.id, answer.usage) == ("r", UsageInfo(5, 2))
+    left = {
+        "status_code": 200,
+        "usage": {"total_tokens": 9, "plugins": {"search": {"count": 1}}},
+        "output": {"search_info": {"search_results": []}},
+    }
+    assert answer.metadata.extensions.thawed() == left
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"output_tokens": 2}])
+def test_counts_may_be_missing(usage: Any) -> None:
+    assert one("dashscope", text("Hi", "stop") | {"usage": usage}).usage.prompt_tokens == 0
+
+
+def test_log_probabilities_are_read() -> None:
+    event = text("Hi", "stop")
+    event["output"]["choices"][0]["logprobs"] = {"content": [{"token": "Hi", "logprob": -0.5, "bytes": None}]}
+    assert [token.logprob for token in one("dashscope", event).logprobs or ()] == [-0.5]
+    event["output"]["choices"][0]["logprobs"] = {}
+    assert one("dashscope", event).logprobs is None
+
+
+def test_a_list_of_content_has_text_and_images() -> None:
+    answer = one(
+        "dashscope", text([{"text": "A "}, {"image": "https://d.example/1.png"}, {"text": "dog."}], "stop")
+    )
+    assert answer.text == "A dog."
+    assert [part.content for part in answer.segments if part.type is SegmentType.MEDIA] == [
+        "https://d.example/1.png"
+    ]
+
+
+def test_a_part_that_nobody_knows_leaves_the_text_unmapped() -> None:
+    answer = one("dashscope", text([{"text": "A"}, {"video": "https://d.example/1.mp4"}], "stop"))
+    assert answer.text == "A"
+    assert answer.metadata.provenance["message.content"] is Provenance.UNMAPPED
+
+
+def test_a_part_that_says_more_stays_in_the_extensions() -> None:
+    answer = one("dashscope", text([{"text": "A", "odd": 1}], "stop", name="q"))
+    message = {"name": "q", "content": [{"odd": 1}]}
+    assert answer.metadata.extensions.thawed() == {"output": {"choices": [{"message": message}]}}
+
+
+def test_what_a_call_says_more_stays_in_the_extensions() -> None:
+    call = {"id": "c", "function": {"name": "f", "arguments": "{}", "odd": 1}}
+    answer = one("dashscope", text("", "tool_calls", tool_calls=[call]))
+    assert answer.metadata.extensions.thawed()["output"]["choices"][0]["message"] == {
+        "tool_calls": [{"function": {"odd": 1}}]
+    }
+
+
+def test_a_second_answer_is_refused() -> None:
+    assert isinstance(
+        outcome("dashscope", sse(text("Hi", "stop"), text("Ho"), done=False))[1], TrailingContentError
+    )
+
+
+def test_an_event_without_an_output_is_unknown() -> None:
+    assert isinstance(outcome("dashscope", sse(text("Hi"), {"odd": 1}, done=False))[1], UnknownEventError)
+
+
+# ------------------------------------------------------------------------------ errors, detection, requests
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "status", "kind", "retryable"),
+    [
+        ("InvalidApiKey", "No.", 401, ErrorKind.AUTHENTICATION, False),
+        ("Arrearage", "No.", 400, ErrorKind.PERMISSION, False),
+        ("AccessDenied.Unpurchased", "No.", 403, ErrorKind.PERMISSION, False),
+        ("DataInspectionFailed", "No.", 400, ErrorKind.CONTENT_FILTER, False),
+        ("Throttling.RateQuota", "No.", 429, ErrorKind.RATE_LIMIT, True),
+        ("ModelNotFound", "No.", 404, ErrorKind.MODEL_UNAVAILABLE, False),
+        ("InternalError.Timeout", "No.", 500, ErrorKind.TIMEOUT, True),
+        ("InternalError.Algo", "No.", 500, ErrorKind.SERVER, True),
+        ("InvalidParameter", "No.", 400, ErrorKind.INVALID_REQUEST, False),
+        (
+            "InvalidParameter",
+            "Range of input length should be [1, 9]",
+            400,
+            ErrorKind.CONTEXT_OVERFLOW,
+            False,
+        ),
+    ],
+)
+def test_the_code_says_what_went_wrong(
+    code: str, message: str, status: int, kind: ErrorKind, retryable: bool
+) -> None:
+    own = {"code": code, "message": message, "request_id": "r"}
+    for payload in (own, {"error": {"code": code, "message": message, "type": code}, "request_id": "r"}):
+        info = normalize(payload, "dashscope", status=status).error_info
+        assert info is not None
+        assert (info.kind, info.retryable, info.code) == (kind, retryable, code)
+
+
+def test_an_error_in_a_stream_ends_it() -> None:
+    answer = stream(text("Hi"), {"code": "InternalError", "message": "No.", "request_id": "r"})
+    assert (answer.text, answer.finish_reason) == ("Hi", FinishReason.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("event", "how"),
+    [
+        (text("x"), Recognition.CERTAIN),
+        ({"output": {"text": "x", "finish_reason": "stop"}}, Recognition.POSSIBLE),
+        ({"output": [], "request_id": "r"}, Recognition.NO),
+        ({"code": "Throttling", "message": "", "request_id": "r"}, Recognition.POSSIBLE),
+        ({"code": "", "message": "", "request_id": "r"}, Recognition.NO),
+        (body({"content": "x"}), Recognition.POSSIBLE),
+        ("x", Recognition.NO),
+    ],
+)
+def test_its_marks(event: Any, how: Recognition) -> None:
+    assert plugin.recognizes(event) is how
+
+
+def test_the_compatible_mode_is_openais_dialect() -> None:
+    events = [
+        chunk(
+            {
+                "content": None,
+                "tool_calls": [
+                    {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{"}}
+                ],
+            }
+        ),
+        chunk({"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"arguments": "}"}}]}),
+        chunk({"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"arguments": None}}]}),
+        chunk({}, "tool_calls"),
+    ]
+    answer = read("dashscope", sse(*events))[1]
+    assert [(call.id, call.name, call.arguments) for call in answer.tool_calls] == [("c", "f", "{}")]
+
+
+@pytest.mark.parametrize(
+    ("effort", "fields", "dropped"),
+    [
+        (None, {}, []),
+        ("none", {"enable_thinking": False}, []),
+        ("high", {"enable_thinking": True}, ["reasoning_effort"]),
+    ],
+)
+def test_thinking_is_on_or_off(effort: Any, fields: dict[str, Any], dropped: list[str]) -> None:
+    asked = ChatRequest("Hi", model="qwen-plus", reasoning_effort=effort, top_k=3)
+    request = build_http_request(asked, "dashscope", on_unsupported="drop")
+    assert (request.path, request.body["top_k"]) == ("/v1/chat/completions", 3)
+    assert {
+        key: request.body[key] for key in ("enable_thinking", "reasoning_effort") if key in request.body
+    } == fields
+    assert [one.option for one in request.dropped] == dropped
