@@ -1,29 +1,84 @@
-"""Canonical types inside of other people's: for who reads and writes attrs classes of their own with cattrs."""
+"""The converter behind canonical JSON: cattrs' orjson preset, made strict."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import Any, TypeVar
 
-from crosswalk.codec.layout import CANONICAL
-from crosswalk.codec.reading import read
-from crosswalk.codec.writing import to_jsonable
+import orjson
+from cattrs import BaseConverter
+from cattrs.preconf.orjson import OrjsonConverter, configure_converter as configure_for_orjson
 
-if TYPE_CHECKING:
-    from cattrs import BaseConverter
+from crosswalk.codec.leaves import add_collections, add_leaves
+from crosswalk.codec.located import problems_in
+from crosswalk.codec.objects import add_classes, is_canonical
+from crosswalk.codec.problems import cannot
+from crosswalk.codec.unions import add_unions
+from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["configure_converter"]
+__all__ = ["CanonicalConverter", "configure_converter", "converter"]
+
+T = TypeVar("T")
+
+
+class CanonicalConverter(OrjsonConverter):
+    """cattrs' converter for orjson that knows canonical types, coerces nothing and keeps every digit of an integer."""
+
+    def dumps(self, obj: Any, unstructure_as: Any = None, **kwargs: Any) -> bytes:
+        """The JSON text of *obj*; keywords are those of ``orjson.dumps``."""
+        return dump_json(self.unstructure(obj, unstructure_as=unstructure_as), **kwargs)
+
+    def loads(self, data: bytes | bytearray | memoryview | str, cl: type[T]) -> T:
+        """The value of type *cl* that the JSON text *data* stands for."""
+        return self.structure(load_json(data if isinstance(data, bytes | str) else bytes(data)), cl)
+
+
+def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:
+    """Make a cattrs converter for canonical types and for classes that hold them.
+
+    It is cattrs' orjson preset, but it coerces nothing, save that a number may be written without a point. Canonical
+    types are written and read as :func:`crosswalk.to_json` and :func:`crosswalk.from_json` do. Each call makes
+    another converter, so you may register hooks of your own.
+
+    A class may bring its hooks along: the class methods ``__structure_hook__(converter)`` and
+    ``__unstructure_hook__(converter)`` return them.
+
+    Args:
+        include_raw: also write the provider's own bytes, ``raw_events`` and ``raw_event``.
+        forbid_extra_keys: refuse keys that your classes do not have. Canonical types always ignore such keys.
+    """
+    made = CanonicalConverter(forbid_extra_keys=forbid_extra_keys, use_alias=True)
+    configure_for_orjson(made)
+    add_leaves(made)
+    add_collections(made)
+    add_unions(made)
+    add_classes(made, include_raw=include_raw)
+    return made
+
+
+@functools.cache
+def shared_converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:
+    """The converter that the library itself uses; do not register anything with it."""
+    return converter(include_raw=include_raw, forbid_extra_keys=forbid_extra_keys)
 
 
 def configure_converter(converter: BaseConverter) -> None:
-    """Teach a cattrs *converter* the canonical types, so that a class that holds them is read and written like any other.
+    """Teach your own cattrs *converter* the canonical types, so that it reads and writes classes that hold them.
 
-    Each is written as in canonical JSON (:func:`to_json`, without the provider's bytes), and read by its rules: nothing is
-    coerced, as cattrs would. What is wrong raises :class:`CanonicalJSONError`, in the groups that cattrs makes of errors.
+    They are written as :func:`crosswalk.to_jsonable` writes them and read as :func:`crosswalk.from_json` reads them. What is
+    wrong raises :class:`CanonicalJSONError`, inside the groups that cattrs makes of errors.
     """
-    for cls in CANONICAL:
-        converter.register_structure_hook(cls, _structure)
-        converter.register_unstructure_hook(cls, to_jsonable)
+    converter.register_structure_hook_func(is_canonical, _structure)
+    converter.register_unstructure_hook_func(is_canonical, _unstructure)
 
 
 def _structure(value: Any, cls: Any) -> Any:
-    return read(value, cls)
+    try:
+        return shared_converter().structure(value, cls)
+    except Exception as error:
+        problems = [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
+    raise cannot("read", cls, problems)  # out here it has no context, which would quote content
+
+
+def _unstructure(value: Any) -> Any:
+    return load_json(shared_converter().dumps(value, option=orjson.OPT_UTC_Z))

@@ -34,6 +34,7 @@ __all__ = [
     "TAGS",
     "Key",
     "field_types",
+    "key_of",
     "layout",
     "union_members",
     "without_none",
@@ -177,6 +178,11 @@ class Key:
         self.nullable = nullable
         self.computed = computed
 
+    @property
+    def omit_default(self) -> bool:
+        """Whether the default is left out."""
+        return self.omit_empty or self.nullable
+
 
 @functools.cache
 def layout(cls: type) -> tuple[Key, ...]:
@@ -186,6 +192,14 @@ def layout(cls: type) -> tuple[Key, ...]:
         _field_key(cls, fields[name], hints[name]) if name in fields else _computed_key(cls, name)
         for name in _ORDER.get(cls, fields)
     )
+
+
+def key_of(cls: Any, attribute: str) -> str:
+    """The JSON key of a field of a class: of a canonical type, or of any attrs class, which has its alias there."""
+    if cls in CANONICAL:
+        return _RENAMED.get((cls, attribute), attribute)
+    field = attrs.fields_dict(cls)[attribute] if isinstance(cls, type) and attrs.has(cls) else None
+    return attribute if field is None else field.alias or attribute
 
 
 def field_types(cls: type) -> dict[str, Any]:

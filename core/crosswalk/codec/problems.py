@@ -1,35 +1,62 @@
-"""What is wrong with a document, said as ``problem @ $.path`` without quoting its content."""
+"""What is wrong with a document, as ``problem @ $.path``."""
 
 from __future__ import annotations
 
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import attrs
 
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.text import json_type_name
 
-__all__ = ["Problem", "cannot", "collected", "shortened", "step"]
+__all__ = [
+    "MissingKey",
+    "Problem",
+    "Refused",
+    "UnknownKey",
+    "cannot",
+    "shortened",
+    "step",
+]
 
 _LONGEST_QUOTE = 40
 
 
 class Problem(ValueError):
-    """One thing wrong with a value; never leaves the library, which adds the place and collects them.
+    """One thing wrong with a value.
 
     Attributes:
-        at: where inside the value, as the rest of a path: ``.format_version``; ``""`` for the value itself.
-        more: what else is wrong with the same value.
+        at: the path from that value to what is wrong: ``.format_version``; ``""`` for the value itself.
+        unquoted: the same without a word of the document.
     """
 
-    def __init__(self, text: str, *, at: str = "") -> None:
+    def __init__(self, text: str, *, at: str = "", unquoted: str | None = None) -> None:
         super().__init__(text)
         self.at = at
+        self.unquoted = text if unquoted is None else unquoted
         self.more: list[Problem] = []
 
     @classmethod
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
         """*value* has another type than the *expected* one."""
         return cls(f"expected {expected}, got {json_type_name(value)}", at=at)
+
+    @classmethod
+    def wrong_text(cls, expected: str, text: str) -> Problem:
+        """*text* is not written as *expected*."""
+        return cls(
+            f"expected {expected}, got {shortened(text)!r}", unquoted=f"expected {expected}, got string"
+        )
+
+    @classmethod
+    def unknown(cls, what: str, got: object, known: Iterable[str], *, at: str = "") -> Problem:
+        """*got* is none of the *known* words."""
+        if type(got) is not str:
+            return cls.wrong_type("string", got, at=at)
+        expected = f"expected {' or '.join(known)}"
+        text = f"unknown {what} {shortened(got)!r}, {expected}"
+        return cls(text, at=at, unquoted=f"{expected}, got another string")
 
     def under(self, place: str) -> Problem:
         """The same, seen from outside: *place* leads to the value."""
@@ -44,6 +71,29 @@ def collected(first: Problem | None, next_one: Problem) -> Problem:
         return next_one
     first.more += (next_one, *next_one.more)
     return first
+
+
+class MissingKey(Problem):
+    """A key that an object needs is not there."""
+
+
+class UnknownKey(Problem):
+    """A key that a class does not have, and forbids."""
+
+
+class Refused(Problem):
+    """A class refused its fields: a validator, a converter or its ``__attrs_post_init__`` raised.
+
+    Attributes:
+        cls: the class.
+        cause: what it raised.
+    """
+
+    def __init__(self, cls: type, cause: Exception, at: str) -> None:
+        field = next((each for each in cause.args if isinstance(each, attrs.Attribute)), None)
+        super().__init__(str(cause), at=at if field is None else at + step(field.alias or field.name))
+        self.cls = cls
+        self.cause = cause
 
 
 def shortened(text: str) -> str:

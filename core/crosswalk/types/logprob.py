@@ -47,7 +47,7 @@ class TokenLogprob:
     """
 
     token: str
-    logprob: float | None
+    logprob: float | None = None
     bytes: tuple[int, ...] | None = attrs.field(default=None, converter=_as_bytes)
     top: tuple[TokenLogprob, ...] = attrs.field(default=(), converter=as_tuple)
 

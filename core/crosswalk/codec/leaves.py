@@ -1,0 +1,257 @@
+"""Hooks for cattrs that coerce nothing: texts, numbers, times, words, arrays and objects as JSON has them."""
+
+from __future__ import annotations
+
+import base64
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import NoneType
+from typing import Any, Final, Literal, TypeAlias
+from uuid import UUID
+
+from cattrs import BaseConverter
+from cattrs.cols import list_structure_factory, mapping_structure_factory
+
+from crosswalk.codec.problems import Problem, shortened
+from crosswalk.text import json_type_name
+from crosswalk.types.json import FrozenObject, plain_view
+from crosswalk.types.raw import RawEvents
+
+__all__ = ["Read", "add_collections", "add_leaves", "json_word"]
+
+Read: TypeAlias = Callable[[Any, Any], Any]
+"""A hook of cattrs that makes a value of decoded JSON and of its type."""
+
+
+def origin_of(kind: Any) -> Any:
+    """``list`` of ``list[int]``; a type without arguments is its own."""
+    return typing.get_origin(kind) or kind
+
+
+# ---------------------------------------------------------------------------------------------- leaves
+
+
+def _exact(kind: type, name: str) -> Read:
+    """A hook for values of the type *kind* alone, which JSON calls *name*."""
+
+    def read(value: Any, cls: Any) -> Any:
+        if type(value) is kind and cls is kind:
+            return value
+        if cls is not kind and issubclass(cls, Enum):  # cattrs takes an enum of texts for a text
+            return _word(value, cls)
+        raise Problem.wrong_type(name, value)
+
+    return read
+
+
+def _number(value: Any, _: Any) -> float:
+    if type(value) is not float and type(value) is not int:
+        raise Problem.wrong_type("number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise Problem("expected a number, got one of more than 308 digits") from None
+
+
+def _duration(value: Any, _: Any) -> timedelta:
+    try:
+        return timedelta(seconds=_number(value, float))
+    except OverflowError:
+        raise Problem("expected seconds, got more than a billion days") from None
+
+
+def _text_of(make: Callable[[str], Any], expected: str) -> Read:
+    """A hook for what JSON has as text; *make* raises ValueError for any other text."""
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not str:
+            raise Problem.wrong_type("string", value)
+        try:
+            return make(value)
+        except (ValueError, OverflowError):
+            raise Problem.wrong_text(expected, value) from None
+
+    return read
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError
+    return time.astimezone(UTC)
+
+
+def _decimal(text: str) -> Decimal:
+    whole, point, fraction = text.partition(".")
+    for digits in (whole, fraction) if point else (whole,):
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 40):
+            raise ValueError
+    return Decimal(text)
+
+
+def _null(value: Any, _: Any) -> None:
+    if value is not None:
+        raise Problem.wrong_type("null", value)
+
+
+def _object(value: Any, _: Any) -> FrozenObject:
+    if type(value) is not dict:
+        raise Problem.wrong_type("object", value)
+    return FrozenObject.adopt(value)
+
+
+def _raw_events(value: Any, _: Any) -> RawEvents:
+    if type(value) is not list:
+        raise Problem.wrong_type("array", value)
+    return RawEvents([_raw_event(item, f"[{index}]") for index, item in enumerate(value)])
+
+
+def _raw_event(value: Any, at: str) -> bytes:
+    if type(value) is str:
+        return value.encode()
+    encoded = value.get("base64") if type(value) is dict else None
+    if type(encoded) is not str:
+        raise Problem.wrong_type("string or base64 object", value, at=at)
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except ValueError:
+        raise Problem("expected base64", at=f"{at}.base64") from None
+
+
+def _plain_raw_event(frame: bytes) -> str | dict[str, str]:
+    try:
+        return frame.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(frame).decode()}
+
+
+def add_leaves(converter: BaseConverter) -> None:
+    """Teach *converter* to read and write what JSON has as one string, number, truth value, null or free object."""
+    reads: dict[Any, Read] = {
+        str: _exact(str, "string"),
+        int: _exact(int, "integer"),
+        bool: _exact(bool, "boolean"),
+        float: _number,
+        NoneType: _null,
+        datetime: _text_of(_time, "an ISO 8601 time with its zone"),
+        date: _text_of(date.fromisoformat, "an ISO 8601 date"),
+        timedelta: _duration,
+        Decimal: _text_of(_decimal, "a decimal number"),
+        UUID: _text_of(UUID, "a UUID"),
+        Enum: _word,
+        FrozenObject: _object,
+        RawEvents: _raw_events,
+    }
+    for kind, read in reads.items():
+        converter.register_structure_hook(kind, read)
+    converter.register_structure_hook_factory(
+        lambda kind: origin_of(kind) is Literal, lambda kind: _one_of(typing.get_args(kind))
+    )
+    writes: dict[Any, Callable[[Any], Any]] = {
+        timedelta: timedelta.total_seconds,
+        Decimal: lambda value: format(value, "f"),
+        UUID: str,
+        FrozenObject: plain_view,
+        RawEvents: lambda events: [_plain_raw_event(frame) for frame in events.frames],
+    }
+    for kind, write in writes.items():
+        converter.register_unstructure_hook(kind, write)
+    converter.register_unstructure_hook_func(lambda kind: kind is Any, plain_view)
+
+
+# ----------------------------------------------------------------------------------------------- words
+
+
+def json_word(word: Any) -> Any:
+    """What stands in JSON for *word*, of a ``Literal`` or an enumeration."""
+    return word.value if isinstance(word, Enum) else word
+
+
+def _word(value: Any, words: type[Enum]) -> Enum:
+    if words.__module__.startswith("crosswalk."):
+        if type(value) is not str:
+            raise Problem.wrong_type("string", value)
+        try:
+            return words(value)  # a finish reason in any case
+        except ValueError:
+            raise Problem.unknown("word", value, [member.value for member in words]) from None
+    read: Any = _one_of(list(words))(value, words)
+    return read  # type: ignore[no-any-return]
+
+
+def either(words: Iterable[Any]) -> str:
+    """*words* as an error message lists them."""
+    return " or ".join(shortened(repr(json_word(word))) for word in words)
+
+
+def _one_of(words: Sequence[Any]) -> Read:
+    # By type too: Python takes 1, 1.0 and True for the same.
+    by_word = {(type(json_word(word)), json_word(word)): word for word in words}
+    expected, kinds = either(words), {kind for kind, _ in by_word}
+
+    def read(value: Any, _: Any) -> Any:
+        if not isinstance(value, list | dict) and (type(value), value) in by_word:
+            return by_word[type(value), value]
+        another = "another " if type(value) in kinds else ""
+        raise Problem(f"expected {expected}, got {another}{json_type_name(value)}")
+
+    return read
+
+
+# ----------------------------------------------------------------------------------------- collections
+
+_LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
+    list: list, Sequence: list, Collection: list, Iterable: list, tuple: tuple, set: set, frozenset: frozenset, Set: set,
+}  # fmt: skip
+
+
+def add_collections(converter: BaseConverter) -> None:
+    """Teach *converter* to take an array and an object for nothing else."""
+    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in _LISTS, _array_factory)
+    converter.register_structure_hook_factory(
+        lambda kind: origin_of(kind) in (dict, Mapping), _mapping_factory
+    )
+
+
+def _array_factory(kind: Any, converter: BaseConverter) -> Read:
+    items = typing.get_args(kind)
+    make = _LISTS[origin_of(kind)]
+    is_pair = make is tuple and bool(items) and items[1:] != (...,)
+    if is_pair:
+        make, read = tuple, converter.gen_structure_hetero_tuple(kind)
+    else:
+        read = list_structure_factory(_list_of(items[0] if items else Any), converter)
+
+    def read_array(value: Any, _: Any = kind) -> Any:
+        if type(value) is not list:
+            raise Problem.wrong_type("array", value)
+        if is_pair and len(value) != len(items):
+            raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
+        found = read(value, kind)
+        return found if type(found) is make else make(found)
+
+    return read_array
+
+
+def _list_of(item: Any) -> Any:
+    return list[item]
+
+
+def _dict_of(key: Any, value: Any) -> Any:
+    return dict[key, value]
+
+
+def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
+    read = mapping_structure_factory(
+        _dict_of(*typing.get_args(kind) or (Any, Any)), converter, structure_to=dict
+    )
+
+    def read_mapping(value: Any, _: Any = kind) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return read(value, kind)
+
+    return read_mapping

@@ -1,0 +1,58 @@
+"""Where and what cattrs found wrong with a document."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cattrs.errors import (
+    AttributeValidationNote,
+    BaseValidationError,
+    ForbiddenExtraKeysError,
+    IterableValidationNote,
+)
+
+from crosswalk.codec.layout import key_of
+from crosswalk.codec.problems import MissingKey, Problem, Refused, UnknownKey, step
+
+__all__ = ["problems_in"]
+
+
+def problems_in(error: Exception) -> list[Problem]:
+    """Everything that cattrs found wrong, in the order of the fields, each with its path from the document's root."""
+    problems: list[Problem] = []
+    # A loop and no recursion: a document may be nested as deep as Python's stack.
+    remaining: list[tuple[Exception, type, str]] = [(error, object, "")]
+    while remaining:
+        found, cls, at = remaining.pop()
+        if isinstance(found, BaseValidationError):
+            remaining += [
+                (inner, found.cl, at + _step_of(inner, found.cl)) for inner in reversed(found.exceptions)
+            ]
+        elif isinstance(found, ForbiddenExtraKeysError):
+            problems += [UnknownKey("unknown key", at=at + step(key)) for key in sorted(found.extra_fields)]
+        elif isinstance(found, RecursionError):
+            return [Problem("nested too deeply")]
+        elif isinstance(found, Problem):
+            found.at = at + found.at
+            problems.append(found)
+        elif isinstance(found, KeyError) and _note_of(found) is not None:
+            problems.append(MissingKey("a required key is missing", at=at))
+        else:
+            problems.append(Refused(cls, found, at))
+    return problems
+
+
+def _note_of(error: BaseException) -> AttributeValidationNote | IterableValidationNote | None:
+    """Where one level above *error* was raised, as cattrs notes it."""
+    notes = (note for note in getattr(error, "__notes__", ()) if isinstance(note, _NOTES))
+    return next(notes, None)
+
+
+def _step_of(error: BaseException, cls: Any) -> str:
+    note = _note_of(error)
+    if note is None:
+        return ""
+    return step(key_of(cls, note.name) if isinstance(note, AttributeValidationNote) else note.index)
+
+
+_NOTES: Final = (AttributeValidationNote, IterableValidationNote)

@@ -1,0 +1,169 @@
+"""Hooks for classes: canonical types as canonical JSON has them, and attrs classes of a program."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import attrs
+from cattrs import BaseConverter
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
+from crosswalk.codec.leaves import Read, origin_of
+from crosswalk.codec.problems import Problem
+from crosswalk.codec.unions import optional
+from crosswalk.codec.version import FORMAT_VERSION, check_version
+from crosswalk.types.event import StreamEvent
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import OPENAI_COUNTS, UsageInfo
+
+__all__ = ["add_classes", "is_canonical"]
+
+_Object: TypeAlias = dict[str, Any]
+_Write: TypeAlias = Callable[[Any], Any]
+
+
+def is_canonical(kind: Any) -> bool:
+    """Whether *kind* is a canonical type, or a class that brings hooks of its own."""
+    return isinstance(kind, type) and (kind in CANONICAL or hasattr(kind, "__structure_hook__"))
+
+
+def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
+    """Teach *converter* canonical types, classes with hooks of their own, and to read other classes from objects alone."""
+    converter.register_structure_hook_factory(_is_attrs_class, _class_factory)
+    converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _read_factory)
+    converter.register_unstructure_hook_factory(
+        lambda kind: kind in CANONICAL, functools.partial(_write_document, include_raw=include_raw)
+    )
+    converter.register_structure_hook_factory(
+        lambda kind: hasattr(kind, "__structure_hook__"), lambda kind: kind.__structure_hook__(converter)
+    )
+    converter.register_unstructure_hook_factory(
+        lambda kind: hasattr(kind, "__unstructure_hook__"), lambda kind: kind.__unstructure_hook__(converter)
+    )
+
+
+def _is_attrs_class(kind: Any) -> bool:
+    return attrs.has(origin_of(kind))
+
+
+def _class_factory(cls: Any, converter: BaseConverter) -> Read:
+    if not typing.get_args(cls):
+        attrs.resolve_types(cls)
+    read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
+
+    def read_object(value: Any, _: Any = cls) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return read(value, cls)
+
+    return read_object
+
+
+# --------------------------------------------------------------------------------------- canonical types
+
+
+def _read_factory(cls: Any, converter: BaseConverter) -> Read:
+    attrs.resolve_types(cls)
+    overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
+    for key in layout(cls):
+        if not key.computed:
+            read_key = optional(key.type, converter) if key.nullable else None
+            overrides[key.attribute] = override(rename=key.name, struct_hook=read_key)
+    read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
+    prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
+
+    def read_object(value: Any, _: Any = cls) -> Any:
+        if type(value) is not dict:
+            raise Problem.wrong_type("object", value)
+        return read(value if prepare is None else prepare(value), cls)
+
+    return read_object
+
+
+def _check_tag(tag: str, value: _Object) -> _Object:
+    if value.get("type") != tag:
+        raise Problem.unknown("type", value.get("type"), [tag], at=".type")
+    return value
+
+
+def _check_format(value: _Object) -> _Object:
+    if "format_version" in value:
+        check_version(value["format_version"])
+    return value
+
+
+_NESTED: Final = [path.split(".") for path in OPENAI_COUNTS.values() if "." in path]
+
+
+def _flattened(value: _Object) -> _Object:
+    """Usage with what stands in OpenAI's details lifted up to where our own flat form has it."""
+    if "prompt_tokens_details" not in value and "completion_tokens_details" not in value:
+        return value
+    for details, name in _NESTED:
+        nested = value.get(details)
+        if nested is None:
+            continue
+        if type(nested) is not dict:
+            raise Problem.wrong_type("object", nested, at=f".{details}")
+        count = nested.get(name)
+        if count is None or value.get(name) is not None:
+            continue
+        if type(count) is not int:
+            raise Problem.wrong_type("integer", count, at=f".{details}.{name}")
+        value = {**value, name: count}
+    return value
+
+
+_PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {
+    ChatResponse: _check_format,
+    UsageInfo: _flattened,
+}
+
+
+def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) -> _Write:
+    write = _write_factory(cls, converter, include_raw)
+    if cls is not ChatResponse:
+        return write
+    return lambda response: {**write(response), "format_version": FORMAT_VERSION}
+
+
+def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:
+    attrs.resolve_types(cls)
+    keys = [key for key in layout(cls) if include_raw or key.name not in RAW]
+    overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
+    for key in keys:
+        if not key.computed:
+            overrides[key.attribute] = override(
+                rename=key.name,
+                omit_if_default=key.omit_default,
+                unstruct_hook=_hook_of(cls, key, converter, include_raw),
+            )
+    write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
+    tag = {"type": TAGS[cls]} if cls in TAGS else {}
+    # cattrs writes the fields in their order, those first that are never left out.
+    fields = [key for name in overrides for key in keys if key.attribute == name]
+    if sorted(fields, key=lambda key: key.omit_default) == keys:
+        return (lambda value: {**tag, **write(value)}) if tag else write
+    computed = [key for key in keys if key.computed]
+
+    def write_in_order(value: Any) -> _Object:
+        plain = write(value)
+        for key in computed:
+            found = getattr(value, key.attribute)
+            if found is not None:
+                plain[key.name] = found
+        return {**tag, **{key.name: plain[key.name] for key in keys if key.name in plain}}
+
+    return write_in_order
+
+
+def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:
+    if key.type is ChatResponse and cls is StreamEvent:  # the version stands where a document begins
+        return _write_factory(ChatResponse, converter, include_raw)
+    if key.type is cls or cls in typing.get_args(key.type):  # it holds itself
+        return None
+    return converter.get_unstructure_hook(key.type)
