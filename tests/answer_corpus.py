@@ -1,8 +1,8 @@
 """Answers as models write them, with the outcome that each should have.
 
 A line of ``core/structured/corpus.jsonl``: an id, the schema, the text, and what is wanted: a ``value`` as JSON;
-``refused`` with the reason, ``null`` where any will do; or ``unread`` with the value that a reader would find, and that
-is refused all the same.
+``refused`` with the reason, ``null`` where any will do; ``taken_back`` with a value that only prose takes back, which
+the parser does not judge; or ``unread`` with the value that a reader would find, and that is refused all the same.
 
 The outcomes were written before the code was run on the text, and the code was mended where it differed: the corpus
 tells what must not break, not how often an answer that it does not hold goes wrong. For that, ``fresh-…`` (by somebody who
@@ -39,7 +39,7 @@ class Answer:
         id: what kind of text it is, and its number.
         schema: the key of its schema in :data:`SCHEMAS`.
         text: what the model wrote.
-        want: ``{"value": …}``, ``{"refused": reason}`` or ``{"unread": …}``.
+        want: ``{"value": …}``, ``{"refused": reason}``, ``{"taken_back": …}`` or ``{"unread": …}``.
     """
 
     id: str

@@ -8,7 +8,7 @@ from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.reason import Partial, ReasonCode
 from crosswalk.structured.result import ParseResult
 
-__all__ = ["GrowingAnswer"]
+__all__ = ["PartialParser"]
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ _EVERY_PIECE_UP_TO: Final = 256
 _SHARE: Final = 16
 
 
-class GrowingAnswer(Generic[T]):
+class PartialParser(Generic[T]):
     """Takes the pieces of a text and gives partial values.
 
     Up to 256 characters every piece is tried, after that whenever the text has grown by a 16th. So the work adds up
