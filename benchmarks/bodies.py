@@ -22,8 +22,6 @@ from benchmarks.least import maker
 from benchmarks.measure import Above, medians, print_table
 from benchmarks.wire_bodies import BODIES, SMALL, TEXTS, Body
 from crosswalk import ChatResponse, from_json, normalize, registry, to_json, to_jsonable
-from crosswalk.codec.reading import documents
-from crosswalk.learning import learning
 from crosswalk.mapping import Reader, ReaderOptions
 from crosswalk.mapping.reader import drain
 from crosswalk.plugin.registry import Registry
@@ -34,17 +32,14 @@ Log: TypeAlias = Sequence[tuple[bytes, str]]
 _OTHERS: Final = 8
 _LOG: Final = 500
 ELSE: Final = 10.0
-STORED = 1.0
-"""How many times *read* writing and reading again may each cost."""
+STORED = {"to_json": 5.0, "from_json": 12.0}
+"""How many times ``orjson.loads`` of the same text writing and reading again may each cost."""
 IN_THE_WAY = {
     "read": "of the values the text, the sum of the counts, the time and the id are checked, and which shape fits has to be "
     "found: the answer is to be that of the general way, to the byte",
     "unlearnt": "nothing is learnt of such a body, or it was forgotten for others: it takes the general path",
-    "to_json": "least writes what is plain already; the objects are made so first, key by key; and to write a long text "
-    "takes longer than to parse it",
-    "from_json": "least knows where everything stands and what it is; a stored file may have been changed, so what is "
-    "always the same is compared, and the rest has to be what its field may hold; and a long text stands there twice. "
-    "Of documents with log probabilities nothing is learnt",
+    "to_json": "cattrs makes a dict of each object first, key by key",
+    "from_json": "cattrs gives each value to its hook, and the class checks it again",
 }
 
 
@@ -188,20 +183,13 @@ def ways_with(log: Log, known: Registry) -> dict[str, Callable[[], object]]:
     def read_again() -> object:
         return [from_json(one, ChatResponse) for one in written] and None
 
-    def read_again_in_general() -> object:
-        learning.is_on = False
-        try:
-            return read_again()
-        finally:
-            learning.is_on = True
-
     return {
         "floor": lambda: [orjson.loads(body) for body, _ in log] and None,
         "read": lambda: [looked_at(normalize(*one, registry=known)) for one in log] and None,
         "nothing learnt": in_the_general_way(log),
         "to_json": lambda: [to_json(response) for response in responses] and None,
         "from_json": read_again,
-        "from_json, nothing learnt": read_again_in_general,
+        "floor of the stored": lambda: [orjson.loads(one) for one in written] and None,
     }
 
 
@@ -253,15 +241,15 @@ def main(rounds: int) -> list[Above]:
     def add(name: str, bar: float, count: int, ways: dict[str, Callable[[], object]]) -> None:
         found = medians(ways, rounds)
         times = {way: spent / found["floor"] for way, spent in found.items()}
-        again = {way: spent / found["read"] for way, spent in found.items()}
+        again = {way: spent / found["floor of the stored"] for way, spent in found.items()}
         if times["read"] > bar:
             is_unlearnt = times["read"] > times["nothing learnt"] / 2
             why = IN_THE_WAY["unlearnt" if is_unlearnt else "read"]
             above.append(Above(name, times["read"], bar, times.get("least"), why))
         for way in ("to_json", "from_json"):
-            if again[way] > STORED:
+            if again[way] > STORED[way]:
                 row = f"{name}, {way}"
-                above.append(Above(row, again[way], STORED, again.get(f"least {way}"), IN_THE_WAY[way]))
+                above.append(Above(row, again[way], STORED[way], again.get(f"least {way}"), IN_THE_WAY[way]))
         cells = _cells(times, "least", "read", "nothing learnt")
         rows.append((name, f"{found['floor'] / count * 1e6:.2f}", *cells, f"{bar:g}"))
         ways_stored = (
@@ -269,7 +257,6 @@ def main(rounds: int) -> list[Above]:
             "to_json",
             "least from_json",
             "from_json",
-            "from_json, nothing learnt",
         )
         stored.append((name, *_cells(again, *ways_stored)))
 
@@ -278,12 +265,11 @@ def main(rounds: int) -> list[Above]:
             length = len(body.written(size))
             add(f"{name}, {length:,} bytes", body.bar(size), len(log_of(body, size)), ways_of(body, size))
     for name, (bar, log) in varied_logs().items():
-        documents.forget()
         add(name, bar, len(log), ways_with(log, Registry()) | leasts_of(log))
     header = ("", "floor us", "least", "read", "nothing learnt", "read may be")
     print_table("bodies, times orjson.loads", header, rows)
-    header = ("", "least", "to_json", "least", "from_json", "nothing learnt")
-    print_table(f"canonical JSON, times reading the same body (each may be {STORED:g})", header, stored)
+    header = ("", "least", "to_json", "least", "from_json")
+    print_table("canonical JSON, times orjson.loads of the same text", header, stored)
     return above
 
 

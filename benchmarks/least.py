@@ -15,8 +15,8 @@ import attrs
 import orjson
 
 from crosswalk import ResponseDelta
+from crosswalk.mapping.learnt.marks import mutable_twin
 from crosswalk.types import RawEvents
-from crosswalk.types._value import mutable_twin
 from crosswalk.types.json import FrozenObject
 
 Reading: TypeAlias = Callable[[Sequence[bytes]], tuple[list[str], list[bytes]]]

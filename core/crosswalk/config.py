@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit, set_log_content
 
@@ -22,8 +21,7 @@ CONFIG_FILE: Final = ".agent/config.yml"
 """Where the settings stand, relative to the working directory, if anywhere."""
 
 
-@by_fields
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen
 class Settings:
     """What a user can set once for all programs.
 

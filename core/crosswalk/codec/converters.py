@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import orjson
 from cattrs import BaseConverter
@@ -47,7 +47,9 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
         include_raw: also write the provider's own bytes, ``raw_events`` and ``raw_event``.
         forbid_extra_keys: refuse keys that your classes do not have. Canonical types always ignore such keys.
     """
-    made = CanonicalConverter(forbid_extra_keys=forbid_extra_keys, use_alias=True)
+    made = CanonicalConverter(
+        forbid_extra_keys=forbid_extra_keys, use_alias=True, structure_fallback_factory=_refuse
+    )
     configure_for_orjson(made)
     add_leaves(made)
     add_collections(made)
@@ -56,10 +58,19 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
     return made
 
 
+def _refuse(kind: Any) -> NoReturn:
+    raise TypeError(f"no JSON is read as {kind!r}")
+
+
 @functools.cache
 def shared_converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:
     """The converter that the library itself uses; do not register anything with it."""
     return converter(include_raw=include_raw, forbid_extra_keys=forbid_extra_keys)
+
+
+def what_is_wrong(error: Exception) -> list[str]:
+    """Everything that was wrong with what a converter structured, as ``problem @ $.path``."""
+    return [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
 
 
 def configure_converter(converter: BaseConverter) -> None:
@@ -76,7 +87,7 @@ def _structure(value: Any, cls: Any) -> Any:
     try:
         return shared_converter().structure(value, cls)
     except Exception as error:
-        problems = [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
+        problems = what_is_wrong(error)
     raise cannot("read", cls, problems)  # out here it has no context, which would quote content
 
 

@@ -7,12 +7,11 @@ anything, or raises a :class:`Problem` with its place.
 
 from __future__ import annotations
 
-import inspect
 import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import attrs
 
@@ -25,7 +24,6 @@ __all__ = [
     "ABSENT",
     "Array",
     "Either",
-    "Field",
     "FixedArray",
     "FrozenJSON",
     "JSONObject",
@@ -34,12 +32,8 @@ __all__ = [
     "Leaf",
     "MapOf",
     "Mark",
-    "MissingKey",
     "Nullable",
     "Number",
-    "Object",
-    "Refused",
-    "UnknownKey",
 ]
 
 
@@ -295,145 +289,6 @@ def _json_type(value: Any) -> type:
     if isinstance(value, tuple | list):
         return list
     return str if isinstance(value, str) else type(value)
-
-
-# ------------------------------------------------------------------------------------------- objects
-
-
-class MissingKey(Problem):
-    """A key that an object needs is not there."""
-
-
-class UnknownKey(Problem):
-    """A key that a class does not have, and forbids."""
-
-
-class Refused(Problem):
-    """The class itself refused what it was made of: a validator, a converter or its ``__attrs_post_init__``.
-
-    Attributes:
-        cause: what it raised.
-    """
-
-    def __init__(self, cls: type, cause: Exception) -> None:
-        attribute = next((each for each in cause.args if isinstance(each, attrs.Attribute)), None)
-        super().__init__("refused", at="" if attribute is None else step(attribute.alias or attribute.name))
-        self.cls = cls
-        self.cause = cause
-
-    def __str__(self) -> str:
-        return str(self.cause)
-
-
-class Field(NamedTuple):
-    """One key of the object that stands for a class.
-
-    Attributes:
-        key: the key.
-        argument: how the constructor calls it.
-        annotation: what it holds.
-        is_required: whether the key has to be there; a parameter without a default is ``None`` where it may be.
-    """
-
-    key: str
-    argument: str
-    annotation: Any
-    is_required: bool
-
-
-class Object(Kind):
-    """A value that its class makes of the fields of a JSON object.
-
-    Args:
-        cls: the class.
-        fields: gives its fields, once they are needed: a class may hold itself.
-        kinds: the kinds of their annotations.
-        forbid_unknown: refuse keys that it does not have; they are passed over otherwise.
-        prepare: brings other forms of the object into the one that the fields have; ``None`` where there is one only.
-    """
-
-    json_types = (dict,)
-
-    def __init__(
-        self,
-        cls: type[Any],
-        fields: Callable[[], Iterable[Field]],
-        kinds: Kinds,
-        *,
-        forbid_unknown: bool = False,
-        prepare: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-    ) -> None:
-        self.cls = cls
-        self._fields = fields
-        self._kinds = kinds
-        self._forbid_unknown = forbid_unknown
-        self._prepare = prepare
-        self._plan: list[tuple[str, Kind, type | None, Any, bool]] | None = None
-        self._names: list[str] | None = None
-        self._keys: frozenset[str] = frozenset()
-
-    def read(self, value: Any, keep: bool = False) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        get = (value if self._prepare is None else self._prepare(value)).get
-        values: list[Any] = []
-        problem: Problem | None = None
-        for key, kind, plain, default, is_nullable in self._plan or self._planned():
-            item = get(key, ABSENT)
-            if type(item) is plain:
-                pass
-            elif item is ABSENT:
-                if default is ABSENT:
-                    problem = collected(problem, MissingKey("a required key is missing", at=step(key)))
-                item = default
-            elif item is not None or not is_nullable:
-                try:
-                    item = kind.read(item, keep)
-                except Problem as found:
-                    problem = collected(problem, found.under(step(key)))
-            values.append(item)
-        if self._forbid_unknown and not value.keys() <= self._keys:
-            for key in (key for key in value if key not in self._keys):
-                problem = collected(problem, UnknownKey("unknown key", at=step(key)))
-        if problem is not None:
-            raise problem
-        try:
-            return (
-                self.cls(*values)
-                if self._names is None
-                else self.cls(**dict(zip(self._names, values, strict=True)))
-            )
-        except RecursionError:
-            raise
-        except Exception as error:  # whatever it raises is its way to refuse
-            refused = Refused(self.cls, error)
-        raise refused  # out here it has no context, which may quote content
-
-    def _planned(self) -> list[tuple[str, Kind, type | None, Any, bool]]:
-        fields = list(self._fields())
-        parameters = inspect.signature(self.cls).parameters
-        plan = []
-        for field in fields:
-            if field.argument not in parameters:
-                raise TypeError(f"{self.cls.__name__} is not made with {field.argument!r}")
-            default = parameters[field.argument].default
-            if field.is_required:
-                default = ABSENT
-            elif default is inspect.Parameter.empty:
-                default = None
-            kind = self._kinds.of(field.annotation)
-            is_nullable = isinstance(kind, Nullable)
-            kind = kind.known if isinstance(kind, Nullable) else kind
-            plan.append((field.key, kind, kind.plain, default, is_nullable))
-        # By their places they are given in half the time.
-        names = [field.argument for field in fields]
-        in_order = list(parameters.values())[: len(names)]
-        is_in_order = [each.name for each in in_order] == names
-        if not is_in_order or any(each.kind is not each.POSITIONAL_OR_KEYWORD for each in in_order):
-            self._names = names
-        self._keys = frozenset(field.key for field in fields)
-        self._plan = plan
-        return plan
 
 
 # ------------------------------------------------------------------------------- from annotations to kinds

@@ -7,17 +7,16 @@ stated here is only what differs from them.
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
-import sys
 import typing
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from types import NoneType, UnionType
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.event import StreamEvent
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, TextPart
@@ -28,12 +27,10 @@ from crosswalk.types.tools import ToolCall, ToolCallDelta
 from crosswalk.types.usage import Cost, UsageInfo
 
 __all__ = [
-    "ANSWERS",
     "CANONICAL",
     "RAW",
     "TAGS",
     "Key",
-    "field_types",
     "key_of",
     "layout",
     "union_members",
@@ -50,7 +47,7 @@ TAGS: Final[dict[type, str]] = {
 }
 """The members of unions, by what their key ``type`` says, which is always the first."""
 
-ANSWERS: Final[frozenset[type]] = frozenset(TAGS) | {
+CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     Alternative,
     ChatMessage,
     ChatResponse,
@@ -60,35 +57,12 @@ ANSWERS: Final[frozenset[type]] = frozenset(TAGS) | {
     ResponseDelta,
     ResponseMetadata,
     Segment,
+    StreamEvent,
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
     UsageInfo,
 }
-"""What answers are made of."""
-
-
-class _Canonical(Collection[type]):
-    # The events of streams are loaded where somebody has one, or asks for every type: to read and write answers needs none.
-
-    def __contains__(self, kind: object) -> bool:
-        return kind in ANSWERS or (getattr(kind, "__module__", "") == _EVENTS and kind in self._all)
-
-    def __iter__(self) -> Iterator[type]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    @functools.cached_property
-    def _all(self) -> frozenset[type]:
-        from crosswalk.types.event import StreamEvent
-
-        return ANSWERS | {StreamEvent}
-
-
-_EVENTS: Final = "crosswalk.types.event"
-CANONICAL: Final[Collection[type]] = _Canonical()
 """Every type that has a JSON object of its own."""
 
 RAW: Final = frozenset({"raw_events", "raw_event"})
@@ -143,6 +117,7 @@ _RENAMED: Final[dict[tuple[type, str], str]] = {
 _OMITTED_AT_ZERO: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice")}
 
 
+@attrs.frozen
 class Key:
     """One key of a JSON object.
 
@@ -157,26 +132,13 @@ class Key:
         computed: whether it is written for the reader's comfort only, and ignored on reading.
     """
 
-    __slots__ = ("attribute", "computed", "name", "nullable", "omit_empty", "required", "type")
-
-    def __init__(
-        self,
-        name: str,
-        attribute: str,
-        type: Any,
-        *,
-        required: bool,
-        omit_empty: bool,
-        nullable: bool,
-        computed: bool,
-    ) -> None:
-        self.name = name
-        self.attribute = attribute
-        self.type = type
-        self.required = required
-        self.omit_empty = omit_empty
-        self.nullable = nullable
-        self.computed = computed
+    name: str
+    attribute: str
+    type: Any
+    required: bool = False
+    omit_empty: bool = False
+    nullable: bool = False
+    computed: bool = False
 
     @property
     def omit_default(self) -> bool:
@@ -187,9 +149,9 @@ class Key:
 @functools.cache
 def layout(cls: type) -> tuple[Key, ...]:
     """The keys of the canonical type *cls* in the order in which they are written."""
-    hints, fields = field_types(cls), attrs.fields_dict(cls)
+    fields = attrs.fields_dict(attrs.resolve_types(cls))
     return tuple(
-        _field_key(cls, fields[name], hints[name]) if name in fields else _computed_key(cls, name)
+        _field_key(cls, fields[name]) if name in fields else _computed_key(cls, name)
         for name in _ORDER.get(cls, fields)
     )
 
@@ -202,39 +164,21 @@ def key_of(cls: Any, attribute: str) -> str:
     return attribute if field is None else field.alias or attribute
 
 
-def field_types(cls: type) -> dict[str, Any]:
-    """The types of the fields of *cls*, by name: what :func:`typing.get_type_hints` says, in a quarter of its time.
-
-    All of a class are evaluated at once. It matters where one answer alone is written.
-    """
-    hints: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        said = inspect.get_annotations(base)
-        hints |= zip(
-            said, eval(f"[{', '.join(said.values())}]", vars(sys.modules[base.__module__])), strict=True
-        )
-    return hints
-
-
-def _field_key(cls: type, field: attrs.Attribute[Any], hint: Any) -> Key:
-    empty = isinstance(field.default, Collection) and not isinstance(field.default, str)
+def _field_key(cls: type, field: attrs.Attribute[Any]) -> Key:
+    hint, empty = field.type, isinstance(field.default, Collection) and not isinstance(field.default, str)
     return Key(
         name=_RENAMED.get((cls, field.name), field.name),
         attribute=field.name,
         type=without_none(hint),
         required=field.default is attrs.NOTHING and NoneType not in union_members(hint),
         omit_empty=empty or (cls, field.name) in _OMITTED_AT_ZERO,
-        nullable=NoneType in union_members(hint),
-        computed=False,
+        nullable=field.default is None or NoneType in union_members(hint),
     )
 
 
 def _computed_key(cls: type, name: str) -> Key:
     hint = typing.get_type_hints(getattr(cls, name).fget)["return"]
-    nullable = NoneType in union_members(hint)
-    return Key(
-        name, name, without_none(hint), required=False, omit_empty=False, nullable=nullable, computed=True
-    )
+    return Key(name, name, without_none(hint), nullable=NoneType in union_members(hint), computed=True)
 
 
 def union_members(hint: Any) -> tuple[Any, ...]:

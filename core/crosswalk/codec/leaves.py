@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import operator
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from datetime import UTC, date, datetime, timedelta
@@ -15,12 +16,19 @@ from uuid import UUID
 from cattrs import BaseConverter
 from cattrs.cols import list_structure_factory, mapping_structure_factory
 
+from crosswalk.codec.classes import json_word
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.text import json_type_name
+from crosswalk.types.event import StreamEventType
+from crosswalk.types.filter import ContentFilterCategory, ContentFilterSeverity
+from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import FrozenObject, plain_view
+from crosswalk.types.message import Role
+from crosswalk.types.metadata import AttemptOutcome, Provenance
 from crosswalk.types.raw import RawEvents
+from crosswalk.types.segment import SegmentType
 
-__all__ = ["Read", "add_collections", "add_leaves", "json_word"]
+__all__ = ["Read", "add_collections", "add_leaves", "either", "origin_of"]
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
@@ -67,12 +75,15 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
     """A hook for what JSON has as text; *make* raises ValueError for any other text."""
 
     def read(value: Any, _: Any) -> Any:
-        if type(value) is not str:
-            raise Problem.wrong_type("string", value)
-        try:
-            return make(value)
-        except (ValueError, OverflowError):
-            raise Problem.wrong_text(expected, value) from None
+        if type(value) is str:
+            try:
+                return make(value)
+            except (ValueError, OverflowError):
+                pass
+        unquoted = f"expected {expected}, got {json_type_name(value)}"
+        if type(value) is str:
+            raise Problem(f"expected {expected}, got {shortened(value)!r}", unquoted=unquoted)
+        raise Problem(f"expected string, got {json_type_name(value)}", unquoted=unquoted)
 
     return read
 
@@ -145,6 +156,7 @@ def add_leaves(converter: BaseConverter) -> None:
         FrozenObject: _object,
         RawEvents: _raw_events,
     }
+    reads |= {words: _canonical_word(words) for words in _WORDS}
     for kind, read in reads.items():
         converter.register_structure_hook(kind, read)
     converter.register_structure_hook_factory(
@@ -154,7 +166,7 @@ def add_leaves(converter: BaseConverter) -> None:
         timedelta: timedelta.total_seconds,
         Decimal: lambda value: format(value, "f"),
         UUID: str,
-        FrozenObject: plain_view,
+        FrozenObject: operator.attrgetter("_data"),
         RawEvents: lambda events: [_plain_raw_event(frame) for frame in events.frames],
     }
     for kind, write in writes.items():
@@ -165,21 +177,31 @@ def add_leaves(converter: BaseConverter) -> None:
 # ----------------------------------------------------------------------------------------------- words
 
 
-def json_word(word: Any) -> Any:
-    """What stands in JSON for *word*, of a ``Literal`` or an enumeration."""
-    return word.value if isinstance(word, Enum) else word
+def _word(value: Any, words: type[Enum]) -> Any:
+    return _one_of(list(words))(value, words)
 
 
-def _word(value: Any, words: type[Enum]) -> Enum:
-    if words.__module__.startswith("crosswalk."):
+def _canonical_word(words: type[Enum]) -> Read:
+    by_word = {word.value: word for word in words}
+
+    def read(value: Any, _: Any) -> Enum:
         if type(value) is not str:
             raise Problem.wrong_type("string", value)
+        found = by_word.get(value)
+        if found is not None:
+            return found
         try:
             return words(value)  # a finish reason in any case
         except ValueError:
-            raise Problem.unknown("word", value, [member.value for member in words]) from None
-    read: Any = _one_of(list(words))(value, words)
-    return read  # type: ignore[no-any-return]
+            raise Problem.unknown("word", value, by_word) from None
+
+    return read
+
+
+_WORDS: Final = (
+    AttemptOutcome, ContentFilterCategory, ContentFilterSeverity, FinishReason, Provenance, Role, SegmentType,
+    StreamEventType,
+)  # fmt: skip
 
 
 def either(words: Iterable[Any]) -> str:

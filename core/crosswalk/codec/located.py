@@ -12,7 +12,7 @@ from cattrs.errors import (
 )
 
 from crosswalk.codec.layout import key_of
-from crosswalk.codec.problems import MissingKey, Problem, Refused, UnknownKey, step
+from crosswalk.codec.problems import MissingKey, Problem, Refused, TooDeep, UnknownKey, step
 
 __all__ = ["problems_in"]
 
@@ -31,7 +31,7 @@ def problems_in(error: Exception) -> list[Problem]:
         elif isinstance(found, ForbiddenExtraKeysError):
             problems += [UnknownKey("unknown key", at=at + step(key)) for key in sorted(found.extra_fields)]
         elif isinstance(found, RecursionError):
-            return [Problem("nested too deeply")]
+            return [TooDeep()]
         elif isinstance(found, Problem):
             found.at = at + found.at
             problems.append(found)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 import typing
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import attrs
 from cattrs import BaseConverter
+from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
+from crosswalk.codec.classes import REQUIRED, json_key
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
 from crosswalk.codec.leaves import Read, origin_of
 from crosswalk.codec.problems import Problem
@@ -51,23 +55,50 @@ def _is_attrs_class(kind: Any) -> bool:
 
 
 def _class_factory(cls: Any, converter: BaseConverter) -> Read:
-    if not typing.get_args(cls):
-        attrs.resolve_types(cls)
+    origin = origin_of(cls)
+    attrs.resolve_types(origin)
+    parameters = inspect.signature(origin).parameters
+    for field in attrs.fields(origin):
+        if field.init and json_key(field) not in parameters:
+            raise TypeError(f"{origin.__name__} is not made with {json_key(field)!r}")
     read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
+    # cattrs takes a field with a default for one that may be left out.
+    required = {
+        json_key(field): field
+        for field in attrs.fields(origin)
+        if field.init and field.metadata.get(REQUIRED)
+    }
 
     def read_object(value: Any, _: Any = cls) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
-        return read(value, cls)
+        missing = [field for key, field in required.items() if key not in value]
+        if not missing:
+            return read(value, cls)
+        errors: list[Exception] = []
+        try:
+            read(value, cls)
+        except ClassValidationError as error:
+            errors += error.exceptions
+        errors += [_missing(cls, field) for field in missing]
+        raise ClassValidationError(f"While structuring {origin.__name__}", errors, origin)
 
     return read_object
+
+
+def _missing(cls: Any, field: attrs.Attribute[Any]) -> KeyError:
+    """What cattrs raises for a key that is not there."""
+    error = KeyError(json_key(field))
+    error.add_note(
+        AttributeValidationNote(f"Structuring class {cls} @ attribute {field.name}", field.name, field.type)
+    )
+    return error
 
 
 # --------------------------------------------------------------------------------------- canonical types
 
 
 def _read_factory(cls: Any, converter: BaseConverter) -> Read:
-    attrs.resolve_types(cls)
     overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
     for key in layout(cls):
         if not key.computed:
@@ -128,11 +159,16 @@ def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) ->
     write = _write_factory(cls, converter, include_raw)
     if cls is not ChatResponse:
         return write
-    return lambda response: {**write(response), "format_version": FORMAT_VERSION}
+
+    def write_with_version(response: Any) -> _Object:
+        plain: _Object = write(response)
+        plain["format_version"] = FORMAT_VERSION
+        return plain
+
+    return write_with_version
 
 
 def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:
-    attrs.resolve_types(cls)
     keys = [key for key in layout(cls) if include_raw or key.name not in RAW]
     overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
     for key in keys:
@@ -144,21 +180,26 @@ def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wr
             )
     write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
     tag = {"type": TAGS[cls]} if cls in TAGS else {}
-    # cattrs writes the fields in their order, those first that are never left out.
+    # cattrs writes the fields in their order, those first that are never left out; no computed ones.
     fields = [key for name in overrides for key in keys if key.attribute == name]
-    if sorted(fields, key=lambda key: key.omit_default) == keys:
-        return (lambda value: {**tag, **write(value)}) if tag else write
-    computed = [key for key in keys if key.computed]
+    written = [key.name for key in sorted(fields, key=lambda key: key.omit_default)]
+    names = [key.name for key in keys]
+    in_place = [*itertools.takewhile(lambda pair: pair[0] == pair[1], zip(written, names, strict=False))]
+    computed, moved = [key.attribute for key in keys if key.computed], names[len(in_place) :]
 
     def write_in_order(value: Any) -> _Object:
         plain = write(value)
-        for key in computed:
-            found = getattr(value, key.attribute)
+        for name in computed:
+            found = getattr(value, name)
             if found is not None:
-                plain[key.name] = found
-        return {**tag, **{key.name: plain[key.name] for key in keys if key.name in plain}}
+                plain[name] = found
+        for name in moved:
+            if name in plain:
+                plain[name] = plain.pop(name)
+        return plain
 
-    return write_in_order
+    write_keys = write_in_order if moved else write
+    return (lambda value: {**tag, **write_keys(value)}) if tag else write_keys
 
 
 def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:

@@ -14,6 +14,7 @@ __all__ = [
     "MissingKey",
     "Problem",
     "Refused",
+    "TooDeep",
     "UnknownKey",
     "cannot",
     "shortened",
@@ -41,13 +42,6 @@ class Problem(ValueError):
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
         """*value* has another type than the *expected* one."""
         return cls(f"expected {expected}, got {json_type_name(value)}", at=at)
-
-    @classmethod
-    def wrong_text(cls, expected: str, text: str) -> Problem:
-        """*text* is not written as *expected*."""
-        return cls(
-            f"expected {expected}, got {shortened(text)!r}", unquoted=f"expected {expected}, got string"
-        )
 
     @classmethod
     def unknown(cls, what: str, got: object, known: Iterable[str], *, at: str = "") -> Problem:
@@ -81,6 +75,13 @@ class UnknownKey(Problem):
     """A key that a class does not have, and forbids."""
 
 
+class TooDeep(Problem):
+    """A document is nested deeper than Python's stack."""
+
+    def __init__(self) -> None:
+        super().__init__("nested too deeply")
+
+
 class Refused(Problem):
     """A class refused its fields: a validator, a converter or its ``__attrs_post_init__`` raised.
 
@@ -91,9 +92,12 @@ class Refused(Problem):
 
     def __init__(self, cls: type, cause: Exception, at: str) -> None:
         field = next((each for each in cause.args if isinstance(each, attrs.Attribute)), None)
-        super().__init__(str(cause), at=at if field is None else at + step(field.alias or field.name))
+        super().__init__("refused", at=at if field is None else at + step(field.alias or field.name))
         self.cls = cls
         self.cause = cause
+
+    def __str__(self) -> str:
+        return str(self.cause)
 
 
 def shortened(text: str) -> str:

@@ -14,8 +14,9 @@ from typing import Any, Final, Literal
 import attrs
 from cattrs import BaseConverter
 
-from crosswalk.codec.layout import CANONICAL, TAGS, union_members
-from crosswalk.codec.leaves import Read, either, json_word, origin_of
+from crosswalk.codec.classes import is_class, json_key, json_word, required_keys
+from crosswalk.codec.layout import TAGS, union_members
+from crosswalk.codec.leaves import Read, either, origin_of
 from crosswalk.codec.problems import Problem
 from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject
@@ -34,9 +35,10 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
     if len(members) == 1:
         write = converter.get_unstructure_hook(members[0])
         return lambda value: None if value is None else write(value)
-    arrays = [
-        converter.get_unstructure_hook(member) for member in members if typing.get_origin(member) is tuple
-    ]
+    if all(member in TAGS for member in members):
+        by_type = {member: converter.get_unstructure_hook(member) for member in members}
+        return lambda value: by_type[type(value)](value)
+    arrays = [converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple]
     if arrays:
         return lambda value: arrays[0](value) if type(value) is tuple else converter.unstructure(value)
     return converter.unstructure
@@ -81,7 +83,7 @@ def _tagged_factory(members: list[Any], converter: BaseConverter) -> Read:
 
 def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -> Read:
     """The members are tried one after the other: first the class that the value is most like, at first sight."""
-    classes = [member for member in members if _is_class(member)]
+    classes = [member for member in members if is_class(member)]
     others = [(member, json_types(member)) for member in members if member not in classes]
     expected = " or ".join(_name(member) for member in union_members(kind))
     is_nullable = NoneType in union_members(kind)
@@ -140,13 +142,8 @@ def _read_once(converter: BaseConverter, value: Any, member: Any) -> Any:
             _attempts.failed = None
 
 
-def _is_class(member: Any) -> bool:
-    return isinstance(member, type) and attrs.has(member) and member not in CANONICAL
-
-
 def _by_likeness(classes: list[Any], value: dict[str, Any]) -> list[Any]:
     """*classes*, those first that *value* looks like: constants agree, required keys are there, most keys known."""
-    from crosswalk.codec.classes import json_key, required_keys
 
     def likeness(cls: type) -> tuple[bool, bool, int]:
         fields = [field for field in attrs.fields(cls) if field.init]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from crosswalk.codec.problems import Problem, shortened
 from crosswalk.lazy import pattern
 from crosswalk.text import json_type_name
 
@@ -28,8 +29,6 @@ def check_version(version: Any) -> None:
     """
     if version == FORMAT_VERSION:
         return
-    from crosswalk.codec.problems import Problem, shortened  # who writes needs the number alone
-
     readable = " or ".join(f"{major}.x" for major in READABLE_MAJORS)
     if type(version) is not str:
         raise Problem(

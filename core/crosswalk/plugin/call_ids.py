@@ -7,8 +7,6 @@ from typing import Final
 
 import attrs
 
-from crosswalk.fields import by_fields
-
 __all__ = ["CallIds"]
 
 _LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -17,8 +15,7 @@ _ANY = int.from_bytes(b"letters of both cases, and digits", "big")
 """How long an id is that is made where a server takes longer ones: 142 bits."""
 
 
-@by_fields
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@attrs.frozen(kw_only=True)
 class CallIds:
     """Which ids of tool calls a server takes; the service translates those of other servers that it would refuse.
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.lazy import later
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire.framing import Decoder
@@ -93,8 +92,7 @@ def _is_version(_: object, __: object, value: object) -> None:
         raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
 
 
-@by_fields
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@attrs.frozen(kw_only=True)
 class Access:
     """Where a provider's server is and how it wants to be shown a key; what a user gives counts more.
 
@@ -123,8 +121,7 @@ class Access:
         return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)
 
 
-@by_fields
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@attrs.frozen(kw_only=True)
 class ProviderInfo:
     """What a plugin says about its provider.
 

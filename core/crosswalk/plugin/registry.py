@@ -15,7 +15,6 @@ import attrs
 import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
-from crosswalk.fields import by_fields
 from crosswalk.plugin import hookspecs
 from crosswalk.plugin.installed import Point, installed_points, source_of
 from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
@@ -45,8 +44,7 @@ OURS = "crosswalk-llm"
 """The distribution of what is shipped: not ``crosswalk``, which on PyPI is somebody else's."""
 
 
-@by_fields
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen
 class ProviderEntry:
     """A provider as it is registered; nothing of it has been imported for this.
 

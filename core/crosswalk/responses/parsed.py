@@ -6,9 +6,9 @@ from typing import Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.codec.classes import class_kinds
-from crosswalk.codec.kinds import Refused
-from crosswalk.codec.problems import Problem
+from crosswalk.codec.converters import shared_converter
+from crosswalk.codec.located import problems_in
+from crosswalk.codec.problems import Refused
 from crosswalk.errors import FramingError
 from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.errors import ResponsesParseError
@@ -99,17 +99,16 @@ _COMMENTARY: Final = "commentary"
 
 
 def _decode(text: str, into: type[T], path: str) -> T:
-    kind = class_kinds(forbid_unknown=True).of(into)
+    read = shared_converter(forbid_extra_keys=True).get_structure_hook(into)
     try:
-        value: T = kind.read(load_json(text))
+        value: T = read(load_json(text), into)
         return value
     except FramingError as error:
         problem = error.cause
-    except Refused as error:  # what it says may quote the value
-        problem, path = f"refused ({type(error.cause).__name__})", path + error.at
-    except Problem as error:
-        problem, path = str(error), path + error.at
-    except RecursionError:
-        problem = "nested too deeply"
+    except Exception as error:
+        first = problems_in(error)[0]
+        # What a class says when it refuses its fields may quote them.
+        problem = f"refused ({type(first.cause).__name__})" if isinstance(first, Refused) else first.unquoted
+        path += first.at
     # Raised out here, the error does not carry along its context, which holds content.
     raise ResponsesParseError(problem, path=path)

@@ -13,7 +13,6 @@ import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
-from crosswalk.fields import by_fields
 from crosswalk.manifest import manifest_of, read_recorded
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Decoder, Frame, is_done
@@ -39,8 +38,7 @@ Framing: TypeAlias = Callable[[bytes, Limits], Decoder | None]
 """``ProviderInfo.framing``: a decoder for a framing that only one provider has, or ``None`` for any other answer."""
 
 
-@by_fields
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen
 class Capture:
     """A recorded answer.
 

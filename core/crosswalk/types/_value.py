@@ -1,13 +1,12 @@
-"""What the canonical types have in common: a fast frozen constructor and converters to immutable values."""
+"""What the canonical types have in common: converters to immutable values, checks of fields, and copies."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from enum import StrEnum
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -19,9 +18,8 @@ E = TypeVar("E", bound=StrEnum)
 
 LARGEST: Final = 2**63 - 1
 """The largest whole number of a field: two of them add up to one that JSON can still be written with."""
-_FROZEN_USES: Final = 100
-"""How many values of a class are made with its slow constructor before it gets a fast one."""
-_set = object.__setattr__
+_new: Final = object.__new__
+_set: Final = object.__setattr__
 
 
 def as_tuple(value: Iterable[Any]) -> tuple[Any, ...]:
@@ -142,99 +140,24 @@ def wrong_type(value: Any, name: str, wanted: str) -> ResponseValidationError:
     return ResponseValidationError(f"{type(value).__name__}.{name} must be {wanted}, not {got}")
 
 
-def fast_init(cls: type[T]) -> type[T]:
-    """Give the frozen slotted attrs class *cls* the constructor of its :func:`mutable_twin`.
-
-    A frozen class sets each field through ``object.__setattr__``, which would make up most of the cost of a
-    stream's deltas. Here an instance has the class of its twin while its fields are set, then takes its own
-    class back and is frozen: half the time, the same checks. That cannot be done for a subclass, so *cls* is final.
-    A class with a constructor of its own does so itself, with its ``__mutable_twin__``.
-    """
-    check: Callable[[Any], None] | None = getattr(cls, "__attrs_post_init__", None)
-    set_attribute = object.__setattr__
-
-    def thaw(self: Any) -> None:
-        set_attribute(self, "__class__", twin)
-
-    def freeze(self: Any) -> None:
-        self.__class__ = cls
-
-    def freeze_and_check(self: Any) -> None:
-        self.__class__ = cls
-        check(self)  # type: ignore[misc]  # it is there, or this function is not used
-
-    def refuse_subclass(subclass: type, /, **_: Any) -> NoReturn:
-        raise TypeError(f"{cls.__name__} is final: {subclass.__name__} cannot be derived from it")
-
-    hooks = {"__attrs_pre_init__": thaw, "__attrs_post_init__": freeze_and_check if check else freeze}
-    twin = _twin(cls, hooks)
-    added: dict[str, Any] = {
-        "__attrs_pre_init__": thaw,
-        "__mutable_twin__": twin,
-        "__init_subclass__": classmethod(refuse_subclass),
-    }
-    if "__attrs_init__" not in vars(cls):  # it has no constructor of its own
-        frozen_init = vars(cls)["__init__"]
-        uses = itertools.count(1)
-
-        @functools.wraps(frozen_init)
-        def first_init(*given: Any, **named: Any) -> None:
-            # To make a constructor takes as long as the frozen one loses in some hundred values: a process that reads one
-            # answer does without.
-            if next(uses) > _FROZEN_USES:
-                type.__setattr__(cls, "__init__", functools.wraps(frozen_init)(_mutable_init(cls, hooks)))
-            frozen_init(*given, **named)
-
-        added["__init__"] = first_init
-    for name, value in added.items():
-        setattr(cls, name, value)
-    return cls
-
-
 @functools.cache
-def mutable_twin(cls: type[Any]) -> type[Any]:
-    """A class of the same layout as the frozen class *cls*: its instances can be filled, and then take the class *cls*.
-
-    Making one calls no constructor, and checks nothing.
-    """
-    return getattr(cls, "__mutable_twin__", None) or _twin(cls, {})
+def _defaults(cls: Any) -> dict[str, Any]:
+    return {field.name: field.default for field in attrs.fields(cls)}
 
 
-def _twin(cls: type[Any], more: dict[str, Any]) -> type[Any]:
-    # All of ``object``'s own that a frozen class replaces: CPython then sets a slot without a call.
-    own = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
-    return type(f"_{cls.__name__}", (cls,), {"__slots__": (), **own, **more})
-
-
-def _mutable_init(cls: type[Any], hooks: Mapping[str, Callable[[Any], None]]) -> Callable[..., None]:
-    """The ``__init__`` that attrs writes for the fields of *cls* where they need not be frozen."""
-    fields = {
-        field.name: attrs.field(
-            default=field.default,
-            validator=field.validator,
-            converter=field.converter,
-            kw_only=field.kw_only,
-            alias=field.alias,
-        )
-        for field in attrs.fields(cls)
-    }
-    mutable = attrs.make_class(
-        cls.__name__, fields, class_body=dict(hooks), slots=False, eq=False, repr=False
-    )
-    init: Callable[..., None] = vars(mutable)["__init__"]
-    return init
-
-
-@functools.cache
-def _fields(cls: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in attrs.fields(cls))
+def unchecked(cls: type[T], **fields: Any) -> T:
+    """A value of the attrs class *cls* with these *fields*, which the caller has checked, and defaults for the others."""
+    kind: Any = cls
+    made = _new(cls)
+    for name, default in _defaults(kind).items():
+        _set(made, name, fields.get(name, default))
+    return made
 
 
 def altered(value: T, **changes: Any) -> T:
     """A copy of the frozen *value* with *changes*, which need no check: ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
-    copy: Any = mutable_twin(cls)()
-    for name in _fields(cls):
-        setattr(copy, name, changes[name] if name in changes else getattr(value, name))
-    copy.__class__ = cls
-    return copy  # type: ignore[no-any-return]
+    copy: T = _new(cls)
+    for name in _defaults(cls):
+        _set(copy, name, changes[name] if name in changes else getattr(value, name))
+    return copy

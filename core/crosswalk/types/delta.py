@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types._value import (
     LARGEST,
-    as_tuple,
+    as_optional_tuple,
     check_is,
     check_items,
     check_optional_text,
-    fast_init,
     one_of,
 )
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, JSONObject, as_frozen_object
+from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta
@@ -31,13 +28,11 @@ __all__ = ["ResponseDelta"]
 
 UNNUMBERED: Final = -1
 """The index of a delta that nobody has numbered yet."""
-_FIRST: Final = 0
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(init=False, repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(slots=False)
 class ResponseDelta:
     """What one event of a stream adds to the answer.
 
@@ -73,65 +68,11 @@ class ResponseDelta:
     refusal_delta: str | None = attrs.field(default=None, kw_only=True)
     segment: Segment | None = attrs.field(default=None, kw_only=True)
     raw_finish_reason: str | None = attrs.field(default=None, kw_only=True)
-    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(default=None, kw_only=True)
+    logprobs: tuple[TokenLogprob, ...] | None = attrs.field(
+        default=None, kw_only=True, converter=as_optional_tuple
+    )
     choice: int = attrs.field(default=0, kw_only=True)
-    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, kw_only=True)
-
-    def __init__(
-        self,
-        index: int = UNNUMBERED,
-        *,
-        content_delta: str | None = None,
-        tool_call_delta: ToolCallDelta | None = None,
-        finish_reason: FinishReason | None = None,
-        usage: UsageInfo | None = None,
-        reasoning_delta: str | None = None,
-        refusal_delta: str | None = None,
-        segment: Segment | None = None,
-        raw_finish_reason: str | None = None,
-        logprobs: Iterable[TokenLogprob] | None = None,
-        choice: int = 0,
-        extensions: JSONObject | None = EMPTY_OBJECT,
-    ) -> None:
-        # Spelt out, and without a call where it can be: whatever plugin reads a stream makes one for each event.
-        made: Any = self
-        _set(made, "__class__", _Mutable)
-        made.index = index
-        made.content_delta = content_delta
-        made.tool_call_delta = tool_call_delta
-        made.finish_reason = finish_reason
-        made.usage = usage
-        made.reasoning_delta = reasoning_delta
-        made.refusal_delta = refusal_delta
-        made.segment = segment
-        made.raw_finish_reason = raw_finish_reason
-        made.logprobs = None if logprobs is None else as_tuple(logprobs)
-        made.choice = choice
-        made.extensions = extensions if extensions is EMPTY_OBJECT else as_frozen_object(extensions)
-        made.__class__ = ResponseDelta
-        if (
-            finish_reason is None
-            and usage is None
-            and refusal_delta is None
-            and segment is None
-            and raw_finish_reason is None
-            and logprobs is None
-            and (index is UNNUMBERED or (type(index) is int and 0 <= index <= LARGEST))
-            and (choice is _FIRST or (type(choice) is int and 0 <= choice <= LARGEST))
-        ):
-            # Most deltas that a plugin makes have a text, or a fragment of a call: of these no more is to be checked.
-            text = content_delta if reasoning_delta is None else reasoning_delta
-            if text is None:
-                if type(tool_call_delta) is ToolCallDelta:
-                    return
-            elif (
-                type(text) is str
-                and text.isascii()
-                and tool_call_delta is None
-                and (reasoning_delta is None or content_delta is None)
-            ):
-                return
-        self.__attrs_post_init__()
+    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, kw_only=True, converter=as_frozen_object)
 
     def __attrs_post_init__(self) -> None:
         index, choice = self.index, self.choice
@@ -183,12 +124,21 @@ class ResponseDelta:
 
 _TEXTS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
 _PARTS: Final = (("tool_call_delta", ToolCallDelta), ("segment", Segment), ("usage", UsageInfo))
-_set: Final = object.__setattr__
-_Mutable: Any = ResponseDelta.__mutable_twin__  # type: ignore[attr-defined]
-number_delta: Final[Callable[[ResponseDelta, int], None]] = vars(ResponseDelta)["index"].__set__
-"""Give a delta that nobody has numbered its place in the stream: it is nobody's but the reader's, and need not be copied."""
-extend_delta: Final[Callable[[ResponseDelta, FrozenObject], None]] = vars(ResponseDelta)["extensions"].__set__
-"""Give such a delta the extensions that it shows."""
+_new: Final = object.__new__
+# A stream makes a delta for each of its tokens, and most say one thing alone. Such a delta holds that in its dict and finds
+# its other fields here: to fill twelve slots of a frozen object takes three times as long.
+for _field in attrs.fields(ResponseDelta):
+    setattr(ResponseDelta, _field.name, _field.default)
+
+
+def number_delta(delta: ResponseDelta, index: int) -> None:
+    """Give a delta that nobody has numbered its place in the stream: it is the reader's own, and need not be copied."""
+    vars(delta)["index"] = index
+
+
+def extend_delta(delta: ResponseDelta, extensions: FrozenObject) -> None:
+    """Give such a delta the extensions that it shows."""
+    vars(delta)["extensions"] = extensions
 
 
 def text_delta(
@@ -203,20 +153,26 @@ def text_delta(
 ) -> ResponseDelta:
     """A delta of a text, a reasoning or a fragment of a call, for a caller that has checked it: most of any stream.
 
-    It goes around the constructor, whose checks could only hold: a third of its time.
+    It goes around the constructor, whose checks could only hold.
     """
-    delta = _Mutable()
-    delta.index = index
-    delta.content_delta = text
-    delta.reasoning_delta = reasoning
-    delta.tool_call_delta = fragment
-    delta.finish_reason = delta.refusal_delta = delta.segment = delta.raw_finish_reason = None
-    delta.usage = usage
-    delta.logprobs = logprobs
-    delta.choice = choice
-    delta.extensions = extensions
-    delta.__class__ = ResponseDelta
-    return delta  # type: ignore[no-any-return]
+    delta = _new(ResponseDelta)
+    fields = delta.__dict__
+    fields["index"] = index
+    if text is not None:
+        fields["content_delta"] = text
+    if reasoning is not None:
+        fields["reasoning_delta"] = reasoning
+    if fragment is not None:
+        fields["tool_call_delta"] = fragment
+    if choice:
+        fields["choice"] = choice
+    if extensions is not EMPTY_OBJECT:
+        fields["extensions"] = extensions
+    if logprobs is not None:
+        fields["logprobs"] = logprobs
+    if usage is not None:
+        fields["usage"] = usage
+    return delta
 
 
 def said(
@@ -240,20 +196,10 @@ def with_changes(
     delta: ResponseDelta, index: int, extensions: FrozenObject, usage: UsageInfo | None
 ) -> ResponseDelta:
     """*delta* without its end, and with these in place of its own; ``attrs.evolve`` takes ten times as long."""
-    changed = _Mutable()
-    changed.index = index
-    changed.content_delta = delta.content_delta
-    changed.reasoning_delta = delta.reasoning_delta
-    changed.refusal_delta = delta.refusal_delta
-    changed.tool_call_delta = delta.tool_call_delta
-    changed.segment = delta.segment
-    changed.logprobs = delta.logprobs
-    changed.finish_reason = changed.raw_finish_reason = None
-    changed.choice = delta.choice
-    changed.extensions = extensions
-    changed.usage = usage
-    changed.__class__ = ResponseDelta
-    return changed  # type: ignore[no-any-return]
+    changed = _new(ResponseDelta)
+    end = {"finish_reason": None, "raw_finish_reason": None}
+    vars(changed).update(vars(delta), **end, index=index, extensions=extensions, usage=usage)
+    return changed
 
 
 def as_finish_reason(value: object) -> FinishReason:

@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import check_count, check_flag, check_optional_text, one_of
@@ -42,8 +41,7 @@ def _as_message(value: object) -> str:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class ErrorInfo:
     """What a provider said about its failure, in canonical words.
 

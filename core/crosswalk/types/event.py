@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from types import NoneType
-from typing import Any
+from typing import Any, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
-from crosswalk.types._value import as_tuple, check_is, check_items, fast_init, one_of
+from crosswalk.types._value import as_tuple, check_is, check_items, one_of, unchecked
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import as_frozen_value
@@ -54,9 +53,8 @@ def _as_event_type(value: object) -> StreamEventType:
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class StreamEvent:
     """One event of a stream on its way to an application.
 
@@ -105,23 +103,15 @@ class StreamEvent:
     __repr__ = short_repr("event_type", "delta", "response")
 
 
-_Mutable: Any = StreamEvent.__mutable_twin__  # type: ignore[attr-defined]
-
-
 def delta_event(kind: StreamEventType, delta: ResponseDelta, raw: Any = None) -> StreamEvent:
-    """The event of type *kind* that *delta* is, for a caller that has checked its parts: most of any stream.
-
-    It goes around the constructor, whose checks could only hold.
-    """
-    event = _Mutable()
-    event.event_type = kind
-    event.delta = delta
-    event.segments = () if delta.segment is None else (delta.segment,)
-    event.attempts = ()
-    event.raw_event = None if raw is None else as_frozen_value(raw)
-    event.response = None
-    event.__class__ = StreamEvent
-    return event  # type: ignore[no-any-return]
+    """The event of type *kind* that *delta* is, for a caller that has checked its parts: most of any stream."""
+    return unchecked(
+        StreamEvent,
+        event_type=kind,
+        delta=delta,
+        segments=() if delta.segment is None else (delta.segment,),
+        raw_event=None if raw is None else as_frozen_value(raw),
+    )
 
 
 _TERMINAL_TYPE = {

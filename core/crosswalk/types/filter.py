@@ -6,7 +6,6 @@ from enum import StrEnum
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.text import brief, short_repr
 from crosswalk.types._value import check_flag, check_optional_text, one_of
 
@@ -40,8 +39,7 @@ def _as_severity(value: object) -> ContentFilterSeverity:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class ContentFilterResult:
     """One verdict of a provider's moderation.
 

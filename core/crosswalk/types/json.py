@@ -265,6 +265,8 @@ class FrozenObject(Mapping[str, JSONValue]):
         return isinstance(key, str) and key in self._data
 
     def __eq__(self, other: object) -> bool:
+        if type(other) is FrozenObject:
+            return self._data == other._data
         if isinstance(other, Mapping):
             same: bool = self._data == plain_view(other)
             return same
@@ -311,16 +313,22 @@ def is_known_json(value: FrozenObject) -> bool:
 
 def holds_non_finite(plain: Any) -> bool:
     """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
-    rest = [plain]
-    while rest:
-        item = rest.pop()
-        if isinstance(item, dict):
-            rest.extend(item.values())
-        elif isinstance(item, list | tuple):
-            rest.extend(item)
-        elif isinstance(item, float) and not math.isfinite(item):
-            return True
+    containers: list[Any] = [[plain]]
+    for container in containers:  # it grows meanwhile
+        for item in container.values() if isinstance(container, dict) else container:
+            kind = type(item)
+            if kind is str or item is None or kind is int:
+                continue
+            if kind is float:
+                if not -_INFINITY < item < _INFINITY:
+                    return True
+            elif isinstance(item, _CONTAINERS):
+                containers.append(item)
     return False
+
+
+_INFINITY: Final = math.inf
+_CONTAINERS: Final = (dict, list, tuple)
 
 
 def freeze(value: JSONValue) -> JSONValue:

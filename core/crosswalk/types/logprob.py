@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr
-from crosswalk.types._value import as_tuple, check_items, check_number, check_text, fast_init
+from crosswalk.types._value import as_tuple, check_items, check_number, check_text
 
 __all__ = ["TokenLogprob"]
 
@@ -29,9 +28,8 @@ def _as_bytes(value: Iterable[int] | None) -> tuple[int, ...] | None:
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class TokenLogprob:
     """One token with its log probability.
 
@@ -65,7 +63,10 @@ class TokenLogprob:
     __repr__ = short_repr("token", "logprob", "top")
 
 
-_Mutable: Any = TokenLogprob.__mutable_twin__  # type: ignore[attr-defined]
+_new: Final = object.__new__
+_set_token, _set_logprob, _set_bytes, _set_top = (
+    vars(TokenLogprob)[f.name].__set__ for f in attrs.fields(TokenLogprob)
+)
 
 
 def token_logprob(
@@ -75,7 +76,17 @@ def token_logprob(
     is_plain = logprob is None or (type(logprob) is float and -_INFINITY < logprob < _INFINITY)
     if not (is_plain and token.isascii()):
         return TokenLogprob(token, logprob, bytes, top)
-    (made,) = token_logprobs([token], [logprob], [bytes], [top])
+    return _made(token, logprob, bytes, top)
+
+
+def _made(
+    token: str, logprob: float | None, bytes: tuple[int, ...] | None, top: tuple[TokenLogprob, ...]
+) -> TokenLogprob:
+    made = _new(TokenLogprob)
+    _set_token(made, token)
+    _set_logprob(made, logprob)
+    _set_bytes(made, bytes)
+    _set_top(made, top)
     return made
 
 
@@ -86,15 +97,4 @@ def token_logprobs(
     tops: Iterable[tuple[TokenLogprob, ...]],
 ) -> tuple[TokenLogprob, ...]:
     """What :class:`TokenLogprob` makes of each in these columns, for a caller that has checked all of them."""
-    found = []
-    for token, logprob, data, top in zip(
-        tokens, logprobs, bytes, tops, strict=False
-    ):  # some columns never end
-        made = _Mutable()
-        made.token = token
-        made.logprob = logprob
-        made.bytes = data
-        made.top = top
-        made.__class__ = TokenLogprob
-        found.append(made)
-    return tuple(found)
+    return tuple(map(_made, tokens, logprobs, bytes, tops))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, json_type_name, short_repr
-from crosswalk.types._value import as_tuple, check_optional_text, check_text, fast_init, one_of
+from crosswalk.types._value import as_tuple, check_optional_text, check_text, one_of
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]
@@ -27,8 +26,7 @@ class Role(StrEnum):
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class TextPart:
     """Text as one part of a message.
 
@@ -48,8 +46,7 @@ class TextPart:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class _MediaPart:
     """Something that is not text: by address or as base64 data, never both.
 
@@ -92,8 +89,7 @@ class AudioPart(_MediaPart):
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class FilePart(_MediaPart):
     """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
@@ -140,9 +136,8 @@ def _all(kinds: tuple[type, ...], value: Iterable[Any], wrong: str) -> tuple[Any
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class ChatMessage:
     """One message of a conversation.
 

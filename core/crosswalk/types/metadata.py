@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, clean_message, json_type_name, short_repr
 from crosswalk.types._value import (
@@ -19,7 +18,6 @@ from crosswalk.types._value import (
     check_count,
     check_number,
     check_text,
-    fast_init,
     one_of,
 )
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -68,9 +66,8 @@ def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, hash=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class ResponseMetadata:
     """Everything about an answer that is not the answer.
 
@@ -145,12 +142,6 @@ class ResponseMetadata:
         return _restore, ({**values, "provenance": dict(self.provenance)},)
 
 
-number_metadata: Final[Callable[[ResponseMetadata, int | None], None]] = vars(ResponseMetadata)[
-    "completion_tokens"
-].__set__
-"""Give metadata that nobody else has yet the count for ``tokens_per_second``, which need not be checked."""
-
-
 def _restore(values: dict[str, object]) -> ResponseMetadata:
     return ResponseMetadata(**values)  # type: ignore[arg-type]
 
@@ -176,8 +167,7 @@ def _as_outcome(value: object) -> AttemptOutcome:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class ProviderAttempt:
     """One attempt at a request, successful or not.
 

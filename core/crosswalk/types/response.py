@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import CrosswalkError, ResponseValidationError
 from crosswalk.text import brief, summary
 from crosswalk.types._value import (
@@ -21,7 +20,6 @@ from crosswalk.types._value import (
     check_items,
     check_optional_text,
     check_text,
-    fast_init,
     wrong_type,
 )
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
@@ -114,8 +112,7 @@ def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> in
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class Alternative:
     """A further answer to the same request (``n > 1``).
 
@@ -159,7 +156,7 @@ class Alternative:
 
 
 @brief
-@fast_init
+@final
 @attrs.frozen(repr=False, eq=False)
 class ChatResponse:
     """A model's complete answer to one request.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, short_repr, summary
 from crosswalk.types._value import (
@@ -18,7 +17,6 @@ from crosswalk.types._value import (
     check_items,
     check_optional_text,
     check_text,
-    fast_init,
     one_of,
 )
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -44,8 +42,7 @@ def _is_integer(value: object) -> bool:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class CitationRef:
     """A source that a segment rests on.
 
@@ -75,8 +72,7 @@ class CitationRef:
 
 
 @brief
-@by_fields
-@attrs.frozen(repr=False, eq=False)
+@attrs.frozen
 class SafetyAnnotation:
     """A moderation verdict on a segment.
 
@@ -106,9 +102,8 @@ Annotation: TypeAlias = CitationRef | SafetyAnnotation
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class Segment:
     """A typed part of an answer.
 

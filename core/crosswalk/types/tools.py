@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, final
 
 import attrs
 import orjson
 
-from crosswalk.fields import by_fields
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, short_repr
-from crosswalk.types._value import LARGEST, check_count, check_text, fast_init
+from crosswalk.types._value import LARGEST, check_count, check_text
 from crosswalk.types.json import RepeatedKeyError, load_json
 
 __all__ = ["ToolCall", "ToolCallDelta"]
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class ToolCall:
     """A call that the model asks the client to make.
 
@@ -79,9 +77,8 @@ class ToolCall:
 
 
 @brief
-@fast_init
-@by_fields
-@attrs.frozen(repr=False, weakref_slot=False, eq=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class ToolCallDelta:
     """A fragment of a tool call.
 
@@ -115,14 +112,17 @@ class ToolCallDelta:
     __repr__ = short_repr("index", "id", "name", "arguments_delta")
 
 
-_Mutable: Any = ToolCallDelta.__mutable_twin__  # type: ignore[attr-defined]
+_new: Final = object.__new__
+_set_index, _set_id, _set_name, _set_text = (
+    vars(ToolCallDelta)[f.name].__set__ for f in attrs.fields(ToolCallDelta)
+)
 
 
 def arguments_delta(index: int, text: str) -> ToolCallDelta:
     """A fragment of arguments alone, for a caller that has checked its parts; it goes around the constructor."""
-    fragment = _Mutable()
-    fragment.index = index
-    fragment.id = fragment.name = None
-    fragment.arguments_delta = text
-    fragment.__class__ = ToolCallDelta
-    return fragment  # type: ignore[no-any-return]
+    fragment = _new(ToolCallDelta)
+    _set_index(fragment, index)
+    _set_id(fragment, None)
+    _set_name(fragment, None)
+    _set_text(fragment, text)
+    return fragment

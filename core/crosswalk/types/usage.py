@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final
 
 import attrs
 
-from crosswalk.fields import by_fields
 from crosswalk.lazy import later, pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name
-from crosswalk.types._value import LARGEST, check_text, fast_init, wrong_type
+from crosswalk.types._value import LARGEST, check_text, wrong_type
 from crosswalk.types.metadata import Provenance
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ def exact() -> decimal.Context:
     return decimal.Context(prec=60)
 
 
-@by_fields
-@attrs.frozen(weakref_slot=False, eq=False, repr=False)
+@attrs.frozen(weakref_slot=False)
 class Cost:
     """What a request cost, or several together.
 
@@ -65,9 +63,8 @@ class Cost:
         return f"{self.amount:f} {self.currency}"
 
 
-@fast_init
-@by_fields
-@attrs.frozen(weakref_slot=False, eq=False, repr=False)
+@final
+@attrs.frozen(weakref_slot=False)
 class UsageInfo:
     """Tokens of one request, or of several added up.
 
@@ -200,7 +197,10 @@ def counts_at(paths: Mapping[str, str], counts: Mapping[str, int | None]) -> dic
     return said
 
 
-_Mutable: Any = UsageInfo.__mutable_twin__  # type: ignore[attr-defined]
+_new: Final = object.__new__
+_set_prompt, _set_completion, _set_cached, _set_reasoning, _set_written, _set_cost = (
+    vars(UsageInfo)[field.name].__set__ for field in attrs.fields(UsageInfo)
+)
 
 
 def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
@@ -210,17 +210,15 @@ def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
             return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
     if cost is not None and type(cost) is not Cost:
         return UsageInfo(0, 0, cost=cost)  # which refuses it
-    made = _Mutable()
-    (
-        made.prompt_tokens,
-        made.completion_tokens,
-        made.cached_tokens,
-        made.reasoning_tokens,
-        made.cache_write_tokens,
-    ) = counts
-    made.cost = cost
-    made.__class__ = UsageInfo
-    return made  # type: ignore[no-any-return]
+    made = _new(UsageInfo)
+    prompt, completion, cached, reasoning, written = counts
+    _set_prompt(made, prompt)
+    _set_completion(made, completion)
+    _set_cached(made, cached)
+    _set_reasoning(made, reasoning)
+    _set_written(made, written)
+    _set_cost(made, cost)
+    return made
 
 
 def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:

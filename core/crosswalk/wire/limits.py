@@ -6,8 +6,6 @@ from typing import Any
 
 import attrs
 
-from crosswalk.fields import by_fields
-
 __all__ = ["DEFAULT", "Limits"]
 
 MIB = 2**20
@@ -19,8 +17,7 @@ def _positive(limits: Limits, attribute: attrs.Attribute[int], value: Any) -> No
         raise ValueError(f"Limits.{attribute.name} must be a whole number above 0, got {value!r}")
 
 
-@by_fields
-@attrs.frozen(kw_only=True, eq=False, repr=False)
+@attrs.frozen(kw_only=True)
 class Limits:
     """
     Bound what one stream or body may cost, each bound with an error of its own.

@@ -245,10 +245,6 @@ def _changed(value: Any, field: str, item: Any) -> Any:
         (_adopted("\udfff"), "a lone surrogate is no Unicode text @ $.metadata.a"),
         (_changed(TokenLogprob("a", 1.0), "logprob", math.nan), "JSON has no number for nan @ $.logprob"),
         (_changed(Segment("text"), "annotations", (7,)), "a field holds a value of a type not its own @ $"),
-        (
-            _changed(TokenLogprob("a", 1.0), "logprob", 10**400),
-            "a field holds a value of a type not its own @ $",
-        ),
     ],
 )
 def test_what_cannot_be_written(value: Any, problem: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import pickle
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -45,11 +44,11 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.types._value import fast_init
+from crosswalk.types._value import altered, unchecked
+from crosswalk.types.delta import text_delta
 from strategies import BY_TYPE, unfolded
 
 VALUES = st.sampled_from(list(BY_TYPE)).flatmap(BY_TYPE.__getitem__)
-FAST = [cls for cls in BY_TYPE if hasattr(cls, "__mutable_twin__")]
 LEAVES = (type(None), bool, int, float, str, bytes, Enum, datetime, timedelta, Decimal)
 
 # ---------------------------------------------------------------------------------------------- immutable
@@ -160,85 +159,41 @@ def test_evolving_nothing_changes_nothing(value: Any) -> None:
     assert unfolded(again) == unfolded(value)
 
 
-# --------------------------------------------------------------------------------------------- fast_init
+# --------------------------------------------------------------------------------------------- unchecked
 
 
-@pytest.mark.parametrize("cls", FAST)
-def test_the_fast_constructor_takes_what_the_slow_one_would(cls: type) -> None:
-    """The signature is the one that attrs wrote: names, order, defaults."""
-    parameters = inspect.signature(cls).parameters
-    assert list(parameters) == [field.alias for field in attrs.fields(cls)]
-    for field in attrs.fields(cls):
-        default = parameters[str(field.alias)].default
-        assert (default is inspect.Parameter.empty) == (field.default is attrs.NOTHING)
+@given(VALUES)
+def test_a_value_made_unchecked_is_the_same(value: Any) -> None:
+    """Fields that are not given have their defaults; what was checked is not checked again."""
+    fields = {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+    given = {
+        field.name: fields[field.name]
+        for field in attrs.fields(type(value))
+        if fields[field.name] != field.default
+    }
+    for again in (
+        unchecked(type(value), **fields),
+        unchecked(type(value), **given),
+        altered(value),
+        altered(value, **given),
+    ):
+        assert type(again) is type(value)
+        assert unfolded(again) == unfolded(value)
+        for name in fields:
+            with pytest.raises(AttributeError):
+                setattr(again, name, None)
 
 
-def test_the_fast_constructor_is_used_where_it_counts() -> None:
-    """NFR-002, NFR-003: whatever a stream is made of."""
-    assert {ResponseDelta, ToolCallDelta, TokenLogprob, UsageInfo, Segment} <= set(FAST)
-
-
-@pytest.mark.parametrize("cls", FAST)
-def test_a_class_with_the_fast_constructor_is_final(cls: type) -> None:
-    """The seed's records are sealed; deriving fails at once and clearly, not at the first instance."""
-    with pytest.raises(TypeError, match=f"{cls.__name__} is final: Mine cannot be derived from it"):
-        type("Mine", (cls,), {})
-
-
-@pytest.fixture(params=[0, 100], ids=["fast", "slow"])
-def uses(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many values are made with the slow constructor, which is kept while there are few."""
-    monkeypatch.setattr("crosswalk.types._value._FROZEN_USES", request.param)
-
-
-def test_a_class_of_many_values_gets_its_fast_constructor() -> None:
-    @fast_init
-    @attrs.frozen(weakref_slot=False)
-    class Sample:
-        a: int
-
-    slow = Sample.__init__
-    made = [Sample(number) for number in range(103)]
-    assert Sample.__init__ is not slow
-    assert [sample.a for sample in made] == [*range(103)]
-    assert {*map(type, made)} == {Sample}
-
-
-def test_fast_init_keeps_what_attrs_can_do(uses: None) -> None:
-    """Defaults, factories, converters, validators, keyword-only fields, aliases; with or without a check."""
-
-    @fast_init
-    @attrs.frozen(weakref_slot=False)
-    class Sample:
-        a: int = attrs.field(converter=int, validator=attrs.validators.ge(0))
-        b: tuple[int, ...] = attrs.field(factory=tuple)
-        _c: int = 3
-        d: int = attrs.field(default=4, kw_only=True)
-
-    assert attrs.astuple(Sample("1", c=5, d=6)) == (1, (), 5, 6)
-    assert Sample(1) == Sample(1)
-    with pytest.raises(ValueError, match="must be >= 0"):
-        Sample(-1)
-    with pytest.raises(TypeError):
-        Sample()  # type: ignore[call-arg]
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        Sample(1).a = 2  # type: ignore[misc]
-
-
-def test_an_instance_is_frozen_when_it_is_checked(uses: None) -> None:
-    """A check that tries to change a field by assignment fails, as in any frozen class."""
-
-    @fast_init
-    @attrs.frozen(weakref_slot=False)
-    class Sample:
-        a: int
-
-        def __attrs_post_init__(self) -> None:
-            self.a = 2  # type: ignore[misc]
-
-    for _ in range(2):
-        with pytest.raises(attrs.exceptions.FrozenInstanceError):
-            Sample(1)
+def test_a_delta_of_one_text_is_like_any_other() -> None:
+    """It holds no field that it does not need."""
+    made, delta = text_delta(3, "x", None, None, 0, FrozenObject()), ResponseDelta(3, content_delta="x")
+    assert unfolded(made) == unfolded(delta)
+    for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made)), attrs.evolve(made)):
+        assert again == delta
+        assert hash(again) == hash(delta)
+        assert repr(again) == repr(delta)
+    with pytest.raises(AttributeError):
+        made.content_delta = "y"  # type: ignore[misc]
 
 
 # -------------------------------------------------------------------------------------------------- repr

@@ -30,8 +30,7 @@ from typing import Any, Final, Literal, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.mapping.learnt.marks import are_counts
-from crosswalk.types._value import mutable_twin
+from crosswalk.mapping.learnt.marks import are_counts, mutable_twin
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted
 from crosswalk.types.tools import ToolCallDelta

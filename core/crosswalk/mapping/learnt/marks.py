@@ -7,6 +7,7 @@ constructors, whose checks could only hold. Whoever uses it proves it with other
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,6 @@ import orjson
 
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
-from crosswalk.types._value import mutable_twin
 from crosswalk.types.json import FrozenObject, dump_json, holds_non_finite, mark_as_json
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
 from crosswalk.types.response import ChatResponse
@@ -379,3 +379,14 @@ class Code:
         name = f"c{len(self.names)}"
         self.names[name] = value
         return name
+
+
+@functools.cache
+def mutable_twin(cls: type[Any]) -> type[Any]:
+    """A class of the same layout as the frozen class *cls*: its instances can be filled, and then take the class *cls*.
+
+    Making one calls no constructor, and checks nothing.
+    """
+    # All of ``object``'s own that a frozen class replaces: CPython then sets a slot without a call.
+    own = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
+    return type(f"_{cls.__name__}", (cls,), {"__slots__": (), **own})
