@@ -36,9 +36,10 @@ class Output:
         parser = kind if isinstance(kind, StructuredParser) else StructuredParser(kind, prose=prose)
         if not isinstance(parser.schema, Schema):
             raise ConfigurationError("output_type needs one schema, not several versions", key="output_type")
+        instructions = parser.schema.instructions()
         if parser.schema.server_schema()[1]:
             parser = parser.with_null_as_default()
-        return cls(parser, parser.schema.instructions())
+        return cls(parser, instructions)
 
     def read(self, answer: ChatResponse) -> tuple[Any, str]:
         """The value in *answer*, and what is wrong where there is none."""

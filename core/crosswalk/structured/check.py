@@ -59,7 +59,7 @@ class Report:
             (self.unknown, other.unknown),
             (self.renamed, other.renamed),
         ):
-            mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator, index]
+            mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator]
 
     def distance(self) -> tuple[int, ...]:
         """How far the value is from the schema: constants first, then missing keys, then keys left over."""
@@ -422,7 +422,7 @@ _NUMBERS: Final[dict[str, tuple[_Holds, str]]] = {
         "must be a multiple of {}",
     ),
 }
-_SIZES: Final[dict[str, tuple[type, _Holds, str]]] = {
+_SIZES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
     "minLength": (str, lambda size, bound: size >= bound, "must have at least {} characters"),
     "maxLength": (str, lambda size, bound: size <= bound, "must have at most {} characters"),
     "minItems": (list, lambda size, bound: size >= bound, "must have at least {} items"),

@@ -53,7 +53,6 @@ _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTAL
 _STRING: Final = {opening: re.compile(string, re.DOTALL) for opening, string in STRINGS.items()}
 _FENCE: Final = re.compile(r"(?:```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
 _FENCE_END: Final = re.compile(r"[\s}\])]*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
-_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
 # An object of strings, numbers and words in which nothing is unusual: most small ones, found in one step.

@@ -192,7 +192,7 @@ class Schema(Generic[T]):
             0
         ]  # unknown keys are passed over, but need not be invited
         if not self.is_object:
-            outer = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
+            outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
             required = {"required": [WRAPPED], "additionalProperties": False}
             wanted = {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
         strict = strict_form(wanted)

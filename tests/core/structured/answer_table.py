@@ -565,6 +565,7 @@ def types() -> Iterator[Row]:
     yield Point, '{"x": 1}', Point(1)
     yield Movie, '{"title": "Alien", "year": 1979}', {"title": "Alien", "year": 1979}
     yield Movie, '{"title": "Alien"}', Refused("schema_missing_field")
+    want: Any
     for text, want in (
         ('"red"', Colour.RED),
         ("red", Colour.RED),

@@ -91,9 +91,9 @@ def test_the_building_blocks_take_any_text(text: str) -> None:
     assert found is None or found in text
     repaired = repair_json(text)
     assert repaired is None or isinstance(repaired, str)
-    found = scan(text)
-    for region in found.regions:
-        part = found.text[region.start : region.end]
+    scanned = scan(text)
+    for region in scanned.regions:
+        part = scanned.text[region.start : region.end]
         assert part == region.text or part.startswith('"')
 
 
