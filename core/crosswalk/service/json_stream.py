@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from crosswalk.service.answer import JSONAnswer, read_answer
-from crosswalk.structured import Partial, StructuredParser
+from crosswalk.structured import ParseResult, Partial, StructuredParser
+from crosswalk.structured.partial_parser import is_same
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.response import ChatResponse
 
@@ -25,6 +26,8 @@ class _Values(Generic[T]):
         self._parser = parser
         self._partial = Partial.REFUSE if partial is None else partial
         self._partial_parser = parser.partial_parser()
+        self._last: T | None = None
+        self.step: ParseResult[T] | None = None
 
     def of(self, event: StreamEvent) -> list[T]:
         """The value that there is with *event*, if it is a new one; of the last event the whole one."""
@@ -36,7 +39,13 @@ class _Values(Generic[T]):
         if delta is None or delta.content_delta is None or delta.choice:
             return []
         grown = self._partial_parser.feed(delta.content_delta)
-        return [] if grown is None or grown.value is None else [grown.value]
+        if grown is None:
+            return []
+        self.step = grown
+        if grown.value is None or is_same(grown.value, self._last):
+            return []
+        self._last = grown.value
+        return [grown.value]
 
     def answer(self, response: ChatResponse) -> JSONAnswer[T]:
         """The value in the complete *response*."""
@@ -64,6 +73,11 @@ class JSONStream(AsyncIterator[T]):
             for value in self._values.of(event):
                 return value
         raise StopAsyncIteration
+
+    @property
+    def step(self) -> ParseResult[T] | None:
+        """The answer so far: its ``fields``, also while required ones are missing, and those that are ``final``."""
+        return self._values.step
 
     @property
     def response(self) -> ChatResponse:
@@ -119,6 +133,11 @@ class SyncJSONStream(Iterator[T]):
             for value in self._values.of(event):
                 return value
         raise StopIteration
+
+    @property
+    def step(self) -> ParseResult[T] | None:
+        """The answer so far; see :attr:`JSONStream.step`."""
+        return self._values.step
 
     @property
     def response(self) -> ChatResponse:

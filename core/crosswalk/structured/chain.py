@@ -108,7 +108,7 @@ def run_chain(
         if best.value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
             return direct_success(best)
         if best.value is not None:
-            return _given(Stage.DIRECT, best, ended)
+            return _with_fields(_given(Stage.DIRECT, best, ended), data)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
             return _failed(reason_of(best.violations), ended, best)
         text = data  # JSON in a string of JSON
@@ -130,6 +130,13 @@ def _given(
     )
 
 
+def _with_fields(result: ParseResult[T], data: Any, open_key: str | None = None) -> ParseResult[T]:
+    """*result* of an answer that is not whole, with the fields that *data* has."""
+    if result.ok or type(data) is not dict:
+        return result
+    return attrs.evolve(result, fields=data, final=frozenset(data) - {open_key})
+
+
 def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
     if best is None:
         return ParseResult(None, Stage.FAILURE, ended or reason)
@@ -147,6 +154,7 @@ class _Found(Generic[T]):
         keys: those of the object; of one that cannot be read, as far as it was.
         said: the JSON of it, to tell what is the same; empty where there is no value.
         has_comments: whether comments stand in it.
+        data: the decoded JSON.
     """
 
     region: Region
@@ -155,6 +163,7 @@ class _Found(Generic[T]):
     keys: frozenset[str]
     said: bytes = b""
     has_comments: bool = False
+    data: Any = None
 
 
 class _Search(Generic[T]):
@@ -222,7 +231,7 @@ class _Search(Generic[T]):
         ):
             return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
         first = next(each for each in valid if _is_same(each, last))
-        given = _given(first.stage, first.candidate, self._ended, choice)
+        given = _with_fields(_given(first.stage, first.candidate, self._ended, choice), last.data)
         return attrs.evolve(given, before=before, after=after)
 
     def _is_begun(self, cut: Region) -> bool:
@@ -323,7 +332,7 @@ class _Search(Generic[T]):
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, data)
         said = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
-        found = _Found(region, stage, candidate, _keys(data), said)
+        found = _Found(region, stage, candidate, _keys(data), said, data=data)
         self._seen[region.text] = found
         return found
 
@@ -337,20 +346,25 @@ class _Search(Generic[T]):
     def _cut_off(self, cut: Region) -> ParseResult[T]:
         """What the region that never ends gives."""
         ended = self._ended or ReasonCode.TRUNCATED
-        if self._partial is not Partial.REFUSE:
-            try:
-                reading = read_json(cut.text, is_cut=True, is_exact=self._is_exact)
-                if self._partial is Partial.ACCEPT or reading.is_between:
-                    given, goes_on = self._partially(reading)
-                    if given.value is not None:
-                        before = self._scan.prose(end=cut.start)
-                        return attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on, before=before)
-            except UnreadableError:
-                pass
         is_balanced = all(cut.text.count(pair[0]) == cut.text.count(pair[1]) for pair in ("{}", "[]"))
         if cut.is_in_string and is_balanced:  # a quote is missing somewhere, and nothing else
-            ended = self._ended or ReasonCode.REPAIR_FAILED
-        return _failed(ended, ended, self._best)
+            failed = self._failure(self._ended or ReasonCode.REPAIR_FAILED)
+        else:
+            failed = _failed(ended, ended, self._best)
+        if self._partial is Partial.REFUSE:
+            return failed
+        try:
+            reading = read_json(cut.text, is_cut=True, is_exact=self._is_exact)
+        except UnreadableError:
+            return failed
+        if self._partial is Partial.CLOSE and not reading.is_between:
+            return failed
+        fields = dict(reading.value) if type(reading.value) is dict else None
+        given, goes_on = self._partially(reading)
+        if given.value is not None:
+            before = self._scan.prose(end=cut.start)
+            failed = attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on, before=before)
+        return _with_fields(failed, fields, reading.open_key)
 
     def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
         """What is known of a value, and the path of the text in it that may go on; ``None`` where none does.

@@ -128,10 +128,10 @@ class StructuredParser(Generic[T]):
             partial: what to do in the end with an answer that ends in the middle.
 
         Yields:
-            A result with a valid partial value whenever there is a new one, marked partial; and as the last one the
-            result for the whole answer, as :meth:`parse` gives it. Deltas without a finish reason are no whole answer.
-            It is what :meth:`parse` gives for the text until there with ``Partial.ACCEPT``. A draft may be given and
-            then the answer: only the end tells which one counts.
+            A step whenever the answer has grown: its ``fields``, those that are ``final``, and a partial value once all
+            required fields are there. The last one is the result for the whole answer, as :meth:`parse` gives it. Deltas
+            without a finish reason are not a whole answer. Each step is what :meth:`parse` gives for the text until there
+            with ``Partial.ACCEPT``. A draft may be given and then the answer: only the end tells which one counts.
         """
         partial = as_partial(partial)
         stream = _Stream(self._read, self._prefill)

@@ -8,7 +8,7 @@ from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.reason import Partial, ReasonCode
 from crosswalk.structured.result import ParseResult
 
-__all__ = ["PartialParser"]
+__all__ = ["PartialParser", "is_same"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,7 @@ class PartialParser(Generic[T]):
         self._size = len(prefill)
         self._next = 1
         self._last: T | None = None
+        self._state: tuple[dict[str, Any] | None, frozenset[str]] = (None, frozenset())
 
     @property
     def text(self) -> str:
@@ -39,7 +40,7 @@ class PartialParser(Generic[T]):
         """Take a piece.
 
         Returns:
-            A valid partial value that differs from the last one; ``None`` where there is none.
+            A step with other fields, or another partial value, than the last one; ``None`` where there is none.
         """
         self._pieces.append(piece)
         self._size += len(piece)
@@ -48,14 +49,17 @@ class PartialParser(Generic[T]):
         self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)
         self._pieces = [self.text]
         result = run_chain(self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT)
-        if result.value is None or _is_same(result.value, self._last):
+        state = result.fields, result.final
+        is_known = state == self._state and is_same(result.value, self._last)
+        if is_known or (result.value is None and not result.fields):
             return None
-        self._last = result.value
+        self._last, self._state = result.value, state
         return result
 
 
-def _is_same(value: Any, last: Any) -> bool:
+def is_same(value: Any, last: Any) -> bool:
+    """Whether *value* equals the *last* one; a class may compare as it likes."""
     try:
         return bool(value == last)
-    except Exception:  # a class of the user's may compare as it likes
+    except Exception:
         return False

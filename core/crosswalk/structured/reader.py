@@ -137,6 +137,7 @@ class Reading:
             number or word can have been cut, and no array is open that may have had more items.
         is_open: whether the end of the text closed it.
         has_comments: whether comments stood in it.
+        open_key: the key of the outermost object whose value may go on; ``None`` for none.
     """
 
     value: Any
@@ -146,6 +147,7 @@ class Reading:
     is_between: bool = False
     is_open: bool = False
     has_comments: bool = False
+    open_key: str | None = None
 
 
 @attrs.define
@@ -208,6 +210,8 @@ class _Reader:
         """The reading; once."""
         reading = self._read()
         reading.has_comments = self._has_comments
+        if len(self._boxes) > 1 or reading.cut is not None:
+            reading.open_key = self._boxes[0].key
         return reading
 
     def _read(self) -> Reading:

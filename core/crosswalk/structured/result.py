@@ -102,6 +102,9 @@ class ParseResult(Generic[T]):
         candidates: the different values in an ``ambiguous`` text, in their order; else empty.
         cut: the path of the text in a partial value that may go on, such as ``$.note``; ``None`` where none may.
         before: the text before the value, without reasoning, fences and tags.
+        fields: in a stream, the fields of the answer so far as plain JSON, without defaults and unchecked; ``None`` where
+            the answer is whole or has not begun.
+        final: the names of those fields that are complete.
         unknown: the paths of keys that the schema does not have, such as ``$.notes``: they were passed over.
         renamed: the paths of keys that differ from a missing one by case, separators or accents, each with the key
             that it was read as.
@@ -121,6 +124,8 @@ class ParseResult(Generic[T]):
     after: str = ""
     unknown: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+    fields: dict[str, Any] | None = None
+    final: frozenset[str] = frozenset()
 
     @property
     def ok(self) -> bool:

@@ -70,7 +70,8 @@ def test_a_stream_ends_as_its_text_does(answers: list[Answer]) -> None:
         pieces = [answer.text[at : at + 7] for at in range(0, len(answer.text), 7)]
         *steps, last = parser.parse_stream(pieces)
         assert last == parser.parse(answer.text)
-        assert all(step.partial and step.reason is ReasonCode.TRUNCATED for step in steps)
+        assert all(step.partial is (step.value is not None) for step in steps)
+        assert all(step.reason is ReasonCode.TRUNCATED for step in steps)
         for partial in (Partial.CLOSE, Partial.ACCEPT):
             accepted = parser.parse(answer.text, partial=partial)
             assert accepted.ok is last.ok

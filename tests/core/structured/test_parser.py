@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import attrs
 import pytest
 
 from crosswalk import FinishReason, ResponseDelta, ToolCall
@@ -207,13 +208,40 @@ def test_a_value_grows() -> None:
 def test_a_text_grows_with_every_piece() -> None:
     parser = StructuredParser(Picky)
     steps = list(parser.parse_stream(['{"word": "', "a", "b\\", "nc\\ud8", "3e\\udd99", '"}']))
-    assert [step.unwrap().word for step in steps] == ["", "a", "ab", "ab\nc", "ab\nc🦙", "ab\nc🦙"]
+    assert [step.unwrap().word for step in steps] == ["", "a", "ab", "ab\nc", "ab\nc🦙", "ab\nc🦙", "ab\nc🦙"]
+    assert [step.final for step in steps[-3:]] == [frozenset(), {"word"}, frozenset()]
+
+
+@attrs.frozen
+class Article:
+    body: str
+    tags: list[str]
+    draft: bool = False
+
+
+def test_fields_are_shown_as_they_come_and_no_default_among_them() -> None:
+    pieces = ['{"body": "a te', 'xt", "ta', 'gs": ["x"', ', "y"', "]", "}"]
+    steps = list(StructuredParser(Article).parse_stream(pieces))
+    assert [(step.fields, set(step.final)) for step in steps] == [
+        ({"body": "a te"}, set()),
+        ({"body": "a text"}, {"body"}),
+        ({"body": "a text", "tags": ["x"]}, {"body"}),
+        ({"body": "a text", "tags": ["x", "y"]}, {"body"}),
+        ({"body": "a text", "tags": ["x", "y"]}, {"body", "tags"}),
+        (None, set()),
+    ]
+    assert [step.value is None for step in steps] == [True, True, False, False, False, False]
 
 
 def test_a_step_that_breaks_a_rule_is_left_out() -> None:
-    assert [step.value for step in PARSER.parse_stream(['{"x": -', "1, ", '"y": 1', "}"])] == [None]
+    assert {step.value for step in PARSER.parse_stream(['{"x": -', "1, ", '"y": 1', "}"])} == {None}
     no_shorter = StructuredParser(Picky, invariants=[Invariant("whole words", lambda p: p.word == "whole")])
-    assert [step.ok for step in no_shorter.parse_stream(['{"word": "wh', "ole", '"}'])] == [False, True]
+    assert [step.ok for step in no_shorter.parse_stream(['{"word": "wh', "ole", '"}'])] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_stream_that_is_cut_fails_in_the_end() -> None:
