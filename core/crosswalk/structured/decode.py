@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import orjson
 
+from crosswalk.schemas.check import ExactFloat
 from crosswalk.types.json import load_json
 
 __all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "is_too_deep", "loads"]
@@ -24,22 +25,6 @@ MAX_DEPTH: Final = 100
 _SHORT: Final = 256
 _EXACT: Final = frozenset((str, int, bool, type(None)))
 """The types of which orjson makes no other value than the text says."""
-
-
-class ExactFloat(float):
-    """A number with the digits that the text has.
-
-    Attributes:
-        text: the digits.
-    """
-
-    text: str
-
-    def __new__(cls, text: str) -> ExactFloat:
-        """The number that *text* says."""
-        self = super().__new__(cls, text)
-        self.text = text
-        return self
 
 
 def loads(text: str, *, is_exact: bool = False) -> Any:

@@ -23,13 +23,11 @@ class Violation:
         message: what is wrong: in words of the schema, with no value of the document.
         path: where, as a JSON path: ``$.items_shown``; ``$`` for the document as a whole.
         code: the reason it counts as.
-        is_of_constant: whether one of several words was expected.
     """
 
     message: str
     path: str = "$"
     code: ReasonCode = ReasonCode.SCHEMA_TYPE_ERROR
-    is_of_constant: bool = attrs.field(default=False, repr=False, eq=False, kw_only=True)
 
     def __str__(self) -> str:
         if self.code is ReasonCode.INVARIANT_VIOLATION and self.path == "$":

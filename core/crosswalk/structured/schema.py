@@ -8,12 +8,12 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import attrs
 import orjson
 
-from crosswalk.structured.check import MOST, Check, Report, compile_schema
+from crosswalk.schemas.check import MOST, Check, Fault, Report, compile_schema
+from crosswalk.schemas.json_schema import schema_of, strict_form
+from crosswalk.schemas.typescript import as_typescript
 from crosswalk.structured.errors import SchemaDefinitionError
-from crosswalk.structured.json_schema import schema_of, strict_form
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Candidate, Violation
-from crosswalk.structured.typescript import as_typescript
 from crosswalk.structured.values import answer_converter, violations_of
 from crosswalk.types.json import plain_view
 
@@ -156,18 +156,18 @@ class Schema(Generic[T]):
 
     def read(self, data: Any) -> Candidate[T]:
         """The value that decoded JSON stands for, or ``None`` and what is wrong with it; never raises."""
-        report = Report()
+        report, found = Report(), []
         try:
             checked = self._check(data, "$", report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
                 report = Report()
                 checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
-            found = report.violations
-            if any(each.code is not ReasonCode.INVARIANT_VIOLATION for each in found):
+            found = [Violation(each.message, each.path, ReasonCode(each.fault)) for each in report.violations]
+            if any(each.fault is not Fault.RULE for each in report.violations):
                 return Candidate(None, tuple(found[:MOST]))
             value = self._make(checked, self.cls)
         except Exception as error:  # whatever a class raises is its way to refuse
-            return Candidate(None, tuple([*report.violations, *violations_of(error)][:MOST]))
+            return Candidate(None, tuple([*found, *violations_of(error)][:MOST]))
         broken = _broken(self.invariants, value) if self.invariants else ()
         if broken or found:
             said = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]

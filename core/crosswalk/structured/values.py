@@ -21,10 +21,9 @@ from crosswalk.codec.layout import union_members
 from crosswalk.codec.located import problems_in
 from crosswalk.codec.problems import MissingKey, Refused, UnknownKey, step
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.check import Report, compile_schema, read_datetime
-from crosswalk.structured.decode import ExactFloat
-from crosswalk.structured.fields import fields_of, is_pydantic
-from crosswalk.structured.json_schema import schema_of
+from crosswalk.schemas.check import ExactFloat, Report, compile_schema, read_datetime
+from crosswalk.schemas.fields import fields_of, is_pydantic
+from crosswalk.schemas.json_schema import schema_of
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation
 from crosswalk.text import clean_message

@@ -16,8 +16,8 @@ from uuid import UUID
 from crosswalk.codec.classes import json_word
 from crosswalk.codec.layout import CANONICAL, union_members
 from crosswalk.codec.schema import BY_TYPE, DIALECT, documented_attributes, heading, value_schema
-from crosswalk.structured.errors import SchemaDefinitionError
-from crosswalk.structured.fields import ClassField, fields_of, has_fields, is_pydantic
+from crosswalk.schemas.errors import SchemaDefinitionError
+from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydantic
 
 __all__ = ["RULES", "schema_of", "strict_form"]
 

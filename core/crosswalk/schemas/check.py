@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
+from enum import StrEnum
 from types import NoneType
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -19,18 +20,58 @@ from uuid import UUID
 import attrs
 
 from crosswalk.codec.problems import shortened, step
-from crosswalk.structured.decode import ExactFloat
-from crosswalk.structured.errors import SchemaDefinitionError
-from crosswalk.structured.json_schema import RULES
-from crosswalk.structured.reason import ReasonCode
-from crosswalk.structured.result import Violation
+from crosswalk.schemas.errors import SchemaDefinitionError
+from crosswalk.schemas.json_schema import RULES
 from crosswalk.text import json_type_name
 
-__all__ = ["MOST", "Report", "compile_schema", "read_datetime"]
+__all__ = ["MOST", "ExactFloat", "Fault", "Finding", "Report", "compile_schema", "read_datetime"]
 
 
 MOST: Final = 50
 """How many violations, unknown keys and renamed keys a report holds."""
+
+
+class Fault(StrEnum):
+    """What kind of thing is wrong; the words are those of ``Fault`` in structured answers."""
+
+    TYPE = "schema_type_error"
+    MISSING = "schema_missing_field"
+    UNKNOWN = "schema_unknown_field"
+    DUPLICATE = "duplicate_key"
+    RULE = "invariant_violation"
+
+
+@attrs.frozen
+class Finding:
+    """One thing wrong with a value.
+
+    Attributes:
+        message: what is wrong, with no value of the document.
+        path: where, as a JSON path.
+        fault: what kind of thing it is.
+        is_of_constant: whether one of several words was expected.
+    """
+
+    message: str
+    path: str
+    fault: Fault
+    is_of_constant: bool = False
+
+
+class ExactFloat(float):
+    """A number with the digits that the text has.
+
+    Attributes:
+        text: the digits.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> ExactFloat:
+        """The number that *text* says."""
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
 
 
 @attrs.define
@@ -43,14 +84,14 @@ class Report:
         renamed: the paths of keys that were read as another, with that one.
     """
 
-    violations: list[Violation] = attrs.field(factory=list)
+    violations: list[Finding] = attrs.field(factory=list)
     unknown: list[str] = attrs.field(factory=list)
     renamed: list[tuple[str, str]] = attrs.field(factory=list)
     _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
 
-    def add(self, message: str, path: str, code: ReasonCode = ReasonCode.SCHEMA_TYPE_ERROR) -> None:
+    def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
         """Note a violation."""
-        self.violations.append(Violation(message, path, code))
+        self.violations.append(Finding(message, path, fault))
 
     def take(self, other: Report) -> None:
         """Note all that *other* has."""
@@ -63,7 +104,7 @@ class Report:
 
     def distance(self) -> tuple[int, ...]:
         """How far the value is from the schema: constants first, then missing keys, then keys left over."""
-        missing = [each for each in self.violations if each.code is ReasonCode.SCHEMA_MISSING_FIELD]
+        missing = [each for each in self.violations if each.fault is Fault.MISSING]
         constants = [each for each in self.violations if each.is_of_constant]
         return len(constants), len(missing), len(self.violations), len(self.unknown), len(self.renamed)
 
@@ -143,7 +184,7 @@ class _Compiler:
         held = self._by_reference[reference]
         return held[0] if held else lambda value, path, report: held[0](value, path, report)
 
-    def of(self, schema: Any, code: ReasonCode = ReasonCode.SCHEMA_TYPE_ERROR) -> Check:
+    def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
         if schema is True or schema == {}:
             return _anything
         if schema is False:
@@ -157,12 +198,12 @@ class _Compiler:
         if "$ref" in schema:
             checks.append(self.compiled(schema["$ref"]))
         if "enum" in schema or "const" in schema:
-            checks.append(_of_words(schema["enum"] if "enum" in schema else [schema["const"]], code))
+            checks.append(_of_words(schema["enum"] if "enum" in schema else [schema["const"]], fault))
         if {"properties", "required", "additionalProperties"} & schema.keys():
             checks.append(self._of_object(schema))
         if {"items", "prefixItems"} & schema.keys():
             checks.append(self._of_array(schema))
-        checks += [self.of(each, code) for each in schema.get("allOf", ())]
+        checks += [self.of(each, fault) for each in schema.get("allOf", ())]
         for key in ("anyOf", "oneOf"):
             if key in schema:
                 checks.append(self._of_union(schema[key], is_one=key == "oneOf"))
@@ -171,9 +212,7 @@ class _Compiler:
                 checks.append(_rule(key, value))
             elif key == RULES:
                 checks += [
-                    self.of({name: rule}, ReasonCode.INVARIANT_VIOLATION)
-                    for name, rule in value.items()
-                    if name in _CHECKED
+                    self.of({name: rule}, Fault.RULE) for name, rule in value.items() if name in _CHECKED
                 ]
             elif key not in _CHECKED and key not in _TOLD:
                 raise SchemaDefinitionError(f"JSON Schema: the keyword {key!r} is not supported")
@@ -205,19 +244,17 @@ class _Compiler:
                 if key in found and not (found[key] is None and key in dropping):
                     made[key] = one(found[key], path + step(key), report)
                 elif key in required and key not in found:
-                    report.add(
-                        "a required field is missing", path + step(key), ReasonCode.SCHEMA_MISSING_FIELD
-                    )
+                    report.add("a required field is missing", path + step(key), Fault.MISSING)
             is_missing = any(key not in found for key in required)
             for key in required - properties.keys() - found.keys():
-                report.add("a required field is missing", path + step(key), ReasonCode.SCHEMA_MISSING_FIELD)
+                report.add("a required field is missing", path + step(key), Fault.MISSING)
             for key in unknown:
                 made[key] = other(found[key], path + step(key), report) if other else found[key]
             if unknown and other is None:
                 is_strange = properties and not is_missing and len(unknown) == len(found)
                 if not additional or is_strange:
                     for key in unknown:
-                        report.add("unknown field", path + step(key), ReasonCode.SCHEMA_UNKNOWN_FIELD)
+                        report.add("unknown field", path + step(key), Fault.UNKNOWN)
                 elif properties:
                     report.unknown += [path + step(key) for key in unknown]
             return made
@@ -233,9 +270,7 @@ class _Compiler:
                     names[key] = near[0]
                     report.renamed.append((path + step(key), near[0]))
                 elif near:
-                    report.add(
-                        "several keys could be this one", path + step(near[0]), ReasonCode.DUPLICATE_KEY
-                    )
+                    report.add("several keys could be this one", path + step(near[0]), Fault.DUPLICATE)
             if not names:
                 return value, unknown
             return {names.get(key, key): item for key, item in value.items()}, [
@@ -397,7 +432,7 @@ def _either(words: list[Any]) -> str:
     return " or ".join("null" if word is None else shortened(repr(word)) for word in words)
 
 
-def _of_words(words: list[Any], code: ReasonCode) -> Check:
+def _of_words(words: list[Any], fault: Fault) -> Check:
     kinds = {type(word) for word in words}
     expected = _either(words)
 
@@ -405,7 +440,7 @@ def _of_words(words: list[Any], code: ReasonCode) -> Check:
         if not any(type(value) is type(word) and value == word for word in words):
             another = "another " if type(value) in kinds else ""
             message = f"expected {expected}, got {another}{json_type_name(value)}"
-            report.violations.append(Violation(message, path, code, is_of_constant=True))
+            report.violations.append(Finding(message, path, fault, is_of_constant=True))
         return value
 
     return check
@@ -484,7 +519,7 @@ def _are_unique(items: list[Any]) -> bool:
 def _where(holds: Callable[[Any], bool], message: str) -> Check:
     def check(value: Any, path: str, report: Report) -> Any:
         if not holds(value):
-            report.add(message, path, ReasonCode.INVARIANT_VIOLATION)
+            report.add(message, path, Fault.RULE)
         return value
 
     return check

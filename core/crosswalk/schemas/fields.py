@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.classes import REQUIRED
-from crosswalk.structured.errors import SchemaDefinitionError
+from crosswalk.schemas.errors import SchemaDefinitionError
 
 __all__ = ["ClassField", "fields_of", "has_fields", "is_pydantic"]
 
