@@ -5,7 +5,6 @@ A schema is compiled once into functions. Nothing is coerced. A key that is near
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections import Counter
@@ -226,6 +225,11 @@ class _Compiler:
         folded: dict[str, list[str]] = {}
         for key in properties:
             folded.setdefault(_folded(key), []).append(key)
+        # A key that is required may have no schema.
+        checked = [
+            (key, step(key), properties.get(key, _anything))
+            for key in dict.fromkeys([*properties, *schema.get("required", ())])
+        ]
         dropping = frozenset(
             key
             for key, each in schema.get("properties", {}).items()
@@ -240,14 +244,15 @@ class _Compiler:
             if unknown and other is None and additional and properties:
                 found, unknown = renamed(value, unknown, path, report)
             made = {}
-            for key, one in properties.items():
-                if key in found and not (found[key] is None and key in dropping):
-                    made[key] = one(found[key], path + step(key), report)
-                elif key in required and key not in found:
-                    report.add("a required field is missing", path + step(key), Fault.MISSING)
-            is_missing = any(key not in found for key in required)
-            for key in required - properties.keys() - found.keys():
-                report.add("a required field is missing", path + step(key), Fault.MISSING)
+            is_missing = False
+            for key, at, one in checked:
+                if key in found:
+                    item = found[key]
+                    if item is not None or key not in dropping:
+                        made[key] = one(item, path + at, report)
+                elif key in required:
+                    is_missing = True
+                    report.add("a required field is missing", path + at, Fault.MISSING)
             for key in unknown:
                 made[key] = other(found[key], path + step(key), report) if other else found[key]
             if unknown and other is None:
@@ -453,7 +458,7 @@ _NUMBERS: Final[dict[str, tuple[_Holds, str]]] = {
     "exclusiveMinimum": (lambda value, bound: value > bound, "must be > {}"),
     "exclusiveMaximum": (lambda value, bound: value < bound, "must be < {}"),
     "multipleOf": (
-        lambda value, bound: math.isclose(value % bound, 0) or value % bound == 0,
+        lambda value, bound: Decimal(str(value)) % Decimal(str(bound)) == 0,
         "must be a multiple of {}",
     ),
 }

@@ -155,9 +155,12 @@ class _Writer:
     def _of_pydantic(self, model: Any) -> dict[str, Any]:
         """What pydantic says itself; its classes stand among ours."""
         schema = model.model_json_schema()
+        definitions = schema.pop("$defs", {})
         if "$ref" in schema:  # it holds itself
-            schema |= schema["$defs"][schema.pop("$ref").rpartition("/")[2]]
-        for name, definition in schema.pop("$defs", {}).items():
+            schema = definitions.get(model.__name__, schema)
+            self._named[model.__name__] = model
+            self.definitions[model.__name__] = definitions.pop(model.__name__)
+        for name, definition in definitions.items():
             if self.definitions.setdefault(name, definition) != definition:
                 raise SchemaDefinitionError(f"two classes of one answer are called {name}")
         for each in (schema, *self.definitions.values()):
@@ -172,12 +175,14 @@ def _annotations(metadata: Iterable[Any]) -> dict[str, Any]:
     """What ``Annotated`` says: a text describes, and constraints as annotated-types and pydantic have them hold."""
     found: dict[str, Any] = {}
     for each in metadata:
-        if isinstance(each, str):
-            found.setdefault("description", each)
+        text = each if isinstance(each, str) else getattr(each, "description", None)
+        if isinstance(text, str):
+            found.setdefault("description", text)
+        found |= _annotations(getattr(each, "metadata", ()))  # a field of pydantic holds its constraints
         found |= {
             keyword: getattr(each, name)
             for name, keyword in _CONSTRAINTS.items()
-            if getattr(each, name, None) is not None and not isinstance(each, type)
+            if isinstance(getattr(each, name, None), str | int | float)
         }
     return found
 
@@ -213,7 +218,11 @@ class _NotStrictError(Exception):
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         return {"$ref": schema["$ref"]}  # nothing may stand beside it
-    if not {"type", "anyOf", "enum", "const"} & schema.keys() or "prefixItems" in schema or "allOf" in schema:
+    if (
+        not {"type", "anyOf", "oneOf", "enum", "const"} & schema.keys()
+        or "prefixItems" in schema
+        or "allOf" in schema
+    ):
         raise _NotStrictError
     left_out = (
         "default",

@@ -54,6 +54,8 @@ def _object(schema: dict[str, Any], indent: str) -> str:
 
 def _comment(schema: Any) -> str:
     """What the type does not say: the description, and the rules."""
+    if not isinstance(schema, dict):
+        return ""
     rules = [
         f"{key} {schema[key]}"
         for key in ("minimum", "maximum", "minLength", "maxLength", "pattern", "format")

@@ -257,9 +257,9 @@ class _Search(Generic[T]):
         is_json_in_string = self._text[start : start + 1] == '"'
         if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
-        for each in found[: found.index(last)]:  # its remainder may be this very object
-            rest, follows = self._scan.follower(each.region)
-            if follows is Kind.REGION and not _is_same(each, last) and each.said and rest.strip() == ",":
+        if (at := found.index(last)) and found[at - 1].said and not _is_same(found[at - 1], last):
+            rest, follows = self._scan.follower(found[at - 1].region)
+            if follows is Kind.REGION and rest.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED

@@ -7,7 +7,9 @@ looks at each character a bounded number of times.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from enum import Enum, auto
+from operator import itemgetter
 from typing import Final
 
 import attrs
@@ -168,10 +170,9 @@ class Scan:
 
     def follower(self, region: Region) -> tuple[str, Kind | None]:
         """The prose right behind *region* up to the next other part, and the kind of that part."""
-        for begin, _, kind in self._spans:
-            if begin >= region.end:
-                return self.text[region.end : begin], kind
-        return self.text[region.end : self._end], None
+        at = bisect_left(self._spans, region.end, key=itemgetter(0))
+        begin, _, kind = self._spans[at] if at < len(self._spans) else (self._end, self._end, None)
+        return self.text[region.end : begin], kind
 
     def soft_answer(self) -> Scan | None:
         """The last block of reasoning under a name that an answer may have, if nothing but its one object stands in it."""
@@ -290,8 +291,6 @@ class Scan:
                     return region.start + max(error.position, 1)
         self._abandoned = None
         self.regions.append(region)
-        if self._ends_in_half_a_fence():
-            self._add_open_fence()
         return None
 
     def _string(self, start: int) -> int:

@@ -167,7 +167,7 @@ class Schema(Generic[T]):
                 return Candidate(None, tuple(found[:MOST]))
             value = self._make(checked, self.cls)
         except Exception as error:  # whatever a class raises is its way to refuse
-            return Candidate(None, tuple([*found, *violations_of(error)][:MOST]))
+            return Candidate(None, tuple(found or violations_of(error))[:MOST])
         broken = _broken(self.invariants, value) if self.invariants else ()
         if broken or found:
             said = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]

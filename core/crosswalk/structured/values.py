@@ -154,14 +154,7 @@ def violations_of(error: Exception) -> Iterator[Violation]:
     if isinstance(error, RecursionError):
         yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
         return
-    try:
-        problems = problems_in(error)
-    except Exception:  # an exception that cannot be shown
-        cls, cause = getattr(error, "cl", object), getattr(error, "exceptions", (error,))[0]
-        message = f"refused by {cls.__name__} with {type(cause).__name__}"
-        yield Violation(message, code=ReasonCode.INVARIANT_VIOLATION)
-        return
-    for problem in problems:
+    for problem in problems_in(error):
         path = f"${problem.at}"
         if not isinstance(problem, Refused):
             is_deep = str(problem) == "nested too deeply"

@@ -123,11 +123,6 @@ class SchemaVersions(Generic[T]):
         return any(step.schema.has_decimal for step in self._steps.values())
 
     @property
-    def schemas(self) -> dict[str, Schema[Any]]:
-        """The schema of each registered version, the oldest first; a new dict each time."""
-        return {version: step.schema for version, step in self._steps.items()}
-
-    @property
     def default(self) -> str:
         """The version of a document that names none.
 

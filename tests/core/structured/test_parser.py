@@ -423,3 +423,61 @@ def test_the_chain_says_what_it_has_tried() -> None:
     laps: list[str] = []
     run_chain(POINTS.read, "{'x': 1}", None, Partial.REFUSE, laps.append)
     assert laps == ["parse", "extract", "repair"]
+
+
+def test_a_region_that_may_be_json_too_deep_is_measured() -> None:
+    text = '{"x": 1, "more": [' + "[], " * 120 + "[]]}"
+    assert PARSER.parse(text).ok
+
+
+def test_nulls_stand_for_defaults_where_that_is_asked_for() -> None:
+    @attrs.frozen
+    class Options:
+        dark: bool = False
+        size: int | None = 5
+
+    parser = StructuredParser(Options)
+    assert parser.parse('{"dark": null, "size": null}').errors == ["expected boolean, got null @ $.dark"]
+    lenient = parser.with_null_as_default()
+    assert lenient.parse('{"dark": null, "size": null}').value == Options(size=None)
+    assert lenient.with_null_as_default() is lenient
+
+
+@attrs.frozen(eq=False)
+class Uncomparable:
+    x: int
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_values_that_cannot_be_compared_are_the_same_if_their_text_is() -> None:
+    parser = StructuredParser(Uncomparable)
+    assert parser.parse('{"x": 1} {"x": 1}').ok
+    assert parser.parse('{"x": 1} {"x": 1, "y": 2}').reason is ReasonCode.AMBIGUOUS
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<plan>{'x': 1} {'x': 2}</plan>", ReasonCode.EXTRACTION_FAILED),
+        ("<plan>It is {'x': 1}</plan>", ReasonCode.EXTRACTION_FAILED),
+        ("<plan>{'x': 1</plan>", ReasonCode.EXTRACTION_FAILED),
+        ('{"x": 1 of 2, "y": [{"x": 1}, {"x"', ReasonCode.TRUNCATED),
+        ('{"x": 1 of 2, "y": {"x": 1}', ReasonCode.TRUNCATED),
+        ('see [1, 2) {"x": 1', ReasonCode.TRUNCATED),
+        ('"{\\"x\\": \\d}" and {"x": 1}', None),
+        ('"{\\"x\\": 1} and more" {"x": 2}', None),
+        ("<!-- {'x': 1}", ReasonCode.EXTRACTION_FAILED),
+        ('~~ {"x": 1}', None),
+        ('"x": {"x": 1}}', ReasonCode.CLOSED_TOO_EARLY),
+        ('{"x": 1; "y": 2}', None),
+        ("{'x': [1; 2]}", ReasonCode.REPAIR_FAILED),
+        ("{'x': ;}", ReasonCode.REPAIR_FAILED),
+    ],
+)
+def test_what_stands_around_decides_by_its_structure(text: str, reason: ReasonCode | None) -> None:
+    result = PARSER.parse(text)
+    assert (result.reason is ReasonCode.SUCCESS) if reason is None else (result.reason is reason), result
