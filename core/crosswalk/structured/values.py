@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime, time
 from decimal import Decimal
 from typing import Any, Final
@@ -132,8 +132,6 @@ def value_to_json(value: Any, *, indent: bool = False) -> bytes:
 
 def _plain(value: Any) -> Any:
     """What stands for a value in a field of any type."""
-    if isinstance(value, Mapping):
-        return dict(value)
     plain = answer_converter().unstructure(value)
     if plain is value:
         raise TypeError(f"{type(value).__name__} has no JSON")

@@ -470,6 +470,7 @@ def test_values_that_cannot_be_compared_are_the_same_if_their_text_is() -> None:
         ('see [1, 2) {"x": 1', ReasonCode.TRUNCATED),
         ('"{\\"x\\": \\d}" and {"x": 1}', None),
         ('"{\\"x\\": 1} and more" {"x": 2}', None),
+        ('"{\\"a\\": \\"\\ud800\\"}" and {"x": 1}', None),
         ("<!-- {'x': 1}", ReasonCode.EXTRACTION_FAILED),
         ('~~ {"x": 1}', None),
         ('"x": {"x": 1}}', ReasonCode.CLOSED_TOO_EARLY),

@@ -402,3 +402,28 @@ def test_what_lacks_a_required_key_is_not_mended() -> None:
     result = run_chain(read, "{'y': 1,} {'y': 2,} {'x': 3,}", None, Partial.REFUSE, None, POINTS)
     assert result.value == Point(3)
     assert seen == [{"y": 1}, {"x": 3}]
+
+
+_WORDS = st.sampled_from(
+    ["Sure", "it's [1, 5)", "a -> b", "see [2]", 'the "key"', "5 < 6", "{name}", "…", "über", "#1"]
+)
+_PROSE = st.lists(_WORDS, max_size=4).map(" ".join)
+_REASONING = st.sampled_from(
+    ["", "<think>{'x': 9} or [ so</think>", "<plan>one {</plan>", "[THINK]x[/THINK]"]
+)
+_AROUND = st.sampled_from(
+    [("", ""), ("```json", "```"), ("<answer>", "</answer>"), ("<answer>```", "```</answer>")]
+)
+
+
+@settings(max_examples=tries(200))
+@given(_REASONING, _PROSE, _AROUND, _PROSE)
+def test_every_character_outside_of_the_value_is_accounted_for(
+    reasoning: str, before: str, around: tuple[str, str], after: str
+) -> None:
+    text = "\n".join([reasoning, before, around[0], '{"x": 1, "y": 2.5}', around[1], after])
+    result = POINT_PARSER.parse(text)
+    assert result.value == Point(1, 2.5), result
+    assert (result.before, result.after) == (before.strip(), after.strip())
+    bare = StructuredParser(POINTS, prose="refuse").parse(text)
+    assert bare.ok is (not before.strip() and not after.strip())

@@ -89,6 +89,7 @@ def test_a_literal_is_read_as_it_is_written(literal: str, value: Any) -> None:
         ("[1, ...]", TRUNCATED, "$[1]"),
         ("[1 …]", TRUNCATED, "$[0]"),
         ("[1, 2 // ... and more\n]", TRUNCATED, "$[1]"),
+        ("[; 1]", REPAIR, "$[0]"),
         ("[1,\n  // same as before\n]", TRUNCATED, "$[1]"),
         ("[1, /* unchanged */]", TRUNCATED, "$[1]"),
         ("[1, /* and the others */]", TRUNCATED, "$[1]"),
