@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from crosswalk.structured.response_versions import *
     from crosswalk.structured.result import *
     from crosswalk.structured.schema import *
-    from crosswalk.structured.values import *
     from crosswalk.structured.versions import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         "cache chain default_cache errors metrics parser reason "
-        "response response_parser response_versions result schema values versions",
+        "response response_parser response_versions result schema versions",
     )

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import attrs
 
+from crosswalk.schemas.values import value_to_json
 from crosswalk.structured.cache import AnswerCache
 from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.ending import reason_for_ending, reason_for_response
@@ -18,7 +19,6 @@ from crosswalk.structured.partial_parser import PartialParser
 from crosswalk.structured.reason import Partial, Prose, ReasonCode, as_partial, as_prose
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
-from crosswalk.structured.values import value_to_json
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason

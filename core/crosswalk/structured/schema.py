@@ -11,13 +11,14 @@ import orjson
 from crosswalk.schemas.check import MOST, Check, Fault, Report, compile_schema
 from crosswalk.schemas.json_schema import schema_of, strict_form
 from crosswalk.schemas.typescript import as_typescript
+from crosswalk.schemas.values import answer_converter, value_to_json
 from crosswalk.structured.errors import SchemaDefinitionError
 from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.refusals import violations_of
 from crosswalk.structured.result import Candidate, Violation
-from crosswalk.structured.values import answer_converter, violations_of
 from crosswalk.types.json import plain_view
 
-__all__ = ["Invariant", "Schema"]
+__all__ = ["Invariant", "Schema", "value_to_json"]
 
 T = TypeVar("T")
 
