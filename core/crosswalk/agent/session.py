@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shutil
@@ -19,12 +18,12 @@ import orjson
 from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
+from crosswalk.codec.converters import shared_converter, what_is_wrong
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
 from crosswalk.service.given import turns_of
 from crosswalk.service.request import Messages, Turn
 from crosswalk.service.turns import message_of
-from crosswalk.structured import Schema
 from crosswalk.text import json_type_name
 from crosswalk.types._value import as_text
 from crosswalk.types.json import dump_json, load_json
@@ -288,9 +287,14 @@ class ChatSession:
         if not _READABLE.fullmatch(version):
             said = f"unknown format version {version[:40]!r} (readable: 1.x)"
             raise _cannot_read([f"{said} @ $.format_version"])
-        found, violations = _document_schema().read(plain)[:2]
-        if found is None:
-            raise _cannot_read([f"{one.message} @ {one.path}" for one in violations])
+        try:
+            found = shared_converter().structure(plain, _Document)
+        except Exception as error:
+            problems = what_is_wrong(error)
+        else:
+            problems = []
+        if problems:  # out here the error has no context, which would quote content
+            raise _cannot_read(problems)
         try:
             return cls([turn.said for turn in found.turns], id=found.id, created=found.created)
         except ProviderError:
@@ -359,11 +363,6 @@ class _Document:
     id: str = attrs.field(validator=attrs.validators.min_len(1))
     created: datetime
     turns: list[_Turn]
-
-
-@functools.cache
-def _document_schema() -> Schema[_Document]:
-    return Schema(_Document)
 
 
 def _cannot_read(problems: Sequence[str]) -> CanonicalJSONError:

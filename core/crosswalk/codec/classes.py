@@ -1,4 +1,4 @@
-"""How the classes of a program stand in JSON: their keys, and which of these an object has to have."""
+"""The JSON keys of a program's own classes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ REQUIRED: Final = "required"
 
 
 def is_class(kind: Any) -> bool:
-    """Whether *kind* is an attrs class, and not a canonical type, which has a layout of its own."""
+    """Whether *kind* is an attrs class other than a canonical type."""
     return isinstance(kind, type) and attrs.has(kind) and kind not in CANONICAL
 
 
 def json_key(field: attrs.Attribute[Any]) -> str:
-    """The key of *field* in JSON: its name, or the alias that it is given to the class by."""
+    """The JSON key of *field*: its alias, which is its name by default."""
     return field.alias or field.name
 
 
 def required_keys(cls: type) -> frozenset[str]:
-    """The keys that the JSON object of *cls* has to have."""
+    """The keys that a JSON object of *cls* needs."""
     return frozenset(
         json_key(field)
         for field in attrs.fields(cls)
@@ -35,5 +35,5 @@ def required_keys(cls: type) -> frozenset[str]:
 
 
 def json_word(word: Any) -> Any:
-    """What stands in JSON for *word*, of a ``Literal`` or an enumeration."""
+    """The JSON value of *word*, a member of an enum or a ``Literal``."""
     return word.value if isinstance(word, Enum) else word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Set
 from typing import Any, NoReturn, TypeVar
 
 import orjson
@@ -48,7 +49,10 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
         forbid_extra_keys: refuse keys that your classes do not have. Canonical types always ignore such keys.
     """
     made = CanonicalConverter(
-        forbid_extra_keys=forbid_extra_keys, use_alias=True, structure_fallback_factory=_refuse
+        forbid_extra_keys=forbid_extra_keys,
+        structure_fallback_factory=_refuse,
+        unstruct_collection_overrides={Set: list},
+        use_alias=True,
     )
     configure_for_orjson(made)
     add_leaves(made)
@@ -64,20 +68,20 @@ def _refuse(kind: Any) -> NoReturn:
 
 @functools.cache
 def shared_converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:
-    """The converter that the library itself uses; do not register anything with it."""
+    """The converter that the library itself uses. Do not register anything with it."""
     return converter(include_raw=include_raw, forbid_extra_keys=forbid_extra_keys)
 
 
 def what_is_wrong(error: Exception) -> list[str]:
-    """Everything that was wrong with what a converter structured, as ``problem @ $.path``."""
+    """List every problem behind an error of a converter, as ``problem @ $.path``."""
     return [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
 
 
 def configure_converter(converter: BaseConverter) -> None:
     """Teach your own cattrs *converter* the canonical types, so that it reads and writes classes that hold them.
 
-    They are written as :func:`crosswalk.to_jsonable` writes them and read as :func:`crosswalk.from_json` reads them. What is
-    wrong raises :class:`CanonicalJSONError`, inside the groups that cattrs makes of errors.
+    They are written as :func:`crosswalk.to_jsonable` writes them and read as :func:`crosswalk.from_json` reads them. A wrong
+    value raises :class:`CanonicalJSONError`, inside the groups that cattrs makes of errors.
     """
     converter.register_structure_hook_func(is_canonical, _structure)
     converter.register_unstructure_hook_func(is_canonical, _unstructure)

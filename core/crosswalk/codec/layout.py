@@ -160,7 +160,7 @@ def key_of(cls: Any, attribute: str) -> str:
     """The JSON key of a field of a class: of a canonical type, or of any attrs class, which has its alias there."""
     if cls in CANONICAL:
         return _RENAMED.get((cls, attribute), attribute)
-    field = attrs.fields_dict(cls)[attribute] if isinstance(cls, type) and attrs.has(cls) else None
+    field = attrs.fields_dict(cls).get(attribute) if isinstance(cls, type) and attrs.has(cls) else None
     return attribute if field is None else field.alias or attribute
 
 

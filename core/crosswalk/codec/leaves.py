@@ -1,4 +1,4 @@
-"""Hooks for cattrs that coerce nothing: texts, numbers, times, words, arrays and objects as JSON has them."""
+"""Strict hooks for cattrs: texts, numbers, times, words, arrays and mappings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _duration(value: Any, _: Any) -> timedelta:
 
 
 def _text_of(make: Callable[[str], Any], expected: str) -> Read:
-    """A hook for what JSON has as text; *make* raises ValueError for any other text."""
+    """A hook for a value that JSON writes as text. *make* raises ValueError for an invalid text."""
 
     def read(value: Any, _: Any) -> Any:
         if type(value) is str:
@@ -140,7 +140,7 @@ def _plain_raw_event(frame: bytes) -> str | dict[str, str]:
 
 
 def add_leaves(converter: BaseConverter) -> None:
-    """Teach *converter* to read and write what JSON has as one string, number, truth value, null or free object."""
+    """Register hooks for values that are one JSON string, number, boolean, null or object of any content."""
     reads: dict[Any, Read] = {
         str: _exact(str, "string"),
         int: _exact(int, "integer"),
@@ -231,7 +231,7 @@ _LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
 
 
 def add_collections(converter: BaseConverter) -> None:
-    """Teach *converter* to take an array and an object for nothing else."""
+    """Register hooks for arrays and mappings."""
     converter.register_structure_hook_factory(lambda kind: origin_of(kind) in _LISTS, _array_factory)
     converter.register_structure_hook_factory(
         lambda kind: origin_of(kind) in (dict, Mapping), _mapping_factory

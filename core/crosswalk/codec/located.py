@@ -1,4 +1,4 @@
-"""Where and what cattrs found wrong with a document."""
+"""The problems of a document, out of the errors that cattrs raises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["problems_in"]
 
 
 def problems_in(error: Exception) -> list[Problem]:
-    """Everything that cattrs found wrong, in the order of the fields, each with its path from the document's root."""
+    """Return every problem that cattrs found, in the order of the fields, with its path from the root of the document."""
     problems: list[Problem] = []
     # A loop and no recursion: a document may be nested as deep as Python's stack.
     remaining: list[tuple[Exception, type, str]] = [(error, object, "")]
@@ -43,7 +43,7 @@ def problems_in(error: Exception) -> list[Problem]:
 
 
 def _note_of(error: BaseException) -> AttributeValidationNote | IterableValidationNote | None:
-    """Where one level above *error* was raised, as cattrs notes it."""
+    """The field or index that cattrs noted when it caught *error*."""
     notes = (note for note in getattr(error, "__notes__", ()) if isinstance(note, _NOTES))
     return next(notes, None)
 

@@ -1,4 +1,4 @@
-"""Hooks for classes: canonical types as canonical JSON has them, and attrs classes of a program."""
+"""Hooks for classes: canonical types and attrs classes of a program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_canonical(kind: Any) -> bool:
 
 
 def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
-    """Teach *converter* canonical types, classes with hooks of their own, and to read other classes from objects alone."""
+    """Register hooks for canonical types, for classes that bring hooks along, and for other attrs classes."""
     converter.register_structure_hook_factory(_is_attrs_class, _class_factory)
     converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _read_factory)
     converter.register_unstructure_hook_factory(
@@ -87,7 +87,7 @@ def _class_factory(cls: Any, converter: BaseConverter) -> Read:
 
 
 def _missing(cls: Any, field: attrs.Attribute[Any]) -> KeyError:
-    """What cattrs raises for a key that is not there."""
+    """The error that cattrs raises for a missing key."""
     error = KeyError(json_key(field))
     error.add_note(
         AttributeValidationNote(f"Structuring class {cls} @ attribute {field.name}", field.name, field.type)
@@ -131,7 +131,7 @@ _NESTED: Final = [path.split(".") for path in OPENAI_COUNTS.values() if "." in p
 
 
 def _flattened(value: _Object) -> _Object:
-    """Usage with what stands in OpenAI's details lifted up to where our own flat form has it."""
+    """Usage in the flat form, with the counts of OpenAI's details moved up."""
     if "prompt_tokens_details" not in value and "completion_tokens_details" not in value:
         return value
     for details, name in _NESTED:

@@ -40,7 +40,7 @@ class Problem(ValueError):
 
     @classmethod
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
-        """*value* has another type than the *expected* one."""
+        """The type of *value* is not the *expected* one."""
         return cls(f"expected {expected}, got {json_type_name(value)}", at=at)
 
     @classmethod
@@ -68,15 +68,15 @@ def collected(first: Problem | None, next_one: Problem) -> Problem:
 
 
 class MissingKey(Problem):
-    """A key that an object needs is not there."""
+    """A required key is missing."""
 
 
 class UnknownKey(Problem):
-    """A key that a class does not have, and forbids."""
+    """The class does not have this key, and forbids others."""
 
 
 class TooDeep(Problem):
-    """A document is nested deeper than Python's stack."""
+    """The document is nested deeper than Python's stack."""
 
     def __init__(self) -> None:
         super().__init__("nested too deeply")

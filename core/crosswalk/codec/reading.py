@@ -20,19 +20,19 @@ T = TypeVar("T")
 def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
     """Read canonical JSON as *cls*: ``from_json(to_json(x), type(x))`` gives *x* back.
 
-    Unknown keys and computed values are ignored, a missing optional key is its default, and ``null`` stands
-    for a missing one where the type allows ``None``. Otherwise types are exact: nothing is coerced, save that
-    a number may be written without a point. Finish reasons are read in any case, usage flat or in OpenAI's
-    nested form. A document of any ``1.x`` format is read; one that names no version is a ``1.0``.
+    Unknown keys and computed values are ignored. A missing optional key is its default, and so is ``null`` if the
+    type allows ``None``. Otherwise types are exact: nothing is coerced, save that a number may be written without a
+    point. Finish reasons are read in any case, usage flat or in OpenAI's nested form. Every ``1.x`` format is read. A
+    document without a version is a ``1.0``.
 
     Args:
         data: the JSON text.
         cls: a canonical type, or ``list[…]`` or ``tuple[…, ...]`` of one.
 
     Raises:
-        CanonicalJSONError: it is no JSON, of another format version, or not of this type; ``problems`` says
-            what is wrong and where, such as ``expected string, got number @ $.message.content``.
-        TypeError: *cls* is no canonical type, or *data* neither bytes nor text.
+        CanonicalJSONError: it is not JSON, of another format version, or not of this type. ``problems`` lists each
+            problem with its path, such as ``expected string, got number @ $.message.content``.
+        TypeError: *cls* is not a canonical type, or *data* is neither bytes nor text.
     """
     if not isinstance(data, bytes | bytearray | memoryview | str):
         raise TypeError(f"data is the JSON's bytes or text, not {type(data).__name__}")
@@ -48,7 +48,7 @@ def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
 
 
 def _item_type(cls: Any) -> Any:
-    """What an array of type *cls* holds; *cls* itself when it is no array."""
+    """The type of the items of an array type, or *cls* itself."""
     match typing.get_origin(cls), typing.get_args(cls):
         case (builtins.list, (item,)) | (builtins.tuple, (item, builtins.Ellipsis)):
             return item

@@ -15,7 +15,7 @@ import attrs
 from cattrs import BaseConverter
 
 from crosswalk.codec.classes import is_class, json_key, json_word, required_keys
-from crosswalk.codec.layout import TAGS, union_members
+from crosswalk.codec.layout import TAGS, union_members, without_none
 from crosswalk.codec.leaves import Read, either, origin_of
 from crosswalk.codec.problems import Problem
 from crosswalk.text import json_type_name
@@ -36,7 +36,7 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
         write = converter.get_unstructure_hook(members[0])
         return lambda value: None if value is None else write(value)
     if all(member in TAGS for member in members):
-        by_type = {member: converter.get_unstructure_hook(member) for member in members}
+        by_type = {member: converter.get_unstructure_hook(member) for member in (*members, NoneType)}
         return lambda value: by_type[type(value)](value)
     arrays = [converter.get_unstructure_hook(member) for member in members if origin_of(member) is tuple]
     if arrays:
@@ -46,11 +46,11 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
 
 def _read_factory(kind: Any, converter: BaseConverter) -> Read:
     members = [member for member in union_members(kind) if member is not NoneType]
-    if all(member in TAGS for member in members):
-        return _tagged_factory(members, converter)
-    if len(members) == 1:
-        return optional(members[0], converter)
-    return _untagged_factory(kind, members, converter)
+    if not all(member in TAGS for member in members) and len(members) > 1:
+        return _untagged_factory(kind, members, converter)
+    if len(members) < len(union_members(kind)):
+        return optional(without_none(kind), converter)
+    return _tagged_factory(members, converter)
 
 
 def optional(member: Any, converter: BaseConverter) -> Read:
@@ -82,7 +82,7 @@ def _tagged_factory(members: list[Any], converter: BaseConverter) -> Read:
 
 
 def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -> Read:
-    """The members are tried one after the other: first the class that the value is most like, at first sight."""
+    """A hook that tries the members one after the other, the most similar class first."""
     classes = [member for member in members if is_class(member)]
     others = [(member, json_types(member)) for member in members if member not in classes]
     expected = " or ".join(_name(member) for member in union_members(kind))
@@ -97,9 +97,7 @@ def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -
         for member in candidates:
             try:
                 return _read_once(converter, value, member)
-            except RecursionError:
-                raise
-            except Exception as error:  # what the nearest member says is what is told
+            except Exception as error:  # the message of the most similar member is the one to show
                 first = first or error
         if first is not None and (len(candidates) == 1 or type(value) in (dict, list)):
             raise first
@@ -109,11 +107,11 @@ def _untagged_factory(kind: Any, members: list[Any], converter: BaseConverter) -
 
 
 class _Attempts(threading.local):
-    """What the unions of the document at hand have tried.
+    """The failed attempts of the unions of the current document.
 
     Attributes:
-        failed: the objects and arrays that a member could not read, by identity; each is kept, so that no other
-            takes its identity. ``None`` outside of any union.
+        failed: objects and arrays that a member could not read, by identity and member. They are stored, so that no
+            other value takes their identity. ``None`` outside of any union.
     """
 
     failed: dict[tuple[int, Any], Any] | None = None
@@ -123,8 +121,10 @@ _attempts = _Attempts()
 
 
 def _read_once(converter: BaseConverter, value: Any, member: Any) -> Any:
-    """*value* read as *member*, unless that has failed before: in a union inside of a union it would be tried again
-    for each outer member, which takes time that doubles with every level of a recursive class."""
+    """Read *value* as *member*, unless that has failed before.
+
+    A union inside a union would try again for each outer member: time that doubles with every level of a recursive class.
+    """
     if type(value) not in (dict, list):
         return converter.structure(value, member)
     is_outermost = _attempts.failed is None
@@ -143,7 +143,7 @@ def _read_once(converter: BaseConverter, value: Any, member: Any) -> Any:
 
 
 def _by_likeness(classes: list[Any], value: dict[str, Any]) -> list[Any]:
-    """*classes*, those first that *value* looks like: constants agree, required keys are there, most keys known."""
+    """*classes*, the most similar to *value* first: its constants agree, it has the required keys, most keys are known."""
 
     def likeness(cls: type) -> tuple[bool, bool, int]:
         fields = [field for field in attrs.fields(cls) if field.init]

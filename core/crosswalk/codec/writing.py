@@ -25,15 +25,14 @@ _WIDE: Final = 14_284  # bits of the numbers of 4300 digits and more, which Pyth
 def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> bytes:
     """Write *value* as canonical JSON, the same bytes for the same value (design, P5).
 
-    Keys are in ``snake_case`` and in a fixed order. What is ``None`` is left out, and so is an empty
-    collection where empty is the default. Times are ISO 8601 in UTC, with ``Z``; durations are seconds; enums
-    are lowercase words. Extensions stand as the provider sent them, nulls and empty lists included.
-    ``total_tokens`` and ``tokens_per_second`` are computed. A :class:`crosswalk.ChatResponse`, alone or in a
-    list, ends with ``format_version``.
+    Keys are in ``snake_case`` and in a fixed order. ``None`` is left out, and so is an empty collection if empty is
+    the default. Times are ISO 8601 in UTC with ``Z``, durations are seconds, enums are lowercase words. Extensions
+    stay as the provider sent them, nulls and empty lists included. ``total_tokens`` and ``tokens_per_second`` are
+    computed. A :class:`crosswalk.ChatResponse`, alone or in a list, ends with ``format_version``.
 
     Args:
         value: a value of any canonical type, or a list or tuple of them.
-        indent: two spaces a level, for people; otherwise no white space at all.
+        indent: two spaces a level, for people. Otherwise there is no white space.
         include_raw: write ``raw_events`` (and a stream event's ``raw_event``) too: each event's bytes as
             text, or as ``{"base64": …}`` where they are no UTF-8.
 
@@ -54,7 +53,7 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
 
 
 def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
-    """What :func:`to_json` writes, as plain dicts and lists that are free to be changed.
+    """Return the JSON of :func:`to_json` as plain dicts and lists, which you may change.
 
     Args:
         value: a value of any canonical type, or a list or tuple of them.

@@ -224,9 +224,8 @@ class FrozenObject(Mapping[str, JSONValue]):
         ResponseValidationError: *value* is not a JSON object, or holds what JSON cannot say, such as NaN.
     """
 
-    __slots__ = ("_data", "_is_json")
+    __slots__ = ("_data",)
     _data: dict[str, JSONValue]
-    _is_json: bool  # see mark_as_json
 
     def __init__(self, value: JSONObject | None = None) -> None:
         try:
@@ -295,20 +294,6 @@ def adopted(data: dict[str, JSONValue]) -> FrozenObject:
 
 
 EMPTY_OBJECT = adopted({})
-
-
-def mark_as_json(value: Any) -> None:
-    """Remember of a :class:`FrozenObject` that no float in it is NaN or infinite, if that is so: no writer need look.
-
-    Whoever adopts what no parser has made may bring one in. Of any other *value* nothing is remembered.
-    """
-    if type(value) is FrozenObject and not holds_non_finite(value._data):
-        value._is_json = True
-
-
-def is_known_json(value: FrozenObject) -> bool:
-    """Whether it was so marked."""
-    return getattr(value, "_is_json", False)
 
 
 def holds_non_finite(plain: Any) -> bool:

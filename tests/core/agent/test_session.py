@@ -302,7 +302,7 @@ def test_an_id_that_is_no_text_is_refused() -> None:
             b'{"format_version":' + b"[" * 1000 + b"]" * 1000 + b"}",
             "expected string, got array @ $.format_version",
         ),
-        ({"turns": []}, "a required field is missing @ $.created"),
+        ({"turns": []}, "a required key is missing @ $.created"),
         (EMPTY | {"id": ""}, "@ $"),
         (EMPTY | {"created": "yesterday"}, "@ $.created"),
         (EMPTY | {"turns": {}}, "expected array, got object @ $.turns"),

@@ -285,3 +285,13 @@ def test_a_class_may_bring_its_hooks(make: Any) -> None:
         "own": {"own": 3},
         "call": {"id": "c", "name": "n", "arguments": "{}"},
     }
+
+
+def test_a_class_of_yours_is_written_as_it_is_read() -> None:
+    made = new_converter()
+    holder = made.structure(FULL, Holder)
+    assert orjson.loads(made.dumps(holder)) == {**FULL, "time": "2026-01-02T02:04:05+00:00", "inner": INNER}
+    assert made.loads(made.dumps(Holder("t", row=[])), Holder) == Holder("t", row=[])
+
+
+INNER = orjson.loads(new_converter().dumps(Holder("i")))

@@ -25,9 +25,7 @@ from crosswalk.types.json import (
     as_frozen_value,
     dump_json,
     freeze,
-    is_known_json,
     load_json,
-    mark_as_json,
     thaw,
 )
 from crosswalk.types.merge import Places, copy_json, has_pieces, is_indexed, merge, pieces_table, same_json
@@ -162,16 +160,6 @@ def test_what_is_no_json_object_is_refused(value: Any) -> None:
         FrozenObject(value)
     with pytest.raises(ResponseValidationError, match="not a JSON object"):
         as_frozen_object(value)
-
-
-def test_only_what_json_can_say_is_marked_as_known() -> None:
-    """An object that was made around the constructor may hold a float that is no JSON number, at any depth."""
-    for value, is_json in (({"a": [{"b": 1.5}]}, True), ({"a": [{"b": math.nan}]}, False), ({}, True)):
-        frozen = FrozenObject.adopt(value)
-        assert not is_known_json(frozen)
-        mark_as_json(frozen)
-        assert is_known_json(frozen) is is_json
-    mark_as_json(math.nan)  # of anything else nothing is remembered
 
 
 def test_the_empty_object_is_shared() -> None:

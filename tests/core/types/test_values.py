@@ -184,6 +184,12 @@ def test_a_value_made_unchecked_is_the_same(value: Any) -> None:
                 setattr(again, name, None)
 
 
+def test_a_value_made_unchecked_has_defaults() -> None:
+    assert (
+        unchecked(ToolCall, id="c", name="n") == ToolCall("c", "n") == altered(ToolCall("c", "m"), name="n")
+    )
+
+
 def test_a_delta_of_one_text_is_like_any_other() -> None:
     """It holds no field that it does not need."""
     made, delta = text_delta(3, "x", None, None, 0, FrozenObject()), ResponseDelta(3, content_delta="x")

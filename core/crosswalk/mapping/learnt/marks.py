@@ -18,7 +18,7 @@ import orjson
 
 from crosswalk.mapping.times import time_of
 from crosswalk.plugin.info import Path
-from crosswalk.types.json import FrozenObject, dump_json, holds_non_finite, mark_as_json
+from crosswalk.types.json import FrozenObject, dump_json
 from crosswalk.types.raw import NO_RAW_EVENTS, RawEvents
 from crosswalk.types.response import ChatResponse
 
@@ -367,15 +367,12 @@ class Code:
         self.lines.append(f"{name} = new({own})" if kind is FrozenObject else f"{name} = {twin}()")
         for field in fields:
             self.lines.append(f"{name}.{field} = {found.get(field) or self.constant(getattr(value, field))}")
-        if kind is FrozenObject:
-            self.lines.append(f"{name}._is_json = {not holds_non_finite(value._data)}")
-        else:
+        if kind is not FrozenObject:
             self.lines.append(f"{name}.__class__ = {own}")
         return name
 
     def constant(self, value: Any) -> str:
         """The name by which the function knows *value*."""
-        mark_as_json(value)
         name = f"c{len(self.names)}"
         self.names[name] = value
         return name
