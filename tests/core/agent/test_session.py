@@ -306,7 +306,7 @@ def test_an_id_that_is_no_text_is_refused() -> None:
         (EMPTY | {"id": ""}, "@ $"),
         (EMPTY | {"created": "yesterday"}, "@ $.created"),
         (EMPTY | {"turns": {}}, "expected array, got object @ $.turns"),
-        (EMPTY | {"turns": [MESSAGE]}, "unknown field @ $.turns[0].role"),
+        (EMPTY | {"turns": [MESSAGE]}, "a turn is either a message or a response @ $.turns[0]"),
         (EMPTY | {"turns": [{"message": {"role": "user", "content": 3}}]}, "@ $.turns[0].message.content"),
         (EMPTY | {"turns": [{"message": {"role": "narrator"}}]}, "@ $.turns[0].message.role"),
         (EMPTY | {"turns": [{"message": MESSAGE}, {"response": {"id": "x"}}]}, "@ $.turns[1].response"),
