@@ -351,11 +351,17 @@ class _Search(Generic[T]):
             failed = self._failure(self._ended or ReasonCode.REPAIR_FAILED)
         else:
             failed = _failed(ended, ended, self._best)
-        if self._partial is Partial.REFUSE:
+        is_closed = cut.text.endswith(("}", "]"))
+        if self._partial is Partial.REFUSE and not is_closed:
             return failed
         try:
             reading = read_json(cut.text, is_cut=True, is_exact=self._is_exact)
-        except UnreadableError:
+        except UnreadableError as error:
+            if not is_closed or error.position < len(cut.text) - 1 or self._ended is not None:
+                return failed
+            # It ends with a bracket of the wrong kind, and was not cut.
+            return _failed(error.violation.code, None, Candidate(None, (error.violation,)))
+        if self._partial is Partial.REFUSE:
             return failed
         if self._partial is Partial.CLOSE and not reading.is_between:
             return failed

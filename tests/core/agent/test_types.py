@@ -202,6 +202,7 @@ def test_what_json_cannot_tell(kind: Any, cause: str) -> None:
     [
         (Point, '{"x": 1}', Point(1)),
         (Order, '{"item": "tea"}', Order(item="tea")),
+        (dict[str, int], '{"a": 1}', {"a": 1}),
         (Person, '{"name": "Ann"}', {"name": "Ann"}),
     ],
 )

@@ -477,6 +477,10 @@ def test_values_that_cannot_be_compared_are_the_same_if_their_text_is() -> None:
         ('{"x": 1; "y": 2}', None),
         ("{'x': [1; 2]}", ReasonCode.REPAIR_FAILED),
         ("{'x': ;}", ReasonCode.REPAIR_FAILED),
+        ('{"x": 1]', ReasonCode.REPAIR_FAILED),
+        ('{"x": [1}', ReasonCode.SCHEMA_TYPE_ERROR),
+        ('{"x": 1 of 2, "y": [1]', ReasonCode.TRUNCATED),
+        ('{"x": 1, "y": [2]', ReasonCode.TRUNCATED),
     ],
 )
 def test_what_stands_around_decides_by_its_structure(text: str, reason: ReasonCode | None) -> None:
