@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import attrs
 
@@ -22,7 +22,7 @@ from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import load_json
+from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 
@@ -38,7 +38,8 @@ class StructuredParser(Generic[T]):
     may serve any number of threads and tasks.
 
     Args:
-        schema: an attrs class, a :class:`Schema`, or the :class:`SchemaVersions` of one.
+        schema: a type, such as an attrs class, a dataclass, an enum or ``list[Book]``; a JSON Schema as a dict; a
+            :class:`Schema`; or the :class:`SchemaVersions` of one.
         invariants: the rules that a value has to keep; for a class only.
         version: the version that every value is brought to; ``None`` to leave each in its own. For a registry only.
         metrics: is told of every parse; ``None`` for nobody.
@@ -55,7 +56,7 @@ class StructuredParser(Generic[T]):
 
     def __init__(
         self,
-        schema: type[T] | Schema[T] | SchemaVersions[T],
+        schema: type[T] | Schema[T] | SchemaVersions[T] | JSONObject,
         *,
         invariants: Iterable[Invariant[T]] = (),
         version: str | None = None,
@@ -66,7 +67,7 @@ class StructuredParser(Generic[T]):
     ) -> None:
         resolved: Schema[T] | SchemaVersions[T]
         if not isinstance(schema, Schema | SchemaVersions):
-            resolved = Schema(schema, invariants)
+            resolved = Schema(cast(type[T], schema), invariants)
         elif not invariants:
             resolved = schema
         else:
