@@ -135,7 +135,7 @@ class StructuredParser(Generic[T]):
             with ``Partial.ACCEPT``. A draft may be given and then the answer: only the end tells which one counts.
         """
         partial = as_partial(partial)
-        stream = _Stream(self._read, self._prefill)
+        stream = _Stream(self.partial_parser(), self._prefill)
         for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
@@ -146,7 +146,7 @@ class StructuredParser(Generic[T]):
     ) -> AsyncIterator[ParseResult[T]]:
         """As :meth:`parse_stream`, for a source that is awaited."""
         partial = as_partial(partial)
-        stream = _Stream(self._read, self._prefill)
+        stream = _Stream(self.partial_parser(), self._prefill)
         async for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
@@ -163,7 +163,7 @@ class StructuredParser(Generic[T]):
 
     def partial_parser(self) -> PartialParser[T]:
         """What reads an answer piece by piece, for a caller that is given the pieces; gives partial values alone."""
-        return PartialParser(self._read, self._prefill)
+        return PartialParser(self._read, self._prefill, self.schema)
 
     def _text_and_ending(self, answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
         if isinstance(answer, str):
@@ -245,8 +245,8 @@ class _Watch:
 class _Stream(Generic[T]):
     """The pieces of a stream, and what they say about its end."""
 
-    def __init__(self, read: Read[T], prefill: str) -> None:
-        self.answer = PartialParser(read, prefill)
+    def __init__(self, answer: PartialParser[T], prefill: str) -> None:
+        self.answer = answer
         self._prefill = prefill
         self.ended: ReasonCode | None = None
         self._is_finished = False

@@ -7,6 +7,8 @@ from typing import Any, Final, Generic, TypeVar
 from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.reason import Partial, ReasonCode
 from crosswalk.structured.result import ParseResult
+from crosswalk.structured.schema import Schema
+from crosswalk.structured.versions import SchemaVersions
 
 __all__ = ["PartialParser", "is_same"]
 
@@ -23,8 +25,11 @@ class PartialParser(Generic[T]):
     to a fixed number of looks at each character, however small the pieces are.
     """
 
-    def __init__(self, read: Read[T], prefill: str = "") -> None:
+    def __init__(
+        self, read: Read[T], prefill: str = "", schema: Schema[Any] | SchemaVersions[Any] | None = None
+    ) -> None:
         self._read = read
+        self._schema = schema
         self._pieces = [prefill]
         self._size = len(prefill)
         self._next = 1
@@ -48,7 +53,9 @@ class PartialParser(Generic[T]):
             return None
         self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)
         self._pieces = [self.text]
-        result = run_chain(self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT)
+        result = run_chain(
+            self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT, None, self._schema
+        )
         state = result.fields, result.final
         is_known = state == self._state and is_same(result.value, self._last)
         if is_known or (result.value is None and not result.fields):

@@ -143,3 +143,5 @@ def test_a_decimal_keeps_its_digits() -> None:
     assert repr(StructuredParser(list[Decimal]).parse("[0.10, -3, 1e2]").value) == (
         "[Decimal('0.10'), Decimal('-3'), Decimal('1E+2')]"
     )
+    _, step, *_ = StructuredParser(dict[str, Decimal]).parse_stream(['{"a": 0.10', ', "b": 0.2', "0}"])
+    assert repr(step.value) == "{'a': Decimal('0.10')}"
