@@ -2,6 +2,10 @@
 
 A family is a function that yields :class:`Case` values from a few templates and the objects to fill them with.
 The wanted value is always written as a Python value, never computed by the code under test.
+
+The outcomes were committed before the code that meets them. Revised after a run, the outcome and not the code: the code
+``f("]")``, which can be read in one way only; ``{"dark:" true``; the same object twice with a comma between; a comment behind
+a whole list, which is refused now; and whether a comment counts as prose. Taken out: a bare bracket at the end of a text.
 """
 
 # ruff: noqa: RUF001 - models write such quotes and signs
