@@ -17,7 +17,14 @@ from tests.answer_corpus import SCHEMAS, Answer, load_corpus
 from benchmarks.measure import print_table
 from crosswalk.structured import Schema, StructuredParser
 
-COLUMNS = ("right value", "right refusal", "useful refused", "WRONG value", "raised other")
+COLUMNS = (
+    "right value",
+    "right refusal",
+    "useful refused",
+    "WRONG value",
+    "taken back in prose",
+    "raised other",
+)
 
 
 def _instructor() -> Callable[[str], Any]:
@@ -43,6 +50,8 @@ PEERS: dict[str, Callable[[], Callable[[str], Any]]] = {
 
 def outcome(answer: Answer, value: Any) -> str:
     """The column for *value*, ``None`` where there is none."""
+    if "taken_back" in answer.want:
+        return "right refusal" if value is None else "taken back in prose"
     if "refused" in answer.want:
         return "right refusal" if value is None else "WRONG value"
     if value is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from crosswalk.agent.chat import ChatConfig, need, need_service
 from crosswalk.agent.limits import UsageLimits
@@ -18,7 +18,7 @@ from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages
-from crosswalk.structured import Schema, StructuredParser
+from crosswalk.structured import Prose, Schema, StructuredParser
 from crosswalk.types.event import StreamEvent
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class AgentOptions(TypedDict, total=False):
 
     instructions: str | None
     output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None
+    prose: Prose | Literal["allow", "refuse"]
     config: ChatConfig | None
     max_turns: int
     limits: UsageLimits | None
@@ -49,10 +50,12 @@ class Agent:
         service: whom to ask.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
-        output_type: what the answer has to be: an attrs class, a dataclass, a typed dict, a pydantic model, a ``Schema``
-            with invariants, or a ``StructuredParser``. The model is told the schema in words and, where there are no
-            tools, the server is asked to hold it to that; set ``response_format`` in *config* to ask for more. Of an
-            answer that is no such value the model is told, once. ``None`` for any text.
+        output_type: what the answer has to be: any type that a ``Schema`` knows, such as an attrs class, a dataclass, a
+            pydantic model, an enum, a list or a JSON Schema, or a ``Schema`` with invariants, or a ``StructuredParser``. The
+            model is told the schema in words and, where there are no tools, the server is asked to hold it to that; set
+            ``response_format`` in *config* to ask for more. If an answer is not such a value, the model is told, once.
+            ``None`` for any text.
+        prose: whether text may stand around a value of the *output_type*: ``"allow"`` or ``"refuse"``.
         config: sampling and the rest, but no tools: an agent has to have what it is asked to run. A ``tool_choice`` that
             makes the model call a tool holds until it has, or, with a final tool, to the end.
         max_turns: how often the model may be asked in one run.
@@ -79,6 +82,7 @@ class Agent:
         *,
         instructions: str | None = None,
         output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None = None,
+        prose: Prose | Literal["allow", "refuse"] = Prose.ALLOW,
         config: ChatConfig | None = None,
         max_turns: int = 10,
         limits: UsageLimits | None = None,
@@ -108,7 +112,7 @@ class Agent:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
         need_service(service, is_async=True)
-        output = None if output_type is None else Output.of(output_type)
+        output = None if output_type is None else Output.of(output_type, prose)
         if output is not None:
             instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
         self._plan = Plan(

@@ -6,7 +6,6 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, Final
 
 import attrs
@@ -14,13 +13,9 @@ import orjson
 
 from crosswalk.agent.docstring import read_docstring
 from crosswalk.agent.errors import ToolDefinitionError
-from crosswalk.agent.twins import Made, twin_of
 from crosswalk.structured import Schema, SchemaDefinitionError
 
-__all__ = ["RESTORE", "arguments_schema"]
-
-RESTORE: Final = "restore"
-"""The key of a field's metadata for what makes the parameter's value of what was read."""
+__all__ = ["arguments_schema"]
 
 _TAKEN: Final = frozenset({"self", "NOTHING"})
 """Names that the constructor of an attrs class uses itself."""
@@ -38,7 +33,6 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             given by name.
     """
     fields: dict[str, Any] = {}
-    made: Made = {}
     types, annotated = _type_hints(function, name)
     _, documented = read_docstring(function)
     for parameter in _parameters(function, name):
@@ -48,10 +42,6 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             raise _unfit(name, parameter, "cannot be named so")
         if parameter.name not in types:
             raise _unfit(name, parameter, "needs a type annotation")
-        try:
-            twin = twin_of(types[parameter.name], made)
-        except (TypeError, NameError) as error:
-            raise _unfit(name, parameter, f"has a type that cannot be read: {error}") from None
         said = [text for text in _metadata(annotated[parameter.name]) if isinstance(text, str)]
         description = said[0] if said else documented.get(parameter.name)
         default: Any = attrs.NOTHING
@@ -59,16 +49,12 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             # By a factory, so that _default_word alone tells the schema about it.
             default = attrs.Factory(functools.partial(_same, parameter.default))
         fields[parameter.name] = attrs.field(
-            type=twin.kind,
+            type=types[parameter.name],
             kw_only=True,
             alias=parameter.name,
             metadata={
-                RESTORE: twin.restore,
                 **({"description": description} if description else {}),
-                "json_schema": {
-                    **_word_type(types[parameter.name]),
-                    **_default_word(parameter.default),
-                },
+                "json_schema": _default_word(parameter.default),
             },
             default=default,
         )
@@ -118,13 +104,3 @@ def _default_word(default: object) -> dict[str, Any]:
     except (TypeError, RecursionError):
         return {}
     return {} if word is None else {"default": word}
-
-
-def _word_type(kind: Any) -> dict[str, str]:
-    """The type beside a list of words: Gemini refuses such a list without it."""
-    words: tuple[Any, ...] = ()
-    if typing.get_origin(kind) is typing.Literal:
-        words = typing.get_args(kind)
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        words = tuple(member.value for member in kind)
-    return {"type": "string"} if words and all(isinstance(word, str) for word in words) else {}

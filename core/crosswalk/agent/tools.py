@@ -11,8 +11,7 @@ import attrs
 
 from crosswalk.agent.docstring import read_docstring
 from crosswalk.agent.errors import ToolDefinitionError
-from crosswalk.agent.signature import RESTORE, arguments_schema
-from crosswalk.agent.twins import refusal_of
+from crosswalk.agent.signature import arguments_schema
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
@@ -133,18 +132,10 @@ class Tool:
         if not isinstance(self.schema, Schema):
             return arguments
         value, violations = self.schema.read(arguments)[:2]
-        problems, given = list(map(str, violations)), {}
-        for field in () if problems else attrs.fields(self.schema.cls):
-            restore = field.metadata.get(RESTORE)
-            read = getattr(value, field.name)
-            try:
-                given[field.name] = read if restore is None else restore(read)
-            except Exception as error:  # whatever the class raises is its way to refuse
-                problems.append(f"{refusal_of(error)} @ $.{field.name}")
-        if problems:
-            text = f"invalid arguments: {'; '.join(problems)}"
+        if violations:
+            text = f"invalid arguments: {'; '.join(map(str, violations))}"
             raise ToolCallArgumentsError(text, name=call.name, call_id=call.id)
-        return given
+        return {field.name: getattr(value, field.name) for field in attrs.fields(self.schema.cls)}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function, as it is."""

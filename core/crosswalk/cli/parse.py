@@ -15,8 +15,8 @@ from crosswalk import structured
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.terminal import say, write_json
 from crosswalk.errors import CrosswalkError
+from crosswalk.schemas.values import value_to_json
 from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredParser
-from crosswalk.structured.plain import value_to_json
 from crosswalk.text import clean_message
 from crosswalk.types.json import dump_json, load_json
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Generic, TypeAlias, TypeVar
+import functools
+import re
+from collections.abc import Hashable
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
-from crosswalk.structured import ParseResult, Partial, Schema, StructuredAnswerError, StructuredParser
-from crosswalk.structured.chain import run_chain
-from crosswalk.structured.ending import reason_for_response
-from crosswalk.structured.growing import GrowingAnswer
+from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
+from crosswalk.structured.reason import as_prose
 from crosswalk.text import brief, summary
 from crosswalk.types.json import FrozenObject, JSONObject
 from crosswalk.types.message import ChatMessage
@@ -23,8 +23,9 @@ __all__ = ["JSONAnswer", "JSONAnswerError"]
 T = TypeVar("T")
 
 AnswerType: TypeAlias = type[T] | Schema[T] | StructuredParser[T] | JSONObject
-"""What an answer is to be: an attrs class, a schema with invariants, a parser of one's own, or a JSON Schema. Against a
-JSON Schema the value is not checked: whether the provider held the model to it is the provider's promise."""
+"""The type of an answer: any type that :class:`~crosswalk.structured.Schema` knows, a schema with invariants, a parser of
+your own, or a JSON Schema."""
+ProseChoice: TypeAlias = Prose | Literal["allow", "refuse"]
 
 
 @brief
@@ -58,87 +59,64 @@ class JSONAnswerError(StructuredAnswerError):
         self.response = response
 
 
-def with_schema(asked: Asked, answer: AnswerType[Any], *, instruct: bool) -> ChatRequest:
-    """The request *asked* with the schema of *answer* as its response format, unless it has one.
+def parser_for(answer: AnswerType[T], prose: ProseChoice = Prose.ALLOW) -> StructuredParser[T]:
+    """The parser of *answer*; a parser of your own keeps its own rule about prose.
+
+    Raises:
+        ConfigurationError: a parser of several versions, or *prose* is not a choice.
+        SchemaDefinitionError: *answer* cannot be the type of an answer.
+    """
+    if isinstance(answer, StructuredParser):
+        parser = answer
+    else:
+        parser = (
+            _made(answer, as_prose(prose))
+            if isinstance(answer, Hashable)
+            else StructuredParser(answer, prose=prose)
+        )
+    if not isinstance(parser.schema, Schema):
+        raise ConfigurationError("a parser of several versions has no one schema", key="answer")
+    # Strict mode makes every key required, so a null stands for a default.
+    return parser.with_null_as_default() if parser.schema.server_schema()[1] else parser
+
+
+@functools.lru_cache(maxsize=256)
+def _made(answer: Any, prose: Prose) -> StructuredParser[Any]:
+    return StructuredParser(answer, prose=prose)
+
+
+def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) -> ChatRequest:
+    """The request *asked* with the schema of *parser* as its response format, unless it has one.
 
     With *instruct*, the schema is also said to the model in words, for servers that do not hold it to a schema.
     """
-    request = as_request(asked)
-    schema = _schema_of(answer)
+    request, schema = as_request(asked), parser.schema
+    assert isinstance(schema, Schema)
     if request.response_format is None:
-        wanted = _json_schema(schema)
-        name = wanted.get("title", "answer") if isinstance(schema, Schema) else "answer"
-        format = ResponseFormat(FrozenObject(wanted), name=str(name)[:64], strict=_is_strict(wanted))
+        wanted, is_strict = schema.server_schema()
+        name = re.sub(r"\W", "_", schema.name)[:64]
+        format = ResponseFormat(FrozenObject(wanted), name=name, strict=is_strict)
         request = attrs.evolve(request, response_format=format)
     if instruct:
-        if not isinstance(schema, Schema):
-            raise ConfigurationError("instruct needs an attrs class or a Schema", key="instruct")
         said = ChatMessage.system(schema.instructions())
         request = attrs.evolve(request, messages=(said, *request.messages))
     return request
 
 
-def read_answer(response: ChatResponse, answer: AnswerType[T], partial: Partial) -> JSONAnswer[T]:
+def read_answer(response: ChatResponse, parser: StructuredParser[T], partial: Partial) -> JSONAnswer[T]:
     """The value in *response*.
 
     Raises:
         JSONAnswerError: there is no valid one.
     """
-    if isinstance(answer, Mapping):
-        result = run_chain(_anything, response.text, reason_for_response(response), partial, _unmeasured)
-    else:
-        parser = answer if isinstance(answer, StructuredParser) else StructuredParser(answer)
-        result = parser.parse(response, partial=partial)
+    result = parser.parse(response, partial=partial)
     try:
         return JSONAnswer(result.unwrap(), response, result)
     except StructuredAnswerError as error:
         raise JSONAnswerError(str(error), result=result, response=response) from None
 
 
-def growing(answer: AnswerType[T]) -> GrowingAnswer[T]:
-    """What reads the value while it is written."""
-    if isinstance(answer, Mapping):
-        return GrowingAnswer(_anything)
-    return (answer if isinstance(answer, StructuredParser) else StructuredParser(answer)).growing()
-
-
-def _schema_of(answer: AnswerType[Any]) -> Schema[Any] | JSONObject:
-    if isinstance(answer, StructuredParser):
-        if not isinstance(answer.schema, Schema):
-            raise ConfigurationError(
-                "a parser of several versions has no one schema: set response_format", key="answer"
-            )
-        return answer.schema
-    return answer if isinstance(answer, Schema | Mapping) else Schema(answer)
-
-
-def _json_schema(schema: Schema[Any] | JSONObject) -> dict[str, Any]:
-    """The JSON Schema to send: without further keys, which reading passes over but asking need not invite."""
-    if isinstance(schema, Schema):
-        return attrs.evolve(schema, forbid_unknown=True).json_schema()
-    return FrozenObject(schema).thawed()
-
-
-def _is_strict(schema: Any) -> bool:
-    """Whether OpenAI's strict mode takes *schema*: every key of every object required, no others, no defaults."""
-    if isinstance(schema, list):
-        return all(map(_is_strict, schema))
-    if not isinstance(schema, dict):
-        return True
-    if "default" in schema:
-        return False
-    if schema.get("type") == "object":
-        closed = schema.get("additionalProperties") is False
-        if not closed or set(schema.get("required", ())) != set(schema.get("properties", ())):
-            return False
-    named = {**schema.get("properties", {}), **schema.get("$defs", {})}
-    rest = [value for key, value in schema.items() if key not in ("properties", "$defs", "enum", "required")]
-    return all(map(_is_strict, [*named.values(), *rest]))
-
-
-def _anything(data: Any) -> tuple[Any, tuple[()], None]:
-    return data, (), None
-
-
-def _unmeasured(_: str) -> None:
-    """No metrics are kept."""
+def asked_again(request: ChatRequest, error: JSONAnswerError) -> ChatRequest:
+    """*request* with the answer that could not be used, and what is wrong with it."""
+    said = ChatMessage.assistant(error.response.text), ChatMessage.user(error.result.feedback())
+    return attrs.evolve(request, messages=(*request.messages, *said))

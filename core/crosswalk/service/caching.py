@@ -8,14 +8,11 @@ from typing import ParamSpec, TypeVar
 
 import attrs
 
-from crosswalk.codec import from_json, to_jsonable
-from crosswalk.errors import CanonicalJSONError
 from crosswalk.service.attempts import Failure
 from crosswalk.service.exchange import Setup, prepared
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.request import ChatRequest
-from crosswalk.structured.cache import AnswerCache, CachedAnswer, answer_key
-from crosswalk.structured.reason import ReasonCode, Stage
+from crosswalk.structured.cache import AnswerCache, answer_key
 from crosswalk.types._value import altered
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
@@ -44,10 +41,10 @@ def cached(cache: AnswerCache, setup: Setup, *, blocks: bool) -> Middleware:
 
     async def around(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
         key = _key(setup, request)
-        known = None if key is None else _read(await ask(cache.get, key))
-        response = yield known or request
-        if key is not None and _is_whole(response) and (written := _written(response)) is not None:
-            await ask(cache.put, key, written)
+        cached = None if key is None else await ask(cache.get, key)
+        response = yield cached if isinstance(cached, ChatResponse) else request
+        if key is not None and response is not cached and _is_whole(response):
+            await ask(cache.put, key, attrs.evolve(response, attempts=()))
 
     return around
 
@@ -68,20 +65,3 @@ def _is_whole(response: ChatResponse) -> bool:
     others = {answer.finish_reason for answer in response.alternatives}
     is_known = Provenance.UNMAPPED not in response.metadata.provenance.values()
     return response.incomplete_reason is None and others <= _WHOLE and is_known
-
-
-def _written(response: ChatResponse) -> CachedAnswer | None:
-    """*response* as it is kept; ``None`` where it cannot be: it is nested too deeply."""
-    try:
-        document = to_jsonable(attrs.evolve(response, attempts=()))
-    except CanonicalJSONError:
-        return None
-    return CachedAnswer(document=document, stage=Stage.DIRECT, reason=ReasonCode.SUCCESS)
-
-
-def _read(found: CachedAnswer | None) -> ChatResponse | None:
-    """The response that was *found*; ``None`` where it is none that can be read."""
-    try:
-        return None if found is None else from_json(dump_json(found.document), ChatResponse)
-    except (CanonicalJSONError, TypeError):
-        return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
-from crosswalk.service.answer import AnswerType, JSONAnswer, growing, read_answer
-from crosswalk.structured import Partial
+from crosswalk.service.answer import JSONAnswer, read_answer
+from crosswalk.structured import ParseResult, Partial, StructuredParser
+from crosswalk.structured.partial_parser import is_same
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.response import ChatResponse
 
@@ -21,26 +22,34 @@ T = TypeVar("T")
 class _Values(Generic[T]):
     """The values in the events of an answer."""
 
-    def __init__(self, answer: AnswerType[T], partial: Partial | None) -> None:
-        self._kind = answer
+    def __init__(self, parser: StructuredParser[T], partial: Partial | None) -> None:
+        self._parser = parser
         self._partial = Partial.REFUSE if partial is None else partial
-        self._growing = growing(answer)
+        self._partial_parser = parser.partial_parser()
+        self._last: T | None = None
+        self.step: ParseResult[T] | None = None
 
     def of(self, event: StreamEvent) -> list[T]:
         """The value that there is with *event*, if it is a new one; of the last event the whole one."""
         if event.response is not None:
             return [self.answer(event.response).value]
         if event.event_type is StreamEventType.RETRIED:
-            self._growing = growing(self._kind)
+            self._partial_parser = self._parser.partial_parser()
         delta = event.delta
         if delta is None or delta.content_delta is None or delta.choice:
             return []
-        grown = self._growing.feed(delta.content_delta)
-        return [] if grown is None or grown.value is None else [grown.value]
+        grown = self._partial_parser.feed(delta.content_delta)
+        if grown is None:
+            return []
+        self.step = grown
+        if grown.value is None or is_same(grown.value, self._last):
+            return []
+        self._last = grown.value
+        return [grown.value]
 
     def answer(self, response: ChatResponse) -> JSONAnswer[T]:
         """The value in the complete *response*."""
-        return read_answer(response.raise_for_error(), self._kind, self._partial)
+        return read_answer(response.raise_for_error(), self._parser, self._partial)
 
 
 class JSONStream(AsyncIterator[T]):
@@ -54,9 +63,9 @@ class JSONStream(AsyncIterator[T]):
     else, ``ProviderError`` where nobody answered, and what iterating over an :class:`EventStream` raises.
     """
 
-    def __init__(self, events: EventStream, answer: AnswerType[T], partial: Partial | None) -> None:
+    def __init__(self, events: EventStream, parser: StructuredParser[T], partial: Partial | None) -> None:
         self._events = events
-        self._values = _Values(answer, partial)
+        self._values = _Values(parser, partial)
 
     async def __anext__(self) -> T:
         """The next value."""
@@ -64,6 +73,11 @@ class JSONStream(AsyncIterator[T]):
             for value in self._values.of(event):
                 return value
         raise StopAsyncIteration
+
+    @property
+    def step(self) -> ParseResult[T] | None:
+        """The answer so far: its ``fields``, also while required ones are missing, and those that are ``final``."""
+        return self._values.step
 
     @property
     def response(self) -> ChatResponse:
@@ -109,9 +123,9 @@ class _Events(Protocol):
 class SyncJSONStream(Iterator[T]):
     """As :class:`JSONStream`, for a ``for`` loop and a ``with`` block; made by :meth:`SyncLLMService.stream_json`."""
 
-    def __init__(self, events: _Events, answer: AnswerType[T], partial: Partial | None) -> None:
+    def __init__(self, events: _Events, parser: StructuredParser[T], partial: Partial | None) -> None:
         self._events = events
-        self._values = _Values(answer, partial)
+        self._values = _Values(parser, partial)
 
     def __next__(self) -> T:
         """The next value."""
@@ -119,6 +133,11 @@ class SyncJSONStream(Iterator[T]):
             for value in self._values.of(event):
                 return value
         raise StopIteration
+
+    @property
+    def step(self) -> ParseResult[T] | None:
+        """The answer so far; see :attr:`JSONStream.step`."""
+        return self._values.step
 
     @property
     def response(self) -> ChatResponse:

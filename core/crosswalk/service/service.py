@@ -34,7 +34,7 @@ from crosswalk.wire.limits import DEFAULT, Limits
 if TYPE_CHECKING:
     import httpx2
 
-    from crosswalk.service.answer import AnswerType, JSONAnswer
+    from crosswalk.service.answer import AnswerType, JSONAnswer, ProseChoice
     from crosswalk.service.beside import PlainAnswer
     from crosswalk.service.json_stream import JSONStream
     from crosswalk.structured import AnswerCache, Partial
@@ -222,6 +222,8 @@ class LLMService:
         *,
         instruct: bool = False,
         partial: Partial | None = None,
+        prose: ProseChoice = "allow",
+        retries: int = 0,
     ) -> JSONAnswer[T]:
         """The answer to *request* as a value, and the response that it came from.
 
@@ -230,20 +232,37 @@ class LLMService:
 
         Args:
             request: what is asked; where it has a ``response_format``, that one is sent.
-            answer: an attrs class, a ``Schema`` with invariants, a ``StructuredParser``, or a JSON Schema, against which
-                the value is not checked.
+            answer: a class of attrs, a dataclass, a typed dict, a named tuple, a pydantic model, an enum, a ``Literal``, a
+                union or list of these, a ``Schema`` with invariants, a ``StructuredParser``, or a JSON Schema as a dict.
             instruct: say the schema also in a system message, for servers that do not hold the model to it.
             partial: what to do with an answer that ends in the middle; ``None`` to refuse it.
+            prose: whether text may stand around the value: ``"allow"`` or ``"refuse"``.
+            retries: how often to send the model what is wrong with its answer, and ask again.
 
         Raises:
             JSONAnswerError: the model answered with something else; ``response`` and ``result`` are there.
             CrosswalkError: as from :meth:`complete`.
         """
-        from crosswalk.service.answer import read_answer, with_schema
+        from crosswalk.service.answer import (
+            JSONAnswerError,
+            asked_again,
+            parser_for,
+            read_answer,
+            with_schema,
+        )
         from crosswalk.structured import Partial
 
-        response = await self.complete(with_schema(request, answer, instruct=instruct))
-        return read_answer(response, answer, Partial.REFUSE if partial is None else partial)
+        parser = parser_for(answer, prose)
+        asked = with_schema(request, parser, instruct=instruct)
+        for remaining in range(retries, -1, -1):
+            response = await self.complete(asked)
+            try:
+                return read_answer(response, parser, Partial.REFUSE if partial is None else partial)
+            except JSONAnswerError as error:
+                if not remaining or not error.result.can_retry:
+                    raise
+                asked = asked_again(asked, error)
+        raise ConfigurationError("retries must be a number from 0 on", key="retries")
 
     def stream_json(
         self,
@@ -252,16 +271,18 @@ class LLMService:
         *,
         instruct: bool = False,
         partial: Partial | None = None,
+        prose: ProseChoice = "allow",
     ) -> JSONStream[T]:
         """The answer to *request* as a value that grows while it comes; takes what :meth:`complete_json` takes.
 
         Raises:
-            ConfigurationError: a parser of several versions, or *instruct* with a plain JSON Schema.
+            ConfigurationError: a parser of several versions.
         """
-        from crosswalk.service.answer import with_schema
+        from crosswalk.service.answer import parser_for, with_schema
         from crosswalk.service.json_stream import JSONStream
 
-        return JSONStream(self.stream(with_schema(request, answer, instruct=instruct)), answer, partial)
+        parser = parser_for(answer, prose)
+        return JSONStream(self.stream(with_schema(request, parser, instruct=instruct)), parser, partial)
 
     async def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None

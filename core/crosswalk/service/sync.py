@@ -24,7 +24,7 @@ from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
-    from crosswalk.service.answer import AnswerType, JSONAnswer
+    from crosswalk.service.answer import AnswerType, JSONAnswer, ProseChoice
     from crosswalk.service.beside import PlainAnswer
     from crosswalk.service.json_stream import SyncJSONStream
     from crosswalk.structured import Partial
@@ -252,10 +252,14 @@ class SyncLLMService:
         *,
         instruct: bool = False,
         partial: Partial | None = None,
+        prose: ProseChoice = "allow",
+        retries: int = 0,
     ) -> JSONAnswer[T]:
         """The answer to *request* as a value; see :meth:`LLMService.complete_json`."""
         return self._runner.run(
-            self._service.complete_json(request, answer, instruct=instruct, partial=partial)
+            self._service.complete_json(
+                request, answer, instruct=instruct, partial=partial, prose=prose, retries=retries
+            )
         )
 
     def stream_json(
@@ -265,12 +269,14 @@ class SyncLLMService:
         *,
         instruct: bool = False,
         partial: Partial | None = None,
+        prose: ProseChoice = "allow",
     ) -> SyncJSONStream[T]:
         """The answer to *request* as a value that grows while it comes; see :meth:`LLMService.stream_json`."""
-        from crosswalk.service.answer import with_schema
+        from crosswalk.service.answer import parser_for, with_schema
         from crosswalk.service.json_stream import SyncJSONStream
 
-        return SyncJSONStream(self.stream(with_schema(request, answer, instruct=instruct)), answer, partial)
+        parser = parser_for(answer, prose)
+        return SyncJSONStream(self.stream(with_schema(request, parser, instruct=instruct)), parser, partial)
 
     def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None

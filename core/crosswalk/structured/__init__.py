@@ -8,25 +8,21 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.structured.cache import *
-    from crosswalk.structured.cache_memory import *
-    from crosswalk.structured.cache_stored import *
     from crosswalk.structured.chain import *
+    from crosswalk.structured.default_cache import *
     from crosswalk.structured.errors import *
     from crosswalk.structured.metrics import *
     from crosswalk.structured.parser import *
-    from crosswalk.structured.percentiles import *
-    from crosswalk.structured.plain import *
     from crosswalk.structured.reason import *
     from crosswalk.structured.response import *
     from crosswalk.structured.response_parser import *
     from crosswalk.structured.response_versions import *
     from crosswalk.structured.result import *
     from crosswalk.structured.schema import *
-    from crosswalk.structured.shared import *
     from crosswalk.structured.versions import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "cache cache_memory cache_stored chain errors metrics parser percentiles plain "
-        "reason response response_parser response_versions result schema shared versions",
+        "cache chain default_cache errors metrics parser reason "
+        "response response_parser response_versions result schema versions",
     )

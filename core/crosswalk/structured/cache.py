@@ -1,173 +1,171 @@
-"""What a parser asks of a cache of answers, and the keys of it."""
+"""A cache of results in the memory of this process, on cachetools."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Protocol, TypeVar
+import math
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
-from crosswalk.codec.classes import REQUIRED
-from crosswalk.structured.reason import Choice, ReasonCode, Stage
-from crosswalk.structured.result import Violation
+from crosswalk.errors import ConfigurationError
+from crosswalk.types.json import dump_json
 
-__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "answer_key"]
+if TYPE_CHECKING:
+    from cachetools import TLRUCache
 
-R = TypeVar("R")
+__all__ = ["AnswerCache", "CacheStats", "MemoryCache", "answer_key"]
 
-
-@attrs.frozen(kw_only=True)
-class CachedAnswer:
-    """The outcome of a parse as it is stored: words and JSON, so that it is the same in every store.
-
-    Attributes:
-        document: the value as JSON (what ``orjson.loads`` gives); ``None`` where there is no value.
-        stage: the stage that gave the value; ``failure`` where none did.
-        reason: the reason code.
-        violations: what is wrong with the best candidate.
-        partial: whether the value comes from an answer that ends in the middle.
-        schema_version: the version that the document names; ``None`` where it names none.
-        choice: the rule that chose among several answers; ``None`` where none had to.
-        candidates: the documents of several answers of which none was chosen.
-        cut: the path of the text in a partial value that may go on; ``None`` where none may.
-    """
-
-    document: Any = attrs.field(default=None, metadata={REQUIRED: True})
-    stage: Stage = attrs.field(converter=Stage)
-    reason: ReasonCode = attrs.field(converter=ReasonCode)
-    violations: tuple[Violation, ...] = ()
-    partial: bool = False
-    schema_version: str | None = None
-    choice: Choice | None = attrs.field(default=None, converter=attrs.converters.optional(Choice))
-    candidates: tuple[Any, ...] = ()
-    cut: str | None = None
-
-    @property
-    def is_negative(self) -> bool:
-        """Whether it is a failure: no value, only the reason why. Such an entry has a time to live of its own."""
-        return self.stage is Stage.FAILURE
+DEFAULT_TTL: Final = 300.0
+"""Seconds that a value lives."""
+DEFAULT_NEGATIVE_TTL: Final = 30.0
+"""Seconds that a failure lives: the model may do better next time."""
+MAX_ENTRIES: Final = 1000
+"""Entries that a cache holds at most."""
 
 
 @attrs.frozen(kw_only=True)
 class CacheStats:
-    """What a cache did. ``hits + misses`` is the number of look-ups, each of which is exactly one of the two.
+    """What a cache did. ``hits + misses`` is the number of look-ups.
 
     Attributes:
-        hits: look-ups that found an answer, or got the one that another caller was just making.
+        hits: look-ups that found something.
         misses: look-ups that did not.
         negative_hits: those of the hits that gave a failure.
-        shared_hits: those of the hits that waited for another caller's answer.
         stores: entries written.
         evictions: entries that made room for others before their time.
-        rejected: entries that were found and not used: corrupt, or not ours. Each is also a miss.
-        errors: operations that the store refused or could not be reached for. Such a look-up is a miss.
     """
 
     hits: int = 0
     misses: int = 0
     negative_hits: int = 0
-    shared_hits: int = 0
     stores: int = 0
     evictions: int = 0
-    rejected: int = 0
-    errors: int = 0
 
     @property
     def hit_rate(self) -> float | None:
-        """The share of look-ups that found an answer, 0 to 1; ``None`` where there were none."""
+        """The share of look-ups that found something, 0 to 1; ``None`` where there were none."""
         lookups = self.hits + self.misses
         return self.hits / lookups if lookups else None
 
 
 class AnswerCache(Protocol):
-    """A cache of parsed answers; every method may be called from many threads and tasks at once.
+    """A cache of results; its methods may be called from many threads at once."""
 
-    No method raises for what the store holds or does: what cannot be read is a miss, what cannot be written is
-    left, and both are counted.
+    def get(self, key: Hashable) -> Any:
+        """What is stored under *key*; ``None`` where there is nothing."""
+
+    def put(self, key: Hashable, value: Any, *, ttl: float | None = None, is_negative: bool = False) -> None:
+        """Store *value* under *key* for *ttl* seconds, or for the cache's own time for a value or a failure."""
+
+
+class MemoryCache:
+    """An :class:`AnswerCache` in memory.
+
+    It gives every caller the very value that was stored, so do not change a value that came out of it.
+
+    Args:
+        max_entries: how many entries it holds; when full, the least recently used goes.
+        ttl: seconds that a value lives.
+        negative_ttl: seconds that a failure lives; ``None`` to store no failures.
+        clock: seconds, from any beginning.
+
+    Raises:
+        ConfigurationError: *max_entries* or a time to live is not positive.
     """
 
-    def get_or_parse(
+    def __init__(
         self,
-        key: str,
-        produce: Callable[[], R],
-        dump: Callable[[R], CachedAnswer],
-        load: Callable[[CachedAnswer], R | None],
+        max_entries: int = MAX_ENTRIES,
         *,
-        ttl: float | None = None,
-    ) -> R:
-        """The result stored under *key*, or else what *produce* gives, which is then stored.
+        ttl: float = DEFAULT_TTL,
+        negative_ttl: float | None = DEFAULT_NEGATIVE_TTL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        from cachetools import TLRUCache
 
-        Of many callers that miss at once, one produces and the others wait for it, and get the very same result. A
-        call that is made while producing waits for nobody: it produces what is not stored.
+        if type(max_entries) is not int or max_entries < 1:
+            raise ConfigurationError("max_entries must be a positive integer", key="max_entries")
+        self._ttl = checked_ttl(ttl, "ttl")
+        self._negative_ttl = None if negative_ttl is None else checked_ttl(negative_ttl, "negative_ttl")
+        self._lock = threading.Lock()
+        # With each value its time to live, and whether it is a failure.
+        self._entries: TLRUCache[Hashable, tuple[Any, float, bool]] = TLRUCache(
+            max_entries, lambda _, entry, now: now + entry[1], timer=clock
+        )
+        self.reset_stats()
+
+    def get(self, key: Hashable) -> Any:
+        """What is stored under *key*; ``None`` where there is nothing."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._negative_hits += entry[2]
+            return entry[0]
+
+    def put(self, key: Hashable, value: Any, *, ttl: float | None = None, is_negative: bool = False) -> None:
+        """Store *value* under *key*.
 
         Args:
-            key: from :func:`answer_key`; it must cover all that the result depends on.
-            produce: parses.
-            dump: makes of a result what is stored.
-            load: makes a result of what was stored; ``None`` where it does not fit, which is a miss.
-            ttl: seconds to live; ``None`` for the cache's own, of which a failure has another than a value.
+            key: covers all that the value depends on.
+            value: anything that nobody changes.
+            ttl: seconds to live; ``None`` for the cache's own time.
+            is_negative: whether it is a failure.
 
         Raises:
             ConfigurationError: *ttl* is not a positive number.
-            Exception: what *produce* raised, to all that waited for it. It is not stored.
         """
-        ...
-
-    async def get_or_parse_async(
-        self,
-        key: str,
-        produce: Callable[[], Awaitable[R]],
-        dump: Callable[[R], CachedAnswer],
-        load: Callable[[CachedAnswer], R | None],
-        *,
-        ttl: float | None = None,
-    ) -> R:
-        """As :meth:`get_or_parse`, for a *produce* that waits, say for the model itself."""
-        ...
-
-    def get(self, key: str) -> CachedAnswer | None:
-        """What is stored under *key*; ``None`` where there is nothing of use."""
-        ...
-
-    def put(self, key: str, answer: CachedAnswer, *, ttl: float | None = None) -> None:
-        """Store *answer* under *key* for *ttl* seconds; ``None`` for the cache's own time to live."""
-        ...
+        seconds = (
+            (self._negative_ttl if is_negative else self._ttl) if ttl is None else checked_ttl(ttl, "ttl")
+        )
+        if seconds is None:
+            return
+        with self._lock:
+            self._entries.pop(key, None)
+            self._entries.expire()
+            self._evictions += len(self._entries) == self._entries.maxsize
+            self._entries[key] = (value, seconds, is_negative)
+            self._stores += 1
 
     def clear(self) -> None:
         """Remove all entries; the statistics stay."""
-        ...
+        with self._lock:
+            self._entries.clear()
+
+    def size(self) -> int:
+        """How many entries count at this moment."""
+        with self._lock:
+            self._entries.expire()
+            return len(self._entries)
 
     def stats(self) -> CacheStats:
-        """What the cache did until now, seen from this process; it does not ask the store."""
-        ...
+        """What it did until now."""
+        with self._lock:
+            return CacheStats(
+                hits=self._hits,
+                misses=self._misses,
+                negative_hits=self._negative_hits,
+                stores=self._stores,
+                evictions=self._evictions,
+            )
 
-    def size(self) -> int | None:
-        """How many entries there are; ``None`` where the store cannot say."""
-        ...
-
-
-def answer_key(*parts: str | Iterable[str] | None) -> str:
-    """A key for what *parts* say together: the SHA-256 of them, as 64 hexadecimal digits.
-
-    The same parts give the same key in every process; parts that differ, or are divided otherwise, or stand in
-    another order, give another. A list differs from its only text, and ``None`` from the empty text.
-    """
-    digest = hashlib.sha256()
-    for part in parts:
-        _add(digest, part)
-    return digest.hexdigest()
+    def reset_stats(self) -> None:
+        """Set the statistics to zero."""
+        self._hits = self._misses = self._negative_hits = self._stores = self._evictions = 0
 
 
-def _add(digest: hashlib._Hash, part: str | Iterable[str] | None) -> None:
-    if part is None:
-        digest.update(b"n")
-    elif isinstance(part, str):
-        encoded = part.encode("utf-8", "surrogatepass")  # a lone surrogate is text as well
-        digest.update(b"s%d:" % len(encoded))
-        digest.update(encoded)
-    else:
-        items = list(part)
-        digest.update(b"l%d:" % len(items))
-        for item in items:
-            _add(digest, item)
+def checked_ttl(seconds: Any, name: str) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise ConfigurationError(f"{name} must be a positive number of seconds", key=name)
+    return float(seconds)
+
+
+def answer_key(*parts: Any) -> str:
+    """The same key for the same *parts*, texts, lists and ``None``, in every process: 64 hexadecimal digits."""
+    return hashlib.sha256(dump_json(list(parts))).hexdigest()

@@ -9,23 +9,14 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import attrs
 
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
-from crosswalk.structured.reader import SPACE, Reading, UnreadableError, decode_string, read_json
-from crosswalk.structured.reason import Choice, Partial, ReasonCode, Stage, as_partial
-from crosswalk.structured.reasoning import without_reasoning
+from crosswalk.structured.marks import ANSWER_NAMES, HEADING
+from crosswalk.structured.reader import SPACE, Reading, UnreadableError, read_json
+from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_partial
+from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, repeats_key
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
-from crosswalk.structured.scan import Region, find_regions
+from crosswalk.structured.scan import Kind, Region, scan
 from crosswalk.structured.schema import Schema, reason_of
 from crosswalk.structured.versions import SchemaVersions
-from crosswalk.structured.wording import (
-    is_among_own_keys,
-    is_awaited,
-    is_called_draft,
-    is_called_final,
-    is_left_out,
-    is_rejected,
-    says_again,
-    says_another_value,
-)
 from crosswalk.types.json import dump_json
 
 __all__ = ["extract_json", "repair_json"]
@@ -35,7 +26,9 @@ T = TypeVar("T")
 Read: TypeAlias = Callable[[Any], Candidate[T]]
 """Makes a candidate of decoded JSON; never raises."""
 
-_TOO_DEEP: Final = (None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),), None)
+_TOO_DEEP: Final[Candidate[Any]] = Candidate(
+    None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),)
+)
 
 
 def candidate_of(read: Read[T], data: Any) -> Candidate[T]:
@@ -52,7 +45,7 @@ def extract_json(text: str) -> str | None:
     Returns:
         The part of the text as it stands; ``None`` where there is none.
     """
-    regions = [region for region in find_regions(_answer_in(text)[0]) if region.is_closed]
+    regions = [region for region in scan(text).regions if region.is_closed]
     regions.sort(key=lambda region: not region.is_fenced)
     whole = (region.text for region in regions if loads(region.text) is not NO_JSON)
     return next(whole, regions[0].text if regions else None)
@@ -61,20 +54,19 @@ def extract_json(text: str) -> str | None:
 def repair_json(broken_json: str) -> str | None:
     """Mend the structure of malformed JSON: what it says stays as it stands.
 
-    What it leaves open is closed where it ends after a comma or a bracket, so that nothing in it can have been cut.
+    What it leaves open is closed where nothing in it can have been cut, and no array is open.
 
     Returns:
         JSON; ``None`` where it cannot be mended, or more is missing than brackets.
     """
     text = broken_json.strip()
-    if text[-1:] not in ("}", "]", ","):
-        return None
     for is_cut in (False, True):
         try:
             reading = read_json(text, is_cut=is_cut)
         except UnreadableError:
             continue
-        return None if reading.cut else dump_json(reading.value).decode()
+        is_whole = reading.is_between if is_cut or reading.is_open else True
+        return dump_json(reading.value).decode() if is_whole and reading.cut is None else None
     return None
 
 
@@ -85,6 +77,7 @@ def run_chain(
     partial: Partial,
     lap: Callable[[str], None] | None = None,
     schema: Schema[Any] | SchemaVersions[Any] | None = None,
+    prose: Prose = Prose.ALLOW,
 ) -> ParseResult[T]:
     """Try one stage after the other.
 
@@ -95,6 +88,7 @@ def run_chain(
         partial: what to do with an answer that ends in the middle.
         lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried; ``None`` for nobody.
         schema: that of *read*, so that malformed JSON without a required key need not be mended; ``None`` for none.
+        prose: whether text may stand around the value.
 
     Raises:
         ConfigurationError: *partial* is none.
@@ -103,36 +97,50 @@ def run_chain(
         partial = as_partial(partial)
     if ended is not None and partial is Partial.REFUSE:
         return ParseResult(None, Stage.FAILURE, ended)
-    data = loads(text)
+    is_exact = schema is not None and schema.has_decimal
+    data = loads(text, is_exact=is_exact)
     best = None
     if data is not NO_JSON:
         best = read(data) if data is not TOO_DEEP else _TOO_DEEP
     if lap is not None:
         lap("parse")
     if best is not None:
-        value, _, version = best
-        if value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
-            return direct_success(value, version)
-        if value is not None:
-            return _given(Stage.DIRECT, best, ended)
+        if best.value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
+            return direct_success(best)
+        if best.value is not None:
+            return _with_fields(_given(Stage.DIRECT, best, ended), data)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
-            return _failed(reason_of(best[1]), ended, best)
+            return _failed(reason_of(best.violations), ended, best)
         text = data  # JSON in a string of JSON
-    return _Search(read, text, ended, partial, best, schema).run(lap)
+    return _Search(read, text, ended, partial, best, schema, prose).run(lap)
 
 
 def _given(
     stage: Stage, candidate: Candidate[T], ended: ReasonCode | None, choice: Choice | None = None
 ) -> ParseResult[T]:
-    value, _, version = candidate
-    reason = ended or ReasonCode.SUCCESS
-    return ParseResult(value, stage, reason, (), ended is not None, version, choice)
+    return ParseResult(
+        candidate.value,
+        stage,
+        ended or ReasonCode.SUCCESS,
+        partial=ended is not None,
+        schema_version=candidate.version,
+        choice=choice,
+        unknown=candidate.unknown,
+        renamed=candidate.renamed,
+    )
+
+
+def _with_fields(result: ParseResult[T], data: Any, open_key: str | None = None) -> ParseResult[T]:
+    """*result* of an answer that is not whole, with the fields that *data* has."""
+    if result.ok or type(data) is not dict:
+        return result
+    return attrs.evolve(result, fields=data, final=frozenset(data) - {open_key})
 
 
 def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
     if best is None:
         return ParseResult(None, Stage.FAILURE, ended or reason)
-    return ParseResult(None, Stage.FAILURE, ended or reason, best[1], False, best[2])
+    return ParseResult(None, Stage.FAILURE, ended or reason, best.violations, schema_version=best.version)
 
 
 @attrs.define(eq=False)
@@ -145,6 +153,8 @@ class _Found(Generic[T]):
         candidate: the value, or what is wrong.
         keys: those of the object; of one that cannot be read, as far as it was.
         said: the JSON of it, to tell what is the same; empty where there is no value.
+        has_comments: whether comments stand in it.
+        data: the decoded JSON.
     """
 
     region: Region
@@ -152,6 +162,8 @@ class _Found(Generic[T]):
     candidate: Candidate[T]
     keys: frozenset[str]
     said: bytes = b""
+    has_comments: bool = False
+    data: Any = None
 
 
 class _Search(Generic[T]):
@@ -165,20 +177,25 @@ class _Search(Generic[T]):
         partial: Partial,
         best: Candidate[T] | None,
         schema: Schema[Any] | SchemaVersions[Any] | None,
+        prose: Prose,
     ) -> None:
         self._read = read
+        self._prose = prose
         self._schema = schema
+        self._is_exact = schema is not None and schema.has_decimal
         self._partial = partial
         self._best = best
         self._seen: dict[str, _Found[T]] = {}
         self._closeness = 0 if best is None else _closeness(best)
-        self._text, is_thinking = _answer_in(text)
-        self._ended = ended or (ReasonCode.TRUNCATED if is_thinking else None)
+        found = scan(text)
+        self._scan = (None if found.regions else found.soft_answer()) or found
+        self._text = self._scan.text
+        self._ended = ended or (ReasonCode.TRUNCATED if found.is_thinking else None)
 
     def run(self, lap: Callable[[str], None] | None) -> ParseResult[T]:
         if self._ended is not None and self._partial is Partial.REFUSE:
             return ParseResult(None, Stage.FAILURE, self._ended)
-        regions = find_regions(self._text)
+        regions = list(self._scan.regions)
         cut = regions.pop() if regions and not regions[-1].is_closed else None
         whole = [self._again(region) or self._whole(region) for region in regions]
         if lap is not None:
@@ -188,36 +205,76 @@ class _Search(Generic[T]):
             lap("repair")
         valid = [each for each in found if each.said]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
-        if cut is not None and (not valid or cut.is_fenced or cut.text.startswith("{")):
+        if cut is not None and (not valid or cut.is_fenced or self._is_begun(cut)):
             return self._cut_off(cut)
-        awaits_another = is_awaited(self._text, found[-1].region.end if found else 0)
+        if self._scan.awaits_answer:
+            return self._failure(ReasonCode.TRUNCATED)
+        if not found and (word := self._word()) is not None:
+            return word
         if not valid:
-            if awaits_another and not found:
-                return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
-            reason = reason_of(self._best[1]) if self._best else ReasonCode.EXTRACTION_FAILED
-            return _failed(reason, self._ended, self._best)
+            return self._failure(
+                reason_of(self._best.violations) if self._best else ReasonCode.EXTRACTION_FAILED
+            )
         last = valid[-1]
-        start, end = last.region.start, last.region.end
-        others = [each for each in valid if each.said != last.said]
-        choice = _choice(self._text, others, last.region) if others else None
-        if awaits_another or is_left_out(self._text, end):
-            return _failed(ReasonCode.TRUNCATED, self._ended, self._best)
-        # What follows, is meant for the same and says nothing valid may be the correction of it.
-        after = found[found.index(last) + 1 :]
-        is_corrected = (
-            any(each.keys & last.keys for each in after)
-            or (not any(each.keys for each in after) and says_again(last.keys, self._text[end:]))
-            or is_among_own_keys(self._text, start, end, last.keys)
-            or (bool(last.keys) and says_another_value(self._text[end:], loads(last.said.decode())))
-            or is_rejected(self._text, start, end)
-        )
-        if (others and choice is None) or is_corrected:
-            different = {each.said: each.candidate[0] for each in valid}
+        if (problem := self._problem_around(last, found)) is not None and problem is not ReasonCode.AMBIGUOUS:
+            return self._failure(problem, keep=problem is ReasonCode.TRUNCATED)
+        others = [each for each in valid if not _is_same(each, last)]
+        choice = _choice(self._text, others, last) if others else None
+        if (others and choice is None) or problem is not None:
+            different = {each.said: each.candidate.value for each in valid}
             values = tuple(value for value in different.values() if value is not None)
-            reason = self._ended or ReasonCode.AMBIGUOUS
-            return ParseResult(None, Stage.FAILURE, reason, candidates=values)
-        first = next(each for each in valid if each.said == last.said)
-        return _given(first.stage, first.candidate, self._ended, choice)
+            return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
+        before, after = self._scan.prose(end=last.region.start), self._scan.prose(last.region.end)
+        is_code = before[-1:] == "`" == after[:1]  # a fence in one line
+        if self._prose is Prose.REFUSE and (
+            before[: -1 if is_code else None] or after[is_code:] or last.has_comments
+        ):
+            return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
+        first = next(each for each in valid if _is_same(each, last))
+        given = _with_fields(_given(first.stage, first.candidate, self._ended, choice), last.data)
+        return attrs.evolve(given, before=before, after=after)
+
+    def _is_begun(self, cut: Region) -> bool:
+        """Whether *cut* may be an object, and no list of prose nor the end of ``:-{``."""
+        return cut.text[:1] in ("{", "\uff5b") and not _EMOTICON.search(
+            self._text, max(cut.start - 3, 0), cut.start
+        )
+
+    def _word(self) -> ParseResult[T] | None:
+        """The value where the text is one scalar, or one word of an enumeration."""
+        if not isinstance(self._schema, Schema) or self._schema.is_object or self._best is not None:
+            return None
+        text = self._scan.prose()
+        data = loads(text, is_exact=self._is_exact)
+        candidate = candidate_of(self._read, text if data is NO_JSON and self._schema.is_enum else data)
+        return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._ended)
+
+    def _problem_around(self, last: _Found[T], found: list[_Found[T]]) -> ReasonCode | None:
+        """What the text around *last* says against it by its structure; ``AMBIGUOUS`` where it may be corrected there."""
+        start, end = last.region.start, last.region.end
+        remainder, kind = self._scan.follower(last.region)
+        after = found[found.index(last) + 1 :]
+        is_json_in_string = self._text[start : start + 1] == '"'
+        if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
+            return ReasonCode.CLOSED_TOO_EARLY
+        if (at := found.index(last)) and found[at - 1].said and not _is_same(found[at - 1], last):
+            rest, follows = self._scan.follower(found[at - 1].region)
+            if follows is Kind.REGION and rest.strip() == ",":  # items of a list that lost its brackets
+                return ReasonCode.AMBIGUOUS
+        if is_elided(self._text, end):
+            return ReasonCode.TRUNCATED
+        # What follows, is meant for the same and is not valid may be the correction of it.
+        if (
+            any(each.keys & last.keys for each in after)
+            or repeats_key(last.keys, self._scan.prose(end, bare=True))
+            or is_among_own_keys(self._text, start, end, last.keys)
+            or is_operand(self._text, end)
+        ):
+            return ReasonCode.AMBIGUOUS
+        return None
+
+    def _failure(self, reason: ReasonCode, *, keep: bool = True) -> ParseResult[T]:
+        return _failed(reason, self._ended, self._best if keep else None)
 
     # ------------------------------------------------------------------------------------- one region
 
@@ -241,32 +298,41 @@ class _Search(Generic[T]):
     def _again(self, region: Region) -> _Found[T] | None:
         """What *region* says where one with the same text has been read: a model that is caught in a loop writes many."""
         seen = self._seen.get(region.text)
-        return seen and _Found(region, seen.stage, seen.candidate, seen.keys, seen.said)
+        return seen and attrs.evolve(seen, region=region)
 
     def _whole(self, region: Region) -> _Found[T] | None:
         """What *region* says where it is JSON as it stands."""
-        data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text)
+        data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text, is_exact=self._is_exact)
         if data is NO_JSON:
             return None
         return self._found(region, Stage.EXTRACT, data)
 
     def _mended(self, region: Region) -> _Found[T]:
         try:
-            reading = read_json(region.text)
+            try:
+                reading = read_json(region.text, is_exact=self._is_exact)
+            except UnreadableError as error:
+                if error.violation.code is not ReasonCode.REPAIR_FAILED or '"' not in region.text:
+                    raise
+                try:
+                    reading = read_json(region.text, inner_quotes=True, is_exact=self._is_exact)
+                except UnreadableError:
+                    raise error from None
             if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
                 violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
                 raise UnreadableError(violation, _keys(reading.value))
         except UnreadableError as error:
-            return _Found(region, Stage.FAILURE, (None, (error.violation,), None), error.keys)
+            return _Found(region, Stage.FAILURE, Candidate(None, (error.violation,)), error.keys)
         found = self._found(region, Stage.REPAIR, reading.value)
+        found.has_comments = reading.has_comments
         if reading.is_closed_early:
             del self._seen[region.text]  # what it says depends on what stands behind it
         return found
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, data)
-        said = b"" if candidate[0] is None else dump_json(data, option=_SORTED)
-        found = _Found(region, stage, candidate, _keys(data), said)
+        said = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
+        found = _Found(region, stage, candidate, _keys(data), said, data=data)
         self._seen[region.text] = found
         return found
 
@@ -280,18 +346,31 @@ class _Search(Generic[T]):
     def _cut_off(self, cut: Region) -> ParseResult[T]:
         """What the region that never ends gives."""
         ended = self._ended or ReasonCode.TRUNCATED
-        if self._partial is Partial.ACCEPT or (self._partial is Partial.CLOSE and cut.is_between):
-            try:
-                reading = read_json(cut.text, is_cut=True)
-                given, goes_on = self._partially(reading)
-                if given[0] is not None:
-                    return attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on)
-            except UnreadableError:
-                pass
         is_balanced = all(cut.text.count(pair[0]) == cut.text.count(pair[1]) for pair in ("{}", "[]"))
         if cut.is_in_string and is_balanced:  # a quote is missing somewhere, and nothing else
-            ended = self._ended or ReasonCode.REPAIR_FAILED
-        return _failed(ended, ended, self._best)
+            failed = self._failure(self._ended or ReasonCode.REPAIR_FAILED)
+        else:
+            failed = _failed(ended, ended, self._best)
+        is_closed = cut.text.endswith(("}", "]"))
+        if self._partial is Partial.REFUSE and not is_closed:
+            return failed
+        try:
+            reading = read_json(cut.text, is_cut=True, is_exact=self._is_exact)
+        except UnreadableError as error:
+            if not is_closed or error.position < len(cut.text) - 1 or self._ended is not None:
+                return failed
+            # It ends with a bracket of the wrong kind, and was not cut.
+            return _failed(error.violation.code, None, Candidate(None, (error.violation,)))
+        if self._partial is Partial.REFUSE:
+            return failed
+        if self._partial is Partial.CLOSE and not reading.is_between:
+            return failed
+        fields = dict(reading.value) if type(reading.value) is dict else None
+        given, goes_on = self._partially(reading)
+        if given.value is not None:
+            before = self._scan.prose(end=cut.start)
+            failed = attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on, before=before)
+        return _with_fields(failed, fields, reading.open_key)
 
     def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
         """What is known of a value, and the path of the text in it that may go on; ``None`` where none does.
@@ -303,44 +382,30 @@ class _Search(Generic[T]):
             box, key = reading.cut_in
             cut_text = box[key]
             box[key] += "\ufffd"
-            longer, violations, _ = self._read(reading.value)
-            if longer is not None or all(v.code is ReasonCode.INVARIANT_VIOLATION for v in violations):
+            longer = self._read(reading.value)
+            if longer.value is not None or all(
+                v.code is ReasonCode.INVARIANT_VIOLATION for v in longer.violations
+            ):
                 box[key] = cut_text
                 candidate = self._read(reading.value)
-                if candidate[0] is not None:
+                if candidate.value is not None:
                     return candidate, reading.cut
             del box[key]
         return self._read(reading.value), None
 
 
-# ------------------------------------------------------------------------------------------- the text
+# ---------------------------------------------------------------------------------------------- rules
 
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
-_ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
-_ESCAPED_QUOTE: Final = re.compile(r"[\[{]\s*+&(?:quot|#34|#x22);")
-_ENTITIES: Final = {
-    "quot": '"', "#34": '"', "#x22": '"', "#39": "'", "#x27": "'", "apos": "'", "lt": "<", "gt": ">", "amp": "&",
-}  # fmt: skip
-_ENTITY: Final = re.compile(f"&({'|'.join(_ENTITIES)});")
-_TEXT_OF_OBJECT: Final = re.compile(r'"([\[{](?:\s|\\[nrt])*+\\"(?:[^"\\]|\\.)*+)"?', re.DOTALL)
-_BRACKET: Final = re.compile(r"[\[{]")
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """What begins so, no parser of JSON has to be asked."""
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
+_EMOTICON: Final = re.compile(r"[ (][:;]-?\Z")
 
 
-def _answer_in(text: str) -> tuple[str, bool]:
-    """*text* without reasoning, and whether that is never closed; ``{\\"a\\": 1}`` as what it stands for."""
-    text, is_thinking = without_reasoning(text)
-    if "&" in text and '"' not in text and _ESCAPED_QUOTE.search(text):
-        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1]], text)
-    quote = text.find('"')
-    is_escaped = text[quote - 1 : quote] == "\\"  # to look at the first one takes no time
-    if is_escaped and _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
-        text = decode_string(text) or text
-    elif '\\"' in text and _BRACKET.search(_TEXT_OF_OBJECT.sub("", text)) is None:  # as in YAML
-        text = _TEXT_OF_OBJECT.sub(lambda quoted: decode_string(quoted[1]) or quoted[0], text)
-    return text, is_thinking
+def _digits(number: Any) -> str:
+    """An :class:`ExactFloat`, which orjson does not write."""
+    return str(number.text)
 
 
 def _keys(data: Any) -> frozenset[str]:
@@ -349,27 +414,45 @@ def _keys(data: Any) -> frozenset[str]:
 
 def _closeness(candidate: Candidate[Any]) -> int:
     """How close *candidate* came: 3 a value, 2 right but for invariants, 1 an object, 0 something else."""
-    value, violations, _ = candidate
-    if value is not None:
+    if candidate.value is not None:
         return 3
-    if all(violation.code is ReasonCode.INVARIANT_VIOLATION for violation in violations):
+    if all(violation.code is ReasonCode.INVARIANT_VIOLATION for violation in candidate.violations):
         return 2
-    first = violations[0]
+    first = candidate.violations[0]
     return int(first.path != "$" or first.code is not ReasonCode.SCHEMA_TYPE_ERROR)
 
 
-def _choice(text: str, others: list[_Found[T]], last: Region) -> Choice | None:
+def _is_same(one: _Found[T], other: _Found[T]) -> bool:
+    """Whether two regions give the same value, though one may spell a null out that the other leaves away."""
+    if one.said == other.said:
+        return True
+    a, b = one.candidate.value, other.candidate.value
+    try:
+        return type(a) is type(b) and bool(a == b) and repr(a) == repr(b)
+    except Exception:  # a class of the user's may compare as it likes
+        return False
+
+
+def _choice(text: str, others: list[_Found[T]], last: _Found[T]) -> Choice | None:
     """Which rule says that *last* counts, and none of the *others* before it; ``None`` where none does."""
-    if is_called_final(text, last.start) and all(is_called_draft(text, each.region.start) for each in others):
+    if _is_named(text, last.region) and not any(_is_named(text, each.region) for each in others):
         return Choice.LABELLED
-    if not last.is_fenced:
+    if not last.region.is_fenced:
         return None
     fences = position = 0
     for each in others:
-        fences += text.count("```", position, each.region.start) + text.count(
-            "~~~", position, each.region.start
-        )
-        position = each.region.start
+        start = each.region.start
+        fences += text.count("```", position, start) + text.count("~~~", position, start)
+        position = start
         if fences % 2:
             return None
     return Choice.FENCED
+
+
+def _is_named(text: str, region: Region) -> bool:
+    """Whether a tag around *region*, or a heading right above it, says that it is the answer."""
+    if region.tag in ANSWER_NAMES:
+        return True
+    heading = HEADING.search(text, max(region.start - 120, 0), region.start)
+    name = (heading[1] or heading[2]) if heading else ""
+    return name.strip().lower().replace(" ", "_") in ANSWER_NAMES

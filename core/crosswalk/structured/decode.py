@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import orjson
 
+from crosswalk.schemas.check import ExactFloat
 from crosswalk.types.json import load_json
 
-__all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "is_too_deep", "loads"]
+__all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "is_too_deep", "loads"]
 
 NO_JSON: Final = object()
 """What :func:`loads` gives for what is no JSON."""
@@ -25,9 +27,12 @@ _EXACT: Final = frozenset((str, int, bool, type(None)))
 """The types of which orjson makes no other value than the text says."""
 
 
-def loads(text: str) -> Any:
-    """Decoded JSON; :data:`NO_JSON` also where a key is repeated. NaN and infinity are no JSON."""
-    if len(text) < _SHORT:
+def loads(text: str, *, is_exact: bool = False) -> Any:
+    """Decoded JSON; :data:`NO_JSON` also where a key is repeated. NaN and infinity are no JSON.
+
+    With *is_exact* a number with a fraction keeps its digits, as :class:`ExactFloat`.
+    """
+    if not is_exact and len(text) < _SHORT:
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
@@ -45,6 +50,8 @@ def loads(text: str) -> Any:
         value = load_json(data, unique_keys=True)
     except orjson.JSONDecodeError:
         return NO_JSON
+    if is_exact:
+        value = json.loads(text, parse_float=ExactFloat)
     size = len(data)
     # To leave something out and compare takes a third of the time of counting it.
     if (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.schemas.errors import SchemaDefinitionError
 
 __all__ = [
     "AnswerTypeError",
@@ -16,10 +17,6 @@ __all__ = [
 
 class AnswerTypeError(CrosswalkError, TypeError):
     """What was given to be parsed is no answer: neither a text nor a response."""
-
-
-class SchemaDefinitionError(CrosswalkError, TypeError):
-    """A class cannot be the schema of an answer, or a registry of versions contradicts itself."""
 
 
 class UnknownSchemaVersionError(CrosswalkError, LookupError):

@@ -1,206 +1,178 @@
-"""What Prometheus and OpenTelemetry are told: one table of metrics, read when they ask.
+"""Prometheus and OpenTelemetry: counters are read when they ask, durations are a histogram.
 
-The counts go out under the names in the table, without the ``_total`` that both systems give to counters: they
-are exported as gauges (Prometheus) and up-down counters (OpenTelemetry), which a reset may also bring back to zero.
-Durations are a summary, which OpenTelemetry does not have: there its parts are metrics of their own.
+They need the extras ``prometheus`` and ``otel``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
-from functools import cached_property
-from typing import Final, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import attrs
-
+from crosswalk.errors import CrosswalkError
 from crosswalk.structured.cache import CacheStats
-from crosswalk.structured.metrics import COUNTERS, METRIC_PREFIX, MetricsSnapshot, ParserMetrics
+from crosswalk.structured.metrics import BOUNDS, METRIC_PREFIX, STAGES, ParserMetrics
 
-__all__ = ["FAMILIES", "CountingCache", "Family", "FamilyKind", "Point", "Reading"]
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
 
-CACHE_PREFIX: Final = "response_cache_"
+__all__ = ["OpenTelemetryExporter", "PrometheusExporter"]
+
+LATENCY: Final = "response_parse_latency_seconds"
+_HELP: Final = {
+    "response_parse_direct_parse_ok": "Answers whose whole text was the JSON.",
+    "response_parse_extract_ok": "Answers whose JSON was extracted from fences or prose.",
+    "response_parse_repair_ok": "Answers whose JSON was repaired.",
+    "response_parse_partial": "Answers that end in the middle and were given as partial values.",
+    "response_parse_final_failed": "Answers that gave no value.",
+    "response_parse_success_rate": "Share of parses that gave a whole value, 0 to 1.",
+    "response_parse_reasons": "Parses by reason code.",
+    "response_parse_schema_versions": "Parses by the schema version that the document names.",
+    "response_cache_hits": "Look-ups that found an answer.",
+    "response_cache_misses": "Look-ups that found none.",
+    "response_cache_negative_hits": "Look-ups that found a failure; they are also hits.",
+    "response_cache_stores": "Entries written.",
+    "response_cache_evictions": "Entries that made room for others before their time.",
+    "response_cache_size": "Entries at this moment.",
+}
+_LABELS: Final = {"response_parse_reasons": "reason", "response_parse_schema_versions": "schema_version"}
 
 
 class CountingCache(Protocol):
-    """A cache that can be exported: an :class:`AnswerCache`, or a :class:`ResponseCache`."""
+    """A cache whose numbers can be shown."""
 
     def stats(self) -> CacheStats:
         """What it did until now."""
-        ...
 
-    def size(self) -> int | None:
-        """How many entries there are; ``None`` where the store cannot say."""
-        ...
+    def size(self) -> int:
+        """How many entries there are."""
 
 
-class FamilyKind(Enum):
-    """What the values of a metric are."""
+def _values(metrics: ParserMetrics, cache: CountingCache | None) -> Iterator[tuple[str, str, float]]:
+    """Each number at this moment: its metric, its label (empty for none), its value."""
+    now = metrics.snapshot()
+    for name, count in now.counters.items():
+        yield METRIC_PREFIX + name, "", count
+    if now.success_rate is not None:
+        yield "response_parse_success_rate", "", now.success_rate
+    for reason, count in now.reasons.items():
+        yield "response_parse_reasons", reason, count
+    for version, count in now.schema_versions.items():
+        yield "response_parse_schema_versions", version, count
+    if cache is not None:
+        stats = cache.stats()
+        for name in ("hits", "misses", "negative_hits", "stores", "evictions"):
+            yield f"response_cache_{name}", "", getattr(stats, name)
+        yield "response_cache_size", "", cache.size()
 
-    COUNT = "count"
-    """Numbers that add up over processes."""
-    GAUGE = "gauge"
-    """Numbers that do not."""
-    SUMMARY = "summary"
-    """Quantiles of a duration, with its ``_sum`` and ``_count``."""
 
+class PrometheusExporter:
+    """Shows *metrics*, and *cache*, to what scrapes *registry*.
 
-@attrs.frozen
-class Point:
-    """One value of a metric.
+    Counts go out as gauges, because Prometheus adds ``_total`` to the name of a counter.
 
-    Attributes:
-        value: the value.
-        labels: the label values by name.
-        suffix: what follows the name of the metric, for the parts of a summary.
+    Args:
+        metrics: what to show.
+        cache: the cache whose statistics to show; ``None`` for none.
+        registry: ``None`` for the default registry of prometheus-client.
+
+    Raises:
+        CrosswalkError: prometheus-client is not installed.
+        ValueError: *registry* has metrics of these names already.
     """
 
-    value: float
-    labels: Mapping[str, str] = attrs.field(factory=dict)
-    suffix: str = ""
+    def __init__(
+        self,
+        metrics: ParserMetrics,
+        cache: CountingCache | None = None,
+        *,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        try:
+            import prometheus_client
+        except ImportError:
+            raise _not_installed("Prometheus", "prometheus-client", "prometheus") from None
+        self._metrics, self._cache = metrics, cache
+        self._registry = prometheus_client.REGISTRY if registry is None else registry
+        self._registry.register(self)
+
+    def collect(self) -> Iterable[Metric]:
+        """All metrics at this moment; called at every scrape."""
+        families = {family.name: family for family in self.describe()}
+        for name, label, value in _values(self._metrics, self._cache):
+            families[name].add_sample(name, {_LABELS[name]: label} if label else {}, value)
+        for stage, latency in self._metrics.snapshot().latencies.items():
+            bounds = [(str(bound), count) for bound, count in zip(BOUNDS, latency.buckets, strict=True)]
+            families[LATENCY].add_metric([stage], [*bounds, ("+Inf", latency.count)], latency.total)  # type: ignore[attr-defined]
+        return [family for family in families.values() if family.samples]
+
+    def describe(self) -> Iterable[Metric]:
+        """The metrics without values: a registry asks them for clashes of names."""
+        from prometheus_client.core import HistogramMetricFamily, Metric
+
+        gauges = [Metric(name, text, "gauge") for name, text in _HELP.items()]
+        return [*gauges, HistogramMetricFamily(LATENCY, "Duration of a stage, in seconds.", labels=["stage"])]
+
+    def close(self) -> None:
+        """Take the metrics away again."""
+        self._registry.unregister(self)
 
 
-@attrs.frozen
-class Reading:
-    """What was counted at one moment: each of the two is asked once, and only if somebody wants to know.
+class OpenTelemetryExporter:
+    """Shows *metrics*, and *cache*, to the readers of *meter_provider*.
 
-    Attributes:
-        metrics: the metrics of parsers.
-        cache: the cache; ``None`` where none is exported.
+    OpenTelemetry has no way to take instruments away: make one exporter for each pair of metrics and provider.
+
+    Args:
+        metrics: what to show.
+        cache: the cache whose statistics to show; ``None`` for none.
+        meter_provider: ``None`` for the global one.
+
+    Raises:
+        CrosswalkError: opentelemetry-api is not installed.
     """
 
-    metrics: ParserMetrics
-    cache: CountingCache | None
+    def __init__(
+        self,
+        metrics: ParserMetrics,
+        cache: CountingCache | None = None,
+        *,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        try:
+            from opentelemetry.metrics import get_meter
+        except ImportError:
+            raise _not_installed("OpenTelemetry", "opentelemetry-api", "otel") from None
+        self._metrics, self._cache = metrics, cache
+        meter = get_meter("crosswalk.structured", meter_provider=meter_provider)
+        for name, text in _HELP.items():
+            is_gauge = name.endswith(("_rate", "_size"))
+            create: Any = (
+                meter.create_observable_gauge if is_gauge else meter.create_observable_up_down_counter
+            )
+            create(name, [self._observer(name)], description=text)
+        histogram = meter.create_histogram(
+            LATENCY,
+            unit="s",
+            description="Duration of a stage, in seconds.",
+            explicit_bucket_boundaries_advisory=BOUNDS,
+        )
+        attributes = {stage: {"stage": stage} for stage in STAGES}
+        metrics.add_observer(lambda stage, seconds: histogram.record(seconds, attributes[stage]))
 
-    @cached_property
-    def parses(self) -> MetricsSnapshot:
-        """The numbers of the parsers."""
-        return self.metrics.snapshot()
+    def _observer(self, metric: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        from opentelemetry.metrics import Observation
 
-    @cached_property
-    def cache_stats(self) -> CacheStats | None:
-        """The numbers of the cache; ``None`` where none is exported."""
-        return None if self.cache is None else self.cache.stats()
+        def observe(_: CallbackOptions) -> Iterable[Observation]:
+            return [
+                Observation(value, {_LABELS[name]: label} if label else {})
+                for name, label, value in _values(self._metrics, self._cache)
+                if name == metric
+            ]
 
-
-_Points: TypeAlias = Callable[[Reading], Iterator[Point]]
-
-
-@attrs.frozen
-class Family:
-    """One metric.
-
-    Attributes:
-        name: as it is exported.
-        kind: what its values are.
-        help: what it says, in one sentence.
-        labels: the names of its labels.
-        points: gives its values in a reading; none where there is nothing to say.
-    """
-
-    name: str
-    kind: FamilyKind
-    help: str
-    labels: tuple[str, ...]
-    points: _Points
-
-
-def _outcome(name: str) -> _Points:
-    return lambda reading: iter([Point(reading.parses.counters[name])])
-
-
-def _success_rate(reading: Reading) -> Iterator[Point]:
-    if reading.parses.success_rate is not None:
-        yield Point(reading.parses.success_rate)
+        return observe
 
 
-def _labelled(label: str, counts: Callable[[MetricsSnapshot], Mapping[str, int]]) -> _Points:
-    return lambda reading: (Point(count, {label: said}) for said, count in counts(reading.parses).items())
-
-
-def _latencies(reading: Reading) -> Iterator[Point]:
-    for stage, latency in reading.parses.latencies.items():
-        for share, seconds in latency.quantiles.items():
-            yield Point(seconds, {"stage": stage, "quantile": str(share)})
-        yield Point(latency.total, {"stage": stage}, "_sum")
-        yield Point(latency.count, {"stage": stage}, "_count")
-
-
-def _cache_count(name: str) -> _Points:
-    def points(reading: Reading) -> Iterator[Point]:
-        if reading.cache_stats is not None:
-            yield Point(getattr(reading.cache_stats, name))
-
-    return points
-
-
-def _cache_size(reading: Reading) -> Iterator[Point]:
-    size = None if reading.cache is None else reading.cache.size()
-    if size is not None:
-        yield Point(size)
-
-
-_OUTCOMES: Final = {
-    "direct_parse_ok": "Answers whose whole text was the JSON.",
-    "extract_ok": "Answers whose JSON was extracted from fences or prose.",
-    "repair_ok": "Answers whose JSON was repaired.",
-    "partial": "Answers that end in the middle and were given as partial values.",
-    "final_failed": "Answers that gave no value.",
-}
-_CACHE: Final = {
-    "hits": "Look-ups that found an answer.",
-    "misses": "Look-ups that found none.",
-    "negative_hits": "Look-ups that found a failure; they are also hits.",
-    "shared_hits": "Look-ups that got the answer another caller was making; they are also hits.",
-    "stores": "Entries written.",
-    "evictions": "Entries that made room for others before their time.",
-    "rejected": "Entries found corrupt or foreign; they are also misses.",
-    "errors": "Operations that the store refused or could not be reached for.",
-}
-
-FAMILIES: Final = (
-    *(
-        Family(METRIC_PREFIX + name, FamilyKind.COUNT, _OUTCOMES[name], (), _outcome(name))
-        for name in COUNTERS
-    ),
-    Family(
-        "response_parse_success_rate",
-        FamilyKind.GAUGE,
-        "Share of parses that gave a whole value, 0 to 1.",
-        (),
-        _success_rate,
-    ),
-    Family(
-        "response_parse_reasons",
-        FamilyKind.COUNT,
-        "Parses by reason code.",
-        ("reason",),
-        _labelled("reason", lambda parses: parses.reasons),
-    ),
-    Family(
-        "response_parse_schema_versions",
-        FamilyKind.COUNT,
-        "Parses by the schema version that the document names.",
-        ("schema_version",),
-        _labelled("schema_version", lambda parses: parses.schema_versions),
-    ),
-    Family(
-        "response_parse_latency_seconds",
-        FamilyKind.SUMMARY,
-        "Duration of a stage since the start, in seconds.",
-        ("stage",),
-        _latencies,
-    ),
-    *(
-        Family(CACHE_PREFIX + name, FamilyKind.COUNT, text, (), _cache_count(name))
-        for name, text in _CACHE.items()
-    ),
-    Family(
-        "response_cache_size",
-        FamilyKind.GAUGE,
-        "Entries at this moment.",
-        (),
-        _cache_size,
-    ),
-)
-"""All that is exported."""
+def _not_installed(what: str, package: str, extra: str) -> CrosswalkError:
+    return CrosswalkError(f"exporting to {what} needs {package}: pip install 'crosswalk-llm[{extra}]'")

@@ -1,6 +1,6 @@
 """Counters of a parser: which stage gave the value, why there was none, how long it took.
 
-Nothing here grows with the number of parses, and nothing here is content: stages, reasons, versions and durations.
+Nothing here grows with the number of parses, and nothing here is content.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -15,28 +17,24 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.percentiles import LatencySummary, StageLatency
 
-__all__ = ["MetricsError", "MetricsSnapshot", "ParseRecord", "ParserMetrics"]
+__all__ = ["LatencySummary", "MetricsError", "MetricsSnapshot", "ParseRecord", "ParserMetrics"]
 
 log = logging.getLogger(__name__)
 
 METRIC_PREFIX: Final = "response_parse_"
 """What stands before a counter's name where it is exported."""
-
 COUNTERS: Final = ("direct_parse_ok", "extract_ok", "repair_ok", "partial", "final_failed")
 """The outcomes; every parse is exactly one of them. ``partial`` is a value from an answer that ends in the
 middle, which the caller asked for: neither a success nor a failure of the chain."""
-
 STAGES: Final = ("parse", "extract", "repair", "total")
 """What is timed: the three stages of the chain, and the whole parse."""
-
+BOUNDS: Final = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""The upper bounds of the histogram of durations, in seconds."""
 OTHER: Final = "other"
 """The label of reasons and versions that are not counted apart: too many, too long, or not printable."""
-
 MAX_LABELS: Final = 64
 """How many reasons, and how many versions, are counted apart. A version is what the model wrote: anything."""
-
 MAX_LABEL_LENGTH: Final = 32
 """How many characters a reason or a version may have to be counted apart."""
 
@@ -44,11 +42,11 @@ _SEED_REASONS: Final = dict.fromkeys(
     ("success", "invalid_json", "schema_missing_field", "schema_type_error", "invariant_violation"), 0
 )
 _OK: Final = {"direct": "direct_parse_ok", "extract": "extract_ok", "repair": "repair_ok"}
-_FAILURE: Final = "failure"
-_SUCCESS: Final = "success"
 
 ExporterCallback: TypeAlias = Callable[[str, int], None]
 """Called with a metric's full name and its current value."""
+Observer: TypeAlias = Callable[[str, float], None]
+"""Called with a stage and the seconds it took."""
 
 
 class MetricsError(CrosswalkError, ValueError):
@@ -63,8 +61,7 @@ class ParseRecord:
         stage: the stage that gave the value: ``direct``, ``extract`` or ``repair``; ``failure`` where none did.
         reason: the reason code. With a value, ``None`` counts as ``success``, and any other than ``success`` marks
             a partial value; without a value, ``None`` counts as ``other``.
-        seconds_by_stage: seconds by what is timed, of :data:`STAGES`. Stages that were not reached are absent;
-            without ``total``, the sum of the others counts as the total.
+        seconds_by_stage: seconds by what is timed, of :data:`STAGES`. Without ``total``, their sum counts as that.
         schema_version: the version that the document names; ``None`` where it names none.
     """
 
@@ -72,6 +69,41 @@ class ParseRecord:
     reason: str | None = None
     seconds_by_stage: Mapping[str, float] = attrs.field(factory=dict)
     schema_version: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class LatencySummary:
+    """How long something took, over all the times it was measured.
+
+    Attributes:
+        count: how many times it was measured.
+        total: the sum, in seconds.
+        shortest: the shortest time, in seconds; ``None`` where nothing was measured.
+        longest: the longest time, in seconds; ``None`` where nothing was measured.
+        buckets: how many times it took at most so long, for each of :data:`BOUNDS`.
+    """
+
+    count: int = 0
+    total: float = 0.0
+    shortest: float | None = None
+    longest: float | None = None
+    buckets: tuple[int, ...] = (0,) * len(BOUNDS)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean, in seconds; ``None`` where nothing was measured."""
+        return self.total / self.count if self.count else None
+
+    def with_one(self, seconds: float) -> LatencySummary:
+        """The same with one duration more."""
+        first = bisect_left(BOUNDS, seconds)
+        return LatencySummary(
+            count=self.count + 1,
+            total=self.total + seconds,
+            shortest=seconds if self.shortest is None else min(self.shortest, seconds),
+            longest=seconds if self.longest is None else max(self.longest, seconds),
+            buckets=tuple(n + (at >= first) for at, n in enumerate(self.buckets)),
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -83,7 +115,7 @@ class MetricsSnapshot:
         reasons: how many parses by reason code; only those that occurred.
         schema_versions: how many parses by the version that the document names; only those that occurred.
         latencies: durations, every one of :data:`STAGES`.
-        exporter_errors: how many times the exporter raised.
+        exporter_errors: how many times an exporter raised.
     """
 
     counters: Mapping[str, int]
@@ -111,14 +143,8 @@ class ParserMetrics:
         self._lock = threading.Lock()
         self._export_lock = threading.RLock()  # an exporter may parse
         self._exporter: ExporterCallback | None = None
-        self._clear()
-
-    def _clear(self) -> None:
-        self._counters = dict.fromkeys(COUNTERS, 0)
-        self._reasons: dict[str, int] = {}
-        self._versions: dict[str, int] = {}
-        self._latencies = {stage: StageLatency() for stage in STAGES}
-        self._exporter_errors = 0
+        self._observers: list[Observer] = []
+        self.reset()
 
     def record(self, record: ParseRecord) -> None:
         """Count one parse.
@@ -127,22 +153,23 @@ class ParserMetrics:
             MetricsError: the stage or what is timed is unknown, or a duration is negative or not finite; then
                 nothing of it is counted.
         """
-        reason, version, seconds = _reason(record), record.schema_version, record.seconds_by_stage
-        counter = _counter(record.stage, reason)
+        is_failure, seconds = record.stage == "failure", dict(record.seconds_by_stage)
+        reason = record.reason or (OTHER if is_failure else "success")
+        if not is_failure and record.stage not in _OK:
+            raise MetricsError(f"a parse ends at one of {', '.join([*_OK, 'failure'])}")
+        counter = "final_failed" if is_failure else _OK[record.stage] if reason == "success" else "partial"
         for stage, duration in seconds.items():
-            if stage not in self._latencies or not 0 <= duration < math.inf:
-                _check_duration(stage, duration)
-        if seconds and "total" not in seconds:
-            seconds = {**seconds, "total": sum(seconds.values())}
+            _check_duration(stage, duration)
+        if seconds:
+            seconds.setdefault("total", sum(seconds.values()))
         with self._lock:
             self._counters[counter] += 1
             _count(self._reasons, reason)
-            if version is not None:
-                _count(self._versions, version)
+            if record.schema_version is not None:
+                _count(self._versions, record.schema_version)
             for stage, duration in seconds.items():
-                self._latencies[stage].add(duration)
-        if self._exporter is not None:
-            self._export(counter)
+                self._latencies[stage] = self._latencies[stage].with_one(duration)
+        self._export(counter, seconds)
 
     def increment(self, counter: str, value: int = 1) -> None:
         """Count *value* outcomes that did not come as a :class:`ParseRecord`.
@@ -156,7 +183,7 @@ class ParserMetrics:
             raise MetricsError("a counter goes up, by whole numbers")
         with self._lock:
             self._counters[counter] += value
-        self._export(counter)
+        self._export(counter, {})
 
     def record_latency(self, stage: str, latency_ms: float) -> None:
         """Count one duration, in milliseconds, that did not come with a :class:`ParseRecord`.
@@ -166,7 +193,8 @@ class ParserMetrics:
         """
         _check_duration(stage, latency_ms)
         with self._lock:
-            self._latencies[stage].add(latency_ms / 1000)
+            self._latencies[stage] = self._latencies[stage].with_one(latency_ms / 1000)
+        self._export("", {stage: latency_ms / 1000})
 
     def record_failure(self, reason: str) -> None:
         """Count one reason that did not come with a :class:`ParseRecord`."""
@@ -178,8 +206,7 @@ class ParserMetrics:
 
         It is called in the thread that parses, one call at a time, in the order of the values. What it raises does
         not reach the parser: it is logged and counted. ``None`` takes it away. Prometheus and OpenTelemetry have
-        exporters of their own, see :mod:`crosswalk.structured.exporters`; they also tell of the success rate and of
-        the cache, which are no counters of a parse.
+        exporters of their own, see :mod:`crosswalk.structured.exporters`.
 
         Raises:
             MetricsError: *exporter* cannot be called.
@@ -188,6 +215,10 @@ class ParserMetrics:
             raise MetricsError("an exporter is a function of a name and a value")
         self._exporter = exporter
 
+    def add_observer(self, observer: Observer) -> None:
+        """Call *observer* with each stage that is timed and its seconds; for histograms outside of this process."""
+        self._observers.append(observer)
+
     def snapshot(self) -> MetricsSnapshot:
         """All numbers at this moment."""
         with self._lock:
@@ -195,9 +226,7 @@ class ParserMetrics:
                 counters=MappingProxyType(dict(self._counters)),
                 reasons=MappingProxyType(dict(self._reasons)),
                 schema_versions=MappingProxyType(dict(self._versions)),
-                latencies=MappingProxyType(
-                    {stage: each.summary() for stage, each in self._latencies.items()}
-                ),
+                latencies=MappingProxyType(dict(self._latencies)),
                 exporter_errors=self._exporter_errors,
             )
 
@@ -212,9 +241,13 @@ class ParserMetrics:
         return 1.0 if rate is None else rate
 
     def reset(self) -> None:
-        """Start again at zero; the exporter stays."""
+        """Start again at zero; exporters stay."""
         with self._lock:
-            self._clear()
+            self._counters = dict.fromkeys(COUNTERS, 0)
+            self._reasons: Counter[str] = Counter()
+            self._versions: Counter[str] = Counter()
+            self._latencies = dict.fromkeys(STAGES, LatencySummary())
+            self._exporter_errors = 0
 
     def get_stats(self) -> dict[str, Any]:
         """All numbers as plain objects: ``counters``, ``latency`` by stage in milliseconds, ``reason_codes``."""
@@ -227,32 +260,21 @@ class ParserMetrics:
             "success_rate": now.success_rate,
         }
 
-    def _export(self, counter: str) -> None:
-        exporter = self._exporter
-        if exporter is None:
+    def _export(self, counter: str, seconds: Mapping[str, float]) -> None:
+        if self._exporter is None and not self._observers:
             return
         with self._export_lock:
-            value = self._counters[counter]  # read here, so that an older value never follows a newer one
             try:
-                exporter(METRIC_PREFIX + counter, value)
+                if self._exporter is not None and counter:
+                    # Read here, so that an older value never follows a newer one.
+                    self._exporter(METRIC_PREFIX + counter, self._counters[counter])
+                for observer in self._observers:
+                    for stage, duration in seconds.items():
+                        observer(stage, duration)
             except Exception as error:
                 with self._lock:
                     self._exporter_errors += 1
                 log.warning("the metrics exporter raised %s", type(error).__name__)
-
-
-def _counter(stage: str, reason: str) -> str:
-    if stage == _FAILURE:
-        return "final_failed"
-    if stage not in _OK:
-        raise MetricsError(f"a parse ends at one of {', '.join([*_OK, _FAILURE])}")
-    return _OK[stage] if reason == _SUCCESS else "partial"
-
-
-def _reason(record: ParseRecord) -> str:
-    if record.reason is not None:
-        return record.reason
-    return OTHER if record.stage == _FAILURE else _SUCCESS
 
 
 def _check_duration(stage: str, seconds: float) -> None:
@@ -262,22 +284,17 @@ def _check_duration(stage: str, seconds: float) -> None:
         raise MetricsError(f"the duration of {stage} is negative or not finite")
 
 
-def _count(counts: dict[str, int], label: str) -> None:
-    if label not in counts:
-        is_new = len(counts) < MAX_LABELS and len(label) <= MAX_LABEL_LENGTH and label.isprintable()
-        label = str(label) if is_new else OTHER
-        counts.setdefault(label, 0)
-    counts[label] += 1
+def _count(counts: Counter[str], label: str) -> None:
+    if label not in counts and (
+        len(counts) >= MAX_LABELS or len(label) > MAX_LABEL_LENGTH or not label.isprintable()
+    ):
+        label = OTHER
+    counts[str(label)] += 1
 
 
 def _milliseconds(latency: LatencySummary) -> dict[str, float | int | None]:
-    def ms(seconds: float | None) -> float | None:
-        return None if seconds is None else seconds * 1000
-
+    times = {"avg_ms": latency.mean, "min_ms": latency.shortest, "max_ms": latency.longest}
     return {
         "count": latency.count,
-        "avg_ms": ms(latency.mean),
-        "min_ms": ms(latency.shortest),
-        "max_ms": ms(latency.longest),
-        **{f"p{round(share * 100)}_ms": ms(latency.quantiles.get(share)) for share in (0.5, 0.95, 0.99)},
+        **{name: None if each is None else each * 1000 for name, each in times.items()},
     }

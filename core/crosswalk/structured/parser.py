@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import attrs
 
-from crosswalk.structured.cache import AnswerCache, answer_key
+from crosswalk.schemas.values import value_to_json
+from crosswalk.structured.cache import AnswerCache
 from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.ending import reason_for_ending, reason_for_response
 from crosswalk.structured.errors import AnswerTypeError, MigrationError
-from crosswalk.structured.growing import GrowingAnswer
 from crosswalk.structured.metrics import ParseRecord, ParserMetrics
-from crosswalk.structured.plain import value_to_json
-from crosswalk.structured.reason import Partial, ReasonCode, as_partial
-from crosswalk.structured.remembered import Memory, fingerprint
+from crosswalk.structured.partial_parser import PartialParser
+from crosswalk.structured.reason import Partial, Prose, ReasonCode, as_partial, as_prose
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import load_json
+from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 
@@ -38,32 +38,36 @@ class StructuredParser(Generic[T]):
     may serve any number of threads and tasks.
 
     Args:
-        schema: an attrs class, a :class:`Schema`, or the :class:`SchemaVersions` of one.
+        schema: a type, such as an attrs class, a dataclass, an enum or ``list[Book]``; a JSON Schema as a dict; a
+            :class:`Schema`; or the :class:`SchemaVersions` of one.
         invariants: the rules that a value has to keep; for a class only.
         version: the version that every value is brought to; ``None`` to leave each in its own. For a registry only.
         metrics: is told of every parse; ``None`` for nobody.
         cache: keeps results by text; ``None`` to parse each time.
         prefill: what the request had already written of the answer, such as ``{``, and no answer repeats: it is put
             before each text.
+        prose: whether text may stand around the value: ``"allow"`` or ``"refuse"``.
 
     Raises:
+        ConfigurationError: *prose* is neither.
         SchemaDefinitionError: the class cannot be a schema.
         UnknownSchemaVersionError: *version* is not registered.
     """
 
     def __init__(
         self,
-        schema: type[T] | Schema[T] | SchemaVersions[T],
+        schema: type[T] | Schema[T] | SchemaVersions[T] | JSONObject,
         *,
         invariants: Iterable[Invariant[T]] = (),
         version: str | None = None,
         metrics: ParserMetrics | None = None,
         cache: AnswerCache | None = None,
         prefill: str = "",
+        prose: Prose | Literal["allow", "refuse"] = Prose.ALLOW,
     ) -> None:
         resolved: Schema[T] | SchemaVersions[T]
         if not isinstance(schema, Schema | SchemaVersions):
-            resolved = Schema(schema, invariants)
+            resolved = Schema(cast(type[T], schema), invariants)
         elif not invariants:
             resolved = schema
         else:
@@ -78,8 +82,9 @@ class StructuredParser(Generic[T]):
         self._metrics = metrics
         self._cache = cache
         self._prefill = prefill
+        self._prose = as_prose(prose)
         self._is_bare = metrics is None and cache is None and not prefill
-        self._fingerprint = "" if cache is None else fingerprint(resolved, version)
+        self._key = object()  # results are this parser's own
 
     def parse(self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
         """Read one answer.
@@ -95,14 +100,8 @@ class StructuredParser(Generic[T]):
             AnswerTypeError: *answer* is neither.
         """
         if self._is_bare and isinstance(answer, str):
-            return run_chain(self._read, answer, None, partial, None, self.schema)
+            return run_chain(self._read, answer, None, partial, None, self.schema, self._prose)
         return self._parse(*self._text_and_ending(answer), partial)
-
-    async def aparse(
-        self, answer: str | ChatResponse, *, partial: Partial = Partial.REFUSE
-    ) -> ParseResult[T]:
-        """As :meth:`parse`, without holding up the loop while a cache waits: for Redis, or for another caller."""
-        return await self._aparse(*self._text_and_ending(answer), partial)
 
     def parse_tool_call(
         self,
@@ -130,13 +129,13 @@ class StructuredParser(Generic[T]):
             partial: what to do in the end with an answer that ends in the middle.
 
         Yields:
-            A result with a valid partial value whenever there is a new one, marked partial; and as the last one the
-            result for the whole answer, as :meth:`parse` gives it. Deltas without a finish reason are no whole answer.
-            It is what :meth:`parse` gives for the text until there with ``Partial.ACCEPT``. A draft may be given and
-            then the answer: only the end tells which one counts.
+            A step whenever the answer has grown: its ``fields``, those that are ``final``, and a partial value once all
+            required fields are there. The last one is the result for the whole answer, as :meth:`parse` gives it. Deltas
+            without a finish reason are not a whole answer. Each step is what :meth:`parse` gives for the text until there
+            with ``Partial.ACCEPT``. A draft may be given and then the answer: only the end tells which one counts.
         """
         partial = as_partial(partial)
-        stream = _Stream(self._read, self._prefill)
+        stream = _Stream(self.partial_parser(), self._prefill)
         for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
@@ -147,15 +146,24 @@ class StructuredParser(Generic[T]):
     ) -> AsyncIterator[ParseResult[T]]:
         """As :meth:`parse_stream`, for a source that is awaited."""
         partial = as_partial(partial)
-        stream = _Stream(self._read, self._prefill)
+        stream = _Stream(self.partial_parser(), self._prefill)
         async for piece in pieces:
             if (grown := stream.take(piece)) is not None:
                 yield grown
-        yield await self._aparse(stream.text, stream.reason(), partial)
+        yield self._parse(stream.text, stream.reason(), partial)
 
-    def growing(self) -> GrowingAnswer[T]:
+    def with_null_as_default(self) -> StructuredParser[T]:
+        """The same parser, for which a null for an optional key that cannot be null stands for its default."""
+        if not isinstance(self.schema, Schema) or self.schema.null_is_default:
+            return self
+        made = copy.copy(self)
+        made.schema = attrs.evolve(self.schema, null_is_default=True)
+        made._read, made._key = made.schema.read, object()
+        return made
+
+    def partial_parser(self) -> PartialParser[T]:
         """What reads an answer piece by piece, for a caller that is given the pieces; gives partial values alone."""
-        return GrowingAnswer(self._read, self._prefill)
+        return PartialParser(self._read, self._prefill, self.schema)
 
     def _text_and_ending(self, answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
         if isinstance(answer, str):
@@ -166,36 +174,19 @@ class StructuredParser(Generic[T]):
 
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._cache is None:
-            return self._measured(self._read, text, ended, partial)
-        memory = Memory(self._read)
-        return self._cache.get_or_parse(
-            self._key(text, ended, partial),
-            lambda: self._measured(memory.read, text, ended, partial),
-            memory.dump,
-            memory.load,
-        )
+            return self._measured(text, ended, partial)
+        key = (self._key, text, ended, as_partial(partial))
+        cached: ParseResult[T] | None = self._cache.get(key)
+        if cached is None:
+            cached = self._measured(text, ended, partial)
+            self._cache.put(key, cached, is_negative=cached.value is None)
+        return cached
 
-    async def _aparse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
-        if self._cache is None:
-            return self._measured(self._read, text, ended, partial)
-        memory = Memory(self._read)
-
-        async def produce() -> ParseResult[T]:
-            return self._measured(memory.read, text, ended, partial)
-
-        key = self._key(text, ended, partial)
-        return await self._cache.get_or_parse_async(key, produce, memory.dump, memory.load)
-
-    def _key(self, text: str, ended: ReasonCode | None, partial: Partial) -> str:
-        return answer_key(self._fingerprint, text, ended, as_partial(partial))
-
-    def _measured(
-        self, read: Read[T], text: str, ended: ReasonCode | None, partial: Partial
-    ) -> ParseResult[T]:
+    def _measured(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._metrics is None:
-            return run_chain(read, text, ended, partial, None, self.schema)
+            return run_chain(self._read, text, ended, partial, None, self.schema, self._prose)
         watch = _Watch()
-        result = run_chain(read, text, ended, partial, watch.lap, self.schema)
+        result = run_chain(self._read, text, ended, partial, watch.lap, self.schema, self._prose)
         seconds = watch.stop()
         self._metrics.record(ParseRecord(result.stage, result.reason, seconds, result.schema_version))
         return result
@@ -207,20 +198,21 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
     target = schema.schema(version)
 
     def read_and_migrate(data: Any) -> Candidate[Any]:
-        value, violations, named = schema.read(data)
+        candidate = schema.read(data)
+        value, named = candidate.value, candidate.version
         if value is None:
-            return None, violations, named
+            return candidate
         try:
             migrated = schema.migrate(value, version)
             if migrated is value:
-                return value, (), named
+                return candidate
             written = load_json(value_to_json(migrated))
         except (MigrationError, TypeError, RecursionError) as error:
             said = str(error) if isinstance(error, MigrationError) else f"no JSON of version {version}"
-            return None, (Violation(said, code=ReasonCode.MIGRATION_FAILED),), named
+            return Candidate(None, (Violation(said, code=ReasonCode.MIGRATION_FAILED),), named)
         # A user's function made it: it has to be what an answer of that version could be.
-        value, violations, _ = target.read(written)
-        return value, tuple(map(_as_failed_migration, violations)), named
+        made = target.read(written)
+        return made._replace(violations=tuple(map(_as_failed_migration, made.violations)), version=named)
 
     return read_and_migrate
 
@@ -253,8 +245,8 @@ class _Watch:
 class _Stream(Generic[T]):
     """The pieces of a stream, and what they say about its end."""
 
-    def __init__(self, read: Read[T], prefill: str) -> None:
-        self.answer = GrowingAnswer(read, prefill)
+    def __init__(self, answer: PartialParser[T], prefill: str) -> None:
+        self.answer = answer
         self._prefill = prefill
         self.ended: ReasonCode | None = None
         self._is_finished = False

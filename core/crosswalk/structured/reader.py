@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import attrs
 import orjson
 
 from crosswalk.codec.problems import step
-from crosswalk.structured.decode import MAX_DEPTH
-from crosswalk.structured.languages import words
+from crosswalk.structured.decode import MAX_DEPTH, ExactFloat
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation
 
@@ -55,27 +55,28 @@ STRINGS: Final = {
 _QUOTES: Final = "".join(CLOSING_QUOTES)
 _STRINGS: Final = "|".join(STRINGS.values())
 _TOKEN: Final = re.compile(
-    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),:\uff0c\uff1a])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
+    rf"{SPACE}*+(?:(?P<mark>[{{}}\[\](),;:\uff0c\uff1a\uff5b\uff5d\uff3b\uff3d])|(?P<string>{_STRINGS})|(?P<assign>=>?)"
     r"|(?P<comment>//[^\n]*+|\#[^\n]*+|/\*.*?\*/)|(?P<elision>\.\.|\u2026)"
-    rf"|(?P<word>[^{_BLANKS},:\uff0c\uff1a{{}}\[\]()=\u2026#{_QUOTES}]++)"
+    rf"|(?P<word>[^{_BLANKS},;:\uff0c\uff1a\uff5b\uff5d\uff3b\uff3d{{}}\[\]()=\u2026#{_QUOTES}]++)"
     r"|(?P<open>.)|(?P<end>\Z))",
     re.DOTALL,
 )
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
-_FULL_WIDTH: Final = {"\uff0c": ",", "\uff1a": ":"}
-_LEFT_OUT: Final = re.compile(
-    r"\.\.|\u2026|\b(?:etc|and more|and so (?:on|forth)|(?:the )?rest of|todo\W+add|[0-9]+ (?:\w+ )?more"
-    r"|remaining|omitted|truncated|elided|abbreviated|shortened|brevity)\b"
-    rf"|{words('left_out')}|\b(?:all|the) (?:others|rest)\W*+\Z"
-    r"|\A\W*+(?:and|or|plus)\s++[\"'\d]|\A\W*+or\s++\w|\A\W*+(?:more|others|snip)\W*+\Z"  # another item
-    r"|\A\W*+[^\s?]++\?\W*+\Z",  # another value, a doubt
-    re.IGNORECASE,
-)
-_AS_BEFORE: Final = re.compile(r"\b(?:(?:same )?as (?:above|before|previously)|unchanged)\b", re.IGNORECASE)
+_FULL_WIDTH: Final = {
+    "\uff0c": ",", "\uff1a": ":", "\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]",
+}  # fmt: skip
+_LEFT_OUT: Final = re.compile(r"\.\.|\u2026")
+_CORRECTS: Final = re.compile(r"[\d\"\u201c?\u2260]|!=|\b(?:not|no|never)\b|n['\u2019]t\b", re.IGNORECASE)
+"""A digit or a negation in a comment right behind a value: it may correct the value."""
+_LINE_END: Final = re.compile(r"[^\S\n]*+(?:\n|\Z)")
 _END_NEXT: Final = re.compile(rf"{SPACE}*+[\]}}]")
 _LONGEST_INDENT: Final = 200
 _BARE_KEY: Final = re.compile(r"[^\W\d][\w$-]*+|\$[\w$-]*+")
-_WORDS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_WORDS: Final = {
+    spelling: value
+    for word, value in (("true", True), ("false", False), ("null", None))
+    for spelling in (word, word.title(), word.upper())
+} | {"None": None}
 # A group that may begin and then not fit is not possessive (``(?:…)*+``), here as elsewhere: before 3.11.5 Python goes on
 # behind what it has begun with. Where the rest cannot fit there either, as at the end of a text, it may be.
 _WHOLE: Final = r"(?:0|[1-9][0-9]*+(?:_[0-9]++)*)"
@@ -97,6 +98,13 @@ _WHOLE_ESCAPES: Final = {
 _HALF_AN_ESCAPE: Final = re.compile(r"(?:\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?)?\Z")
 _HALF_A_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
+_INNER_QUOTES: Final = re.compile(
+    r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*'
+    r'(?:(?<=[\s(])(?<![,:{\[]\s)"(?=[^\s"])[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?<=\S)"(?=[\s.;!?)-])'
+    rf'(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*)+"(?={SPACE}*+[,:}}\]])'
+)
+"""A string in which words stand in quotes that nobody escaped, each pair as prose sets it."""
+
 _KEY, _COLON, _VALUE, _NEXT, _NOTHING = range(5)
 
 
@@ -106,12 +114,14 @@ class UnreadableError(Exception):
     Attributes:
         violation: what is wrong, and where.
         keys: those of the outermost object as far as it was read.
+        position: where in the text.
     """
 
-    def __init__(self, violation: Violation, keys: frozenset[str] = frozenset()) -> None:
+    def __init__(self, violation: Violation, keys: frozenset[str] = frozenset(), position: int = 0) -> None:
         super().__init__(violation.message)
         self.violation = violation
         self.keys = keys
+        self.position = position
 
 
 @attrs.define
@@ -123,12 +133,21 @@ class Reading:
         is_closed_early: whether a bracket was left open that one further out closed, or the end of the text.
         cut: the path of the text at the very end, which may go on; ``None`` where none does.
         cut_in: what holds that text, and under which key or index.
+        is_between: whether nothing but closing brackets is missing: the text ends behind a value or a comma, no text,
+            number or word can have been cut, and no array is open that may have had more items.
+        is_open: whether the end of the text closed it.
+        has_comments: whether comments stood in it.
+        open_key: the key of the outermost object whose value may go on; ``None`` for none.
     """
 
     value: Any
     is_closed_early: bool = False
     cut: str | None = None
     cut_in: tuple[Any, Any] | None = None
+    is_between: bool = False
+    is_open: bool = False
+    has_comments: bool = False
+    open_key: str | None = None
 
 
 @attrs.define
@@ -148,7 +167,9 @@ class _Box:
     has_comma: bool = False
 
 
-def read_json(text: str, *, is_cut: bool = False) -> Reading:
+def read_json(
+    text: str, *, is_cut: bool = False, inner_quotes: bool = False, is_exact: bool = False
+) -> Reading:
     """Read the object or array that *text* is.
 
     What is mended: commas too many in an object, trailing ones and missing ones, missing colons, quotes of other kinds
@@ -159,46 +180,68 @@ def read_json(text: str, *, is_cut: bool = False) -> Reading:
         text: begins with a bracket, and ends with the last one of it.
         is_cut: the text breaks off: what is known until there counts. A number, word or key at its end may go on and
             is left out; so is one after which nothing says that it is the whole value.
+        inner_quotes: take pairs of quotes inside of a string for a part of it.
+        is_exact: a number with a fraction keeps its digits.
 
     Raises:
         UnreadableError: something is no literal (``repair_failed``), or left out (``truncated``), a key is repeated
             (``duplicate_key``), or it is nested too deeply (``limit_exceeded``).
     """
-    return _Reader(text, is_cut).read()
+    return _Reader(text, is_cut, inner_quotes, is_exact).read()
 
 
 class _Reader:
-    def __init__(self, text: str, is_cut: bool) -> None:
+    def __init__(self, text: str, is_cut: bool, inner_quotes: bool, is_exact: bool) -> None:
         self._text = text
         self._is_cut = is_cut
+        self._inner_quotes = inner_quotes
+        self._float: Callable[[str], float] = ExactFloat if is_exact else float
         self._boxes: list[_Box] = []
         self._root: Any = None
         self._expected = _VALUE
         self._is_closed_early = False
         self._is_bare_key = False
-        self._last = ""
+        self._last, self._last_token = "", ""
+        self._at = 0
+        self._is_on_new_line = False
+        self._has_comments = False
 
     def read(self) -> Reading:
+        """The reading; once."""
+        reading = self._read()
+        reading.has_comments = self._has_comments
+        if len(self._boxes) > 1 or reading.cut is not None:
+            reading.open_key = self._boxes[0].key
+        return reading
+
+    def _read(self) -> Reading:
         match, position, size = _TOKEN.match, 0, len(self._text)
         while True:
             token = match(self._text, position)
-            kind, position = token.lastgroup, token.end()  # type: ignore[union-attr]
-            said: str = token[kind]  # type: ignore[index]
+            kind: str = token.lastgroup  # type: ignore[union-attr, assignment]
+            start, end = token.span(kind)  # type: ignore[union-attr]
+            self._is_on_new_line = "\n" in self._text[position:start]
+            self._at, position = start, end
+            if kind == "string" and self._inner_quotes and (longer := _INNER_QUOTES.match(self._text, start)):
+                position = longer.end()
+            said = self._text[start:position]
             if kind == "mark":
                 self._mark(said)
             elif kind == "string":
                 self._string(said, position)
             elif kind == "word":
-                if self._is_cut and position == size and self._expected in (_KEY, _VALUE):
+                if (
+                    self._is_cut
+                    and position == size
+                    and self._expected in (_KEY, _VALUE)
+                    and said not in _WORDS
+                ):
                     return self._ended(None)
                 self._word(said)
             elif kind == "assign":
                 self._mark(":")
             elif kind == "comment":
-                if _LEFT_OUT.search(said) or (
-                    _AS_BEFORE.search(said) and self._stands_for_items(said, position)
-                ):
-                    self._left_out()
+                self._comment(said, start, position)
                 continue
             elif kind == "elision":
                 self._left_out()
@@ -208,17 +251,23 @@ class _Reader:
                 return self._ended(self._text[position - 1 :])
             else:
                 self._refuse("a string without an end")
-            self._last = kind or ""
+            self._last, self._last_token = kind, said
 
-    def _stands_for_items(self, comment: str, end: int) -> bool:
-        """Whether *comment* says nothing of what stands before it: in a line of its own, or between a comma and the end."""
-        start = end - len(comment)
-        line = self._text[max(0, start - _LONGEST_INDENT) : start].rpartition("\n")[2]
-        if not line.strip():
-            return True
-        return (
-            line.rstrip().endswith(",") and comment[1] == "*" and _END_NEXT.match(self._text, end) is not None
-        )
+    def _comment(self, said: str, start: int, end: int) -> None:
+        """A comment is passed over, unless it stands in the place of an item or member, or may correct a value."""
+        self._has_comments = True
+        is_alone = not self._text[max(0, start - _LONGEST_INDENT) : start].rpartition("\n")[2].strip()
+        is_last = _END_NEXT.match(self._text, end) is not None
+        if _LEFT_OUT.search(said):
+            self._left_out()
+        if self._is_in_array:
+            is_behind_item = self._expected == _NEXT
+            if is_behind_item or is_alone or is_last or not _LINE_END.match(self._text, end):
+                self._left_out()
+        elif (is_alone and is_last and self._last_token != "{") or self._last_token in ("]", ")"):
+            self._left_out()
+        if not is_alone and self._last_token not in ("{", "[", "(") and _CORRECTS.search(said[1:]):
+            self._refuse("a comment that may correct the value")
 
     # -------------------------------------------------------------------------------------- tokens
 
@@ -227,7 +276,7 @@ class _Reader:
         expected = self._expected
         if mark in "}])":
             self._close(mark)
-        elif mark == ",":
+        elif mark == "," or (mark == ";" and not self._is_in_array):
             self._comma()
         elif mark == ":":
             if expected != _COLON:
@@ -237,6 +286,8 @@ class _Reader:
             if expected == _NEXT and mark != "(" and self._last == "mark" and self._is_in_array:
                 self._expected = _VALUE  # only a comma is missing between two objects
             if not self._takes_value:
+                self._refuse("not one literal")
+            if mark == ";":
                 self._refuse("not one literal")
             self._open(mark)
 
@@ -270,12 +321,17 @@ class _Reader:
     def _comma(self) -> None:
         if self._expected not in (_NEXT, _KEY):
             self._refuse("nothing stands before a comma")
+        if self._last_token == ";":
+            self._refuse("two separators in a row")
         self._boxes[-1].has_comma = True
         self._expected = _VALUE if self._is_in_array else _KEY
 
     def _string(self, token: str, end: int) -> None:
-        if self._expected == _NEXT and not self._is_in_array and _COLON_NEXT.match(self._text, end):
-            self._expected = _KEY  # only a comma is missing
+        if self._expected == _NEXT:  # only a comma is missing
+            if not self._is_in_array and _COLON_NEXT.match(self._text, end):
+                self._expected = _KEY
+            elif self._is_in_array and self._last == "string" and self._is_on_new_line:
+                self._expected = _VALUE
         if self._expected == _KEY:
             self._begin(self._decoded(token[1:-1], token[0]), is_bare=False)
         else:
@@ -296,7 +352,7 @@ class _Reader:
             except ValueError:
                 self._refuse("an integer of too many digits", ReasonCode.LIMIT_EXCEEDED)
             self._scalar(integer)
-        elif _NUMBER.fullmatch(word) and math.isfinite(number := float(word)):
+        elif _NUMBER.fullmatch(word) and math.isfinite(number := self._float(word)):
             self._scalar(number)
         else:
             self._refuse("not one literal")
@@ -338,23 +394,31 @@ class _Reader:
             if self._expected != _NOTHING:
                 self._refuse("nothing stands here")
             return Reading(self._root, self._is_closed_early)
+        is_between = (
+            self._expected in (_NEXT, _KEY)
+            and (
+                self._last == "string"
+                or self._last_token in _WORDS
+                or self._last_token in (",", "}", "]", ")", "\uff5d", "\uff3d")
+            )
+            and all(box.closer == "}" for box in self._boxes)
+        )
         if not self._is_cut:
             if self._expected != _NEXT:
                 self._refuse("the end is missing", ReasonCode.TRUNCATED)
-            return Reading(self._root, True)
+            return Reading(self._root, True, is_between=is_between, is_open=True)
         box = self._boxes[-1]
         if cut_string is not None:
             if self._expected == _NEXT and self._is_in_array:
                 self._refuse("not one literal")
             if self._takes_value:
                 self._put(self._decoded(_whole_escapes(cut_string), cut_string[0]))
-                self._last = "string"
-        if self._expected == _NEXT and self._last in ("string", "word"):
-            key = box.key if box.closer == "}" else len(box.value) - 1
-            if self._last == "string":
+                key = box.key if box.closer == "}" else len(box.value) - 1
                 return Reading(self._root, True, self._path, (box.value, key))
-            del box.value[key]
-        return Reading(self._root, True)
+            is_between = False
+        elif self._expected == _NEXT and self._last == "word" and self._last_token not in _WORDS:
+            del box.value[box.key if box.closer == "}" else len(box.value) - 1]
+        return Reading(self._root, True, is_between=is_between)
 
     # ---------------------------------------------------------------------------- state and refusals
 
@@ -383,7 +447,7 @@ class _Reader:
 
     def _refuse(self, message: str, code: ReasonCode = ReasonCode.REPAIR_FAILED) -> NoReturn:
         keys = [*self._root, self._boxes[0].key] if self._boxes and type(self._root) is dict else ()
-        raise UnreadableError(Violation(message, self._path, code), frozenset(keys))
+        raise UnreadableError(Violation(message, self._path, code), frozenset(keys), self._at)
 
 
 # ---------------------------------------------------------------------------------------------- strings

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["Choice", "Partial", "ReasonCode", "Stage"]
+__all__ = ["Choice", "Partial", "Prose", "ReasonCode", "Stage"]
 
 
 class ReasonCode(StrEnum):
@@ -27,6 +27,10 @@ class ReasonCode(StrEnum):
     """There is no JSON object or array in the text."""
     REPAIR_FAILED = "repair_failed"
     """There is something like JSON, and what it says is not certain: some value of it is not exactly one literal."""
+    CLOSED_TOO_EARLY = "closed_too_early"
+    """A bracket closes the object too early: what follows belongs to it, and would be lost."""
+    PROSE = "prose"
+    """Text stands around the object, and the parser was told to refuse that."""
     DUPLICATE_KEY = "duplicate_key"
     """An object has a key twice: nobody can tell which one counts."""
     AMBIGUOUS = "ambiguous"
@@ -71,7 +75,7 @@ class Choice(StrEnum):
     FENCED = "fenced"
     """It is the one in a fenced block, and the others stand in the text before."""
     LABELLED = "labelled"
-    """It is the last one and called final, corrected or the answer; the others are called draft or example."""
+    """It is the last one, and an answer tag around it or a heading above it names it; nothing names the others."""
 
 
 FALLBACK_LABELS: Final = {
@@ -94,6 +98,27 @@ class Partial(StrEnum):
     ACCEPT = "accept"
     """What is known is given, where it is valid. Of a number or word at the end nobody knows whether it goes on: it is
     left out. A text at the end is given as far as it goes, and the result says where it stands."""
+
+
+class Prose(StrEnum):
+    """Whether text may stand around the value."""
+
+    ALLOW = "allow"
+    """Any text may. It is not understood: read ``result.before`` and ``result.after``."""
+    REFUSE = "refuse"
+    """Only fences, answer tags and reasoning may."""
+
+
+def as_prose(choice: Any) -> Prose:
+    """*choice* as a :class:`Prose`: one of them, or its word.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    try:
+        return Prose(choice)
+    except ValueError:
+        raise ConfigurationError(f"prose: pass one of {', '.join(Prose)}") from None
 
 
 def as_partial(choice: Any) -> Partial:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from crosswalk.structured.cache import AnswerCache
 from crosswalk.structured.chain import candidate_of, extract_json, repair_json
 from crosswalk.structured.decode import NO_JSON, loads
+from crosswalk.structured.default_cache import ResponseMetrics
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.reason import Partial, ReasonCode
@@ -15,7 +16,6 @@ from crosswalk.structured.response import StructuredResponse, StructuredResponse
 from crosswalk.structured.response_versions import CURRENT_SCHEMA_VERSION, RESPONSE_VERSIONS
 from crosswalk.structured.result import Candidate, FallbackUsed, Violation
 from crosswalk.structured.schema import reason_of
-from crosswalk.structured.shared import ResponseMetrics
 from crosswalk.types.json import plain_view
 from crosswalk.types.response import ChatResponse
 
@@ -36,9 +36,9 @@ RESPONSE_SCHEMA_INSTRUCTIONS: Final = "\n\n" + RESPONSE_VERSIONS.schema(CURRENT_
 
 def _read(data: Any) -> Candidate[StructuredResponse]:
     candidate = RESPONSE_VERSIONS.read(data)
-    if isinstance(candidate[0], StructuredResponseV2):
+    if isinstance(candidate.value, StructuredResponseV2):
         # Nothing is lost on this way: the invariants of 2.0 see to it.
-        return RESPONSE_VERSIONS.migrate(candidate[0], "1.1"), (), candidate[2]
+        return candidate._replace(value=RESPONSE_VERSIONS.migrate(candidate.value, "1.1"))
     return candidate
 
 
@@ -60,8 +60,7 @@ class ResponseValidator:
         Returns:
             Whether it is valid, what is wrong, and the reason code.
         """
-        _, violations, _ = _read(plain_view(data))
-        return _verdict(violations)
+        return _verdict(_read(plain_view(data)).violations)
 
     @classmethod
     def parse_and_validate(cls, json_str: str) -> tuple[StructuredResponse | None, list[str], ReasonCode]:
@@ -73,9 +72,9 @@ class ResponseValidator:
         data = loads(json_str)
         if data is NO_JSON:
             return None, ["not JSON @ $"], ReasonCode.INVALID_JSON
-        value, violations, _ = candidate_of(_read, data)
-        _, errors, reason = _verdict(violations)
-        return value, errors, reason
+        candidate = candidate_of(_read, data)
+        _, errors, reason = _verdict(candidate.violations)
+        return candidate.value, errors, reason
 
     @classmethod
     def get_required_fields(cls, version: str) -> set[str]:

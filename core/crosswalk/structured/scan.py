@@ -1,42 +1,83 @@
-"""Where in a text JSON stands.
+"""Where in a text JSON stands, and what stands around it: reasoning, fences, tags, prose.
 
-Every function here looks at each character a bounded number of times.
+Regions and their strings are found first, so a mark inside of a string is text like any other. Every function here
+looks at each character a bounded number of times.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from enum import Enum, auto
+from operator import itemgetter
 from typing import Final
 
 import attrs
 
-from crosswalk.structured.reader import CLOSING_QUOTES, SPACE, STRINGS
+from crosswalk.structured.marks import (
+    ANSWER_NAMES,
+    CHANNEL_END,
+    CLOSING,
+    MARK,
+    SOFT_NAMES,
+    hidden_end,
+    unwrapped,
+)
+from crosswalk.structured.reader import (
+    CLOSING_QUOTES,
+    SPACE,
+    STRINGS,
+    UnreadableError,
+    decode_string,
+    read_json,
+)
+from crosswalk.structured.reason import ReasonCode
 
-__all__ = ["Region", "find_regions"]
+__all__ = ["Kind", "Region", "Scan", "scan"]
 
 # An object or array as JSON, Python, JavaScript and careless models begin it; not the braces of prose.
 _QUOTES: Final = "".join(CLOSING_QUOTES)
-_OPENER: Final = re.compile(
-    rf"\{{{SPACE}*+(?:[{_QUOTES}}}/#,\u2026]|\.\.|[\w$][\w$-]*+{SPACE}*+:|\Z)"
-    rf"|(?<!<!\[CDATA)\[{SPACE}*+(?:[{_QUOTES}{{\[\](\d/#,\u2026-]|\.\.|(?:[Tt]rue|[Ff]alse|null|None|NaN)\b|\Z)"
+_OPENER: Final = (
+    rf"[{{\uff5b]{SPACE}*+(?:[{_QUOTES}}}\uff5d/#,\u2026]|\.\.|[\w$][\w$-]*+{SPACE}*+:|\Z)"
+    rf"|(?<!<!\[CDATA)[\[\uff3b]{SPACE}*+(?:[{_QUOTES}{{\[\](\d/#,\u2026-]|\.\.|(?i:true|false|null|None|NaN)\b|\Z)"
 )
-_STRUCTURE: Final = re.compile(rf"[{_QUOTES}{{}}\[\],:#]|\n[ \t]*+```|//|/\*")
+_NEXT: Final = re.compile(
+    rf"{MARK}|(?P<string>\"(?=[\[{{](?:\s|\\[nrt])*+\\\"))|(?P<opener>{_OPENER})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STRING_OF_JSON: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
+_STRUCTURE: Final = re.compile(rf"[{_QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+```|//|/\*")
 _BLANK: Final = re.compile(rf"{SPACE}*+")
+_ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
+_SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
 _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
 _STRING: Final = {opening: re.compile(string, re.DOTALL) for opening, string in STRINGS.items()}
 _FENCE: Final = re.compile(r"(?:```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
-_FENCE_MARK: Final = re.compile(r"(^[ \t>]*+)?+(`{3,}+|~{3,}+)([\w+.-]*+)(\s*+\Z)?", re.MULTILINE)
-_FENCE_END: Final = re.compile(r"\s*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
+_FENCE_END: Final = re.compile(r"[\s}\])]*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
 _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
-# An object of strings, numbers and words in which nothing is odd: most of the small ones, found in one step.
+# An object of strings, numbers and words in which nothing is unusual: most small ones, found in one step.
 _STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
 _FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
+_INSIDE_ANOTHER: Final = re.compile(rf"(?:[,\[{{]|[{_QUOTES}]{SPACE}*+:){SPACE}*\Z")
 _LONGEST_FENCE: Final = 200
 _CLOSER: Final = {"{": "}", "[": "]"}
+_WIDE: Final = {"\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]"}
 _MOST_STRAYS: Final = 16
 _MOST_MISSES: Final = 16
+
+
+class Kind(Enum):
+    """What a part of a text is."""
+
+    REGION = auto()
+    PROSE = auto()
+    FENCE = auto()
+    TAG = auto()
+    REASONING = auto()
+    HIDDEN = auto()
+    """What a tool said, a comment, or struck text; it counts as prose."""
 
 
 @attrs.define
@@ -44,105 +85,300 @@ class Region:
     """A part of a text that looks like one JSON object or array.
 
     Attributes:
-        text: the part, from its opening bracket on; empty for a fence that is opened and holds nothing yet.
-        start: where it stands in the text.
+        text: the JSON, from its opening bracket on; empty for a fence that is opened and holds nothing yet.
+        start: where it begins in the text, the quotes of a JSON string around it included.
+        end: where it ends in the text.
         is_closed: whether its end is there; else it reaches to the end of the text.
         is_fenced: whether it is the first thing in a fenced block.
-        is_between: whether it is not closed, and ends after a comma or a closing bracket, so that no text,
-            number or word in it can have been cut.
+        tag: the name of the answer tag around it; empty for none.
         is_in_string: whether it is not closed, and ends in a string.
     """
 
     text: str
     start: int
+    end: int
     is_closed: bool
     is_fenced: bool
-    is_between: bool = False
+    tag: str = ""
     is_in_string: bool = False
 
-    @property
-    def end(self) -> int:
-        """Where it ends in the text."""
-        return self.start + len(self.text)
 
-
-def find_regions(text: str) -> list[Region]:
-    """The regions of *text* as they stand. Only the last one can be open.
-
-    Regions do not overlap: what is inside one, be it in a string or as a part, is no region of its own.
+def scan(text: str) -> Scan:
+    """Take *text* apart. Only the last region can be open; regions do not overlap.
 
     A bracket or quote of prose that nothing closes before the next fence does not hide the fence; without a region
     in that fence it is where the answer breaks off.
     """
-    found = _Scan(text, fences_end_prose=True)
+    text = unwrapped(text)
+    found = Scan(text, fences_end_prose=True)
     if found.strays and (found.strays > _MOST_STRAYS or not any(r.is_fenced for r in found.regions)):
-        found = _Scan(text, fences_end_prose=False)
-    return found.regions
+        found = Scan(text, fences_end_prose=False)
+    return found
 
 
-class _Scan:
-    """One walk through a text.
+class Scan:
+    """A text and its parts.
 
     Attributes:
-        regions: what was found, as it stands.
+        text: the text; what stood in a Markdown quote or was escaped as a whole is unwrapped.
+        regions: the regions outside of reasoning, tool results, comments and struck text.
+        is_thinking: whether reasoning is never closed, so that nothing of an answer has come.
+        awaits_answer: whether the text ends where an answer was to follow: behind a colon, or behind a tag that opens.
         strays: how many openers of prose were passed over because the next fence begins inside of them.
     """
 
-    def __init__(self, text: str, *, fences_end_prose: bool) -> None:
+    def __init__(self, text: str, *, fences_end_prose: bool, start: int = 0, end: int | None = None) -> None:
+        self.text = text
         self.regions: list[Region] = []
+        self.is_thinking = False
+        self.awaits_answer = False
         self.strays = 0
-        self._text = text
+        self._spans: list[tuple[int, int, Kind]] = []  # all that is not prose, in order
         self._fences: list[tuple[str, int]] = []  # the marks of those that are open, and where
-        position = 0
-        while opener := _OPENER.search(text, position):
-            start = opener.start()
-            before = text[max(position, start - _LONGEST_FENCE) : start]
-            is_fenced = not self._pass_over(position, start) and _FENCE.search(before) is not None
-            part = _Part(text, start, is_fenced, fences_end_prose)
-            if part.stray_at is not None:
-                self.strays += 1
-                if self.strays > _MOST_STRAYS:
-                    return
-                position = part.stray_at
-                continue
-            self.regions.append(part.region())
-            if part.end is None:
-                if self._ends_in_half_a_fence(start):
-                    self._add_open_fence()
-                return
-            # What a fence opened that stands in the request, not in the answer, begins with the JSON itself.
-            is_begun = len(self.regions) == 1 and text[:start].strip() in ("", "json")
-            if not self._fences and (is_fenced or (is_begun and _FENCE_END.match(text, part.end))):
-                self._fences.append(("```", start))
-            position = part.end
-        self._pass_over(position, len(text))
-        if self._fences[-1][1] >= position if self._fences else self._ends_in_half_a_fence(position):
-            self._add_open_fence()
+        self._fence_is_end = False
+        self._tag_name = ""  # the answer tag that is open, and how many regions there were before it
+        self._tag_from = 0
+        self._soft: list[tuple[str, int, int]] = []  # reasoning under a name that an answer may have
+        self._channel = ""
+        self._start, self._end = start, len(text) if end is None else end
+        self._fences_end_prose = fences_end_prose
+        self._abandoned: Region | None = None
+        self._unclosed = 0
+        self._strings = 0
+        self._walk()
 
-    def _ends_in_half_a_fence(self, start: int) -> bool:
-        return _HALF_A_FENCE.search(self._text, max(start, len(self._text) - 3)) is not None
+    # ---------------------------------------------------------------------------- what stands around
+
+    def prose(self, start: int = 0, end: int | None = None, *, bare: bool = False) -> str:
+        """The text from *start* to *end* without reasoning, fences and tags.
+
+        With *bare*, also without what is hidden and without objects.
+        """
+        end = self._end if end is None else end
+        parts, position = [], max(start, self._start)
+        for begin, stop, kind in self._spans:
+            if begin >= end:
+                break
+            is_text = (kind is Kind.REGION and not (bare and self.text[begin] not in "[\uff3b")) or (
+                kind is Kind.HIDDEN and not bare
+            )
+            if stop > position and not is_text:
+                parts.append(self.text[position : max(begin, position)])
+                position = stop
+        parts.append(self.text[position : max(end, position)])
+        return "".join(parts).strip()
+
+    def follower(self, region: Region) -> tuple[str, Kind | None]:
+        """The prose right behind *region* up to the next other part, and the kind of that part."""
+        at = bisect_left(self._spans, region.end, key=itemgetter(0))
+        begin, _, kind = self._spans[at] if at < len(self._spans) else (self._end, self._end, None)
+        return self.text[region.end : begin], kind
+
+    def soft_answer(self) -> Scan | None:
+        """The last block of reasoning under a name that an answer may have, if nothing but its one object stands in it."""
+        if not self._soft or self.is_thinking or self.awaits_answer or self.prose():
+            return None
+        name, start, end = self._soft[-1]
+        inner = Scan(self.text, fences_end_prose=True, start=start, end=end)
+        if len(inner.regions) != 1 or not inner.regions[0].is_closed:
+            return None
+        region = inner.regions[0]
+        if inner.prose(end=region.start) or inner.prose(region.end):
+            return None
+        region.tag = name
+        return inner
+
+    # ------------------------------------------------------------------------------------- the walk
+
+    def _walk(self) -> None:
+        text, position = self.text, self._start
+        while found := _NEXT.search(text, position, self._end):
+            start, kind = found.start(), found.lastgroup
+            if kind == "opener":
+                after = self._region(start)
+            elif kind == "string":
+                after = self._string(start)
+            elif kind == "fence_mark":
+                after = self._fence(found)
+            elif kind == "opening":
+                after = self._reasoning(start, found.end(), found["name"] or "")
+            elif kind == "closing":
+                after = self._reasoned(found.end(), found["closed"] or "")
+            elif kind == "channel":
+                after = self._begin_channel(found)
+            elif kind == "hidden":
+                after = self._hide(found)
+            else:
+                after = self._tag(found)
+            if after is None:
+                break
+            position = after
+        else:
+            if (
+                self._fences[-1][1] >= self._last_region_end()
+                if self._fences
+                else self._ends_in_half_a_fence()
+            ):
+                self._add_open_fence()
+        if self._abandoned is not None and not any(
+            r.is_closed and r.start > self._abandoned.start for r in self.regions
+        ):
+            self.regions.append(self._abandoned)
+        last = self._last_region_end()
+        self.awaits_answer = _ANNOUNCED.search(self.prose(last)) is not None
+        if self._tag_name:
+            self.awaits_answer = self.awaits_answer or not self.regions[self._tag_from :]
+            for region in self.regions[self._tag_from :]:
+                region.tag = ""  # only a closed tag names the answer
+        if self._channel == "analysis":
+            self.is_thinking = True
+        if self._channel:
+            final = [region for region in self.regions if region.tag == "final"]
+            self.regions = final or self.regions
+
+    def _add(self, start: int, end: int, kind: Kind) -> None:
+        self._spans.append((start, end, kind))
+
+    def _last_region_end(self) -> int:
+        return self.regions[-1].end if self.regions else self._start
+
+    def _ends_in_half_a_fence(self) -> bool:
+        return self._end == len(self.text) and (
+            _HALF_A_FENCE.search(self.text, max(self._last_region_end(), len(self.text) - 3)) is not None
+        )
 
     def _add_open_fence(self) -> None:
-        self.regions.append(Region("", len(self._text), is_closed=False, is_fenced=True))
+        self.regions.append(Region("", self._end, self._end, is_closed=False, is_fenced=True))
 
-    def _pass_over(self, start: int, end: int) -> bool:
-        """Note the fences of prose; and say whether the last mark among it ends one."""
-        is_end = False
-        if self._text.find("```", start, end) < 0 and self._text.find("~~~", start, end) < 0:
-            return is_end
-        for found in _FENCE_MARK.finditer(self._text, start, end):
-            before, mark, label, is_last = found.groups()
-            is_end = not label and bool(self._fences) and mark.startswith(self._fences[-1][0])
-            if is_end:
-                self._fences.pop()
-            elif before is not None or is_last is not None:
-                # In the middle of a line it begins none, save at the very end.
-                self._fences.append((mark, found.start()))
-        return is_end
+    # ------------------------------------------------------------------------------------- regions
+
+    def _region(self, start: int) -> int | None:
+        before = self.text[max(self._last_region_end(), start - _LONGEST_FENCE, self._start) : start]
+        is_fenced = not self._fence_is_end and _FENCE.search(before) is not None
+        if self._abandoned is not None and _INSIDE_ANOTHER.search(self.text, max(start - 99, 0), start):
+            return None  # a part of what was abandoned
+        part = _Part(self.text, start, self._end, is_fenced, self._fences_end_prose)
+        if part.stray_at is not None:
+            self.strays += 1
+            return None if self.strays > _MOST_STRAYS else part.stray_at
+        region = part.region()
+        if not region.is_closed:
+            return self._open_region(region)
+        self._take(region)
+        # A fence whose opening stands in the request, not in the answer, begins with the JSON itself.
+        is_begun = len(self.regions) == 1 and self.text[:start].strip() in ("", "json")
+        if not self._fences and (is_fenced or (is_begun and _FENCE_END.match(self.text, region.end))):
+            if not is_fenced:
+                self._spans[:0] = [(0, start, Kind.FENCE)]
+            self._fences.append(("```", start))
+        return region.end
+
+    def _take(self, region: Region) -> None:
+        region.tag = self._channel or (self._tag_name if self._tag_name in ANSWER_NAMES else "")
+        self.regions.append(region)
+        self._add(region.start, region.end, Kind.REGION)
+        self._fence_is_end = False
+
+    def _open_region(self, region: Region) -> int | None:
+        """A region without an end: the rest of the text, unless it cannot be read so far: then its bracket is prose."""
+        self._unclosed += 1
+        if self._unclosed <= _MOST_STRAYS and not region.is_fenced:
+            try:
+                read_json(region.text, is_cut=True)
+            except UnreadableError as error:
+                if error.violation.code is ReasonCode.REPAIR_FAILED:
+                    self._abandoned = self._abandoned or region
+                    return region.start + max(error.position, 1)
+        self._abandoned = None
+        self.regions.append(region)
+        return None
+
+    def _string(self, start: int) -> int:
+        """An object in a string of JSON or YAML."""
+        self._strings += 1
+        found = _STRING_OF_JSON.match(self.text, start, self._end) if self._strings <= _MOST_STRAYS else None
+        text = decode_string(found[1]) if found else None
+        if found is None or text is None:
+            return start + 1
+        self._strings -= bool(found[2])
+        part = _Part(text, 0, len(text), False, False)
+        region = part.region()
+        region.start, region.end, region.is_closed = start, found.end(), region.is_closed and bool(found[2])
+        if region.is_closed and text[len(region.text) :].strip():
+            return start + 1
+        self._take(region)
+        return region.end
+
+    # ------------------------------------------------------------------------------ marks around them
+
+    def _fence(self, found: re.Match[str]) -> int:
+        mark, label = found["ticks"], found["label"]
+        is_end = not label and bool(self._fences) and mark.startswith(self._fences[-1][0])
+        end = found.end("label")
+        self._fence_is_end = is_end
+        if is_end:
+            self._fences.pop()
+        elif found["fence"] is not None or _SPACE_TO_END.match(self.text, end, self._end):
+            self._fences.append(
+                (mark, found.start())
+            )  # in the middle of a line it begins none, save at the very end
+        self._add(found.start(), end, Kind.FENCE)
+        return end
+
+    def _reasoning(self, start: int, end: int, name: str) -> int | None:
+        closing = CLOSING.search(self.text, end, self._end)
+        if closing is None:
+            self.is_thinking = True
+            self._add(start, self._end, Kind.REASONING)
+            return None
+        self._add(start, closing.end(), Kind.REASONING)
+        if name.lower() in SOFT_NAMES:
+            self._soft.append((name.lower(), end, closing.start()))
+        return closing.end()
+
+    def _reasoned(self, end: int, name: str) -> int:
+        """The end of reasoning whose beginning stands in the request: all before it was reasoning."""
+        closing = self.text.rfind("<", 0, end)
+        if name.lower() in SOFT_NAMES:
+            self._soft.append((name.lower(), self._start, closing))
+        self.regions.clear()
+        self._fences.clear()
+        self._tag_name = ""
+        self._abandoned = None
+        self._spans = [(self._start, end, Kind.REASONING)]
+        return end
+
+    def _begin_channel(self, found: re.Match[str]) -> int | None:
+        """A channel of gpt-oss: the answer stands in ``final``, or in a call of a tool."""
+        name, is_call = found["channel_name"].lower(), found["recipient"] is not None
+        if name == "final" or is_call:
+            self._channel = "final" if name == "final" else "call"
+            self._add(found.start(), found.end(), Kind.TAG)
+            return found.end()
+        self._channel = self._channel or "analysis"
+        end = CHANNEL_END.search(self.text, found.end(), self._end)
+        after = self._end if end is None else end.start()
+        self._add(found.start(), after, Kind.REASONING)
+        return after if end is not None else None
+
+    def _hide(self, found: re.Match[str]) -> int | None:
+        """What a tool said, a comment or struck text: no answer, whatever stands in it."""
+        end = hidden_end(found).search(self.text, found.end(), self._end)
+        if end is None:
+            return found.end() if found["struck"] else None
+        self._add(found.start(), end.end(), Kind.HIDDEN)
+        return end.end()
+
+    def _tag(self, found: re.Match[str]) -> int:
+        name = (found["tag"] or "").lower()
+        if name and not found[0].endswith("/>"):
+            self._tag_name, self._tag_from = "" if found["slash"] else name, len(self.regions)
+        self._add(found.start(), found.end(), Kind.TAG)
+        return found.end()
 
 
 class _Part:
-    """A region that begins at *start*: where it ends, and what can be said of it.
+    """A region that begins at *start*: where it ends, and what is known about it.
 
     A bracket that nothing opened is passed over; one that closes an outer bracket closes the inner ones too. A
     fence that ends before its JSON does ends the JSON: the model forgot to close it, nobody cut it.
@@ -152,8 +388,8 @@ class _Part:
         stray_at: where a fence begins inside of it, which no JSON of prose can hold; ``None`` where none does.
     """
 
-    def __init__(self, text: str, start: int, is_fenced: bool, fences_end_prose: bool) -> None:
-        self._text, self._start, self._is_fenced = text, start, is_fenced
+    def __init__(self, text: str, start: int, stop: int, is_fenced: bool, fences_end_prose: bool) -> None:
+        self._text, self._start, self._stop, self._is_fenced = text, start, stop, is_fenced
         self._may_stray = fences_end_prose and not is_fenced
         self._is_in_string = False
         self.stray_at: int | None = None
@@ -161,26 +397,31 @@ class _Part:
 
     def region(self) -> Region:
         """The region itself."""
-        part = self._text[self._start : self.end]
-        is_open = self.end is None
-        is_between = is_open and not self._is_in_string and part.rstrip()[-1] in ",}]"
-        return Region(part, self._start, not is_open, self._is_fenced, is_between, self._is_in_string)
+        end = self._stop if self.end is None else self.end
+        return Region(
+            self._text[self._start : end],
+            self._start,
+            end,
+            self.end is not None,
+            self._is_fenced,
+            is_in_string=self._is_in_string,
+        )
 
     def _walk(self) -> int | None:
-        text = self._text
-        if flat := _FLAT.match(text, self._start):
+        text, stop = self._text, self._stop
+        if flat := _FLAT.match(text, self._start, stop):
             return flat.end()
         open_brackets: list[str] = []
         count = {"}": 0, "]": 0}
         position = self._start
         misses = 0  # how many objects in a row were not flat
         value_from = -1  # where a value, or a key, may begin
-        while found := _STRUCTURE.search(text, position):
-            mark, at = found[0], found.start()
+        while found := _STRUCTURE.search(text, position, stop):
+            mark, at = _WIDE.get(found[0], found[0]), found.start()
             position = found.end()
             if closer := _CLOSER.get(mark):
                 if mark == "{" and misses < _MOST_MISSES:
-                    if flat := _FLAT.match(text, at):
+                    if flat := _FLAT.match(text, at, stop):
                         position, value_from, misses = flat.end(), -1, 0
                         continue
                     misses += 1
@@ -190,10 +431,10 @@ class _Part:
             elif string := _STRING.get(mark):
                 # An apostrophe is a quote only where a value can begin.
                 if mark == '"' or _BLANK.match(text, value_from).end() == at:  # type: ignore[union-attr]
-                    ended = string.match(text, at)
+                    ended = string.match(text, at, stop)
                     if ended is None and mark == "`":
                         continue  # the end of a word in prose
-                    if self._strays(at, ended.end() if ended else len(text)):
+                    if self._strays(at, ended.end() if ended else stop):
                         return None
                     if ended is None:
                         self._is_in_string = True
@@ -210,8 +451,8 @@ class _Part:
                     return position
                 value_from = position if mark in ",:" else -1
             elif comment := _COMMENT.get(mark):
-                skipped = comment.match(text, position)
-                position = skipped.end() if skipped else len(text)
+                skipped = comment.match(text, position, stop)
+                position = skipped.end() if skipped else stop
                 if _BLANK.match(text, value_from).end() == at:  # type: ignore[union-attr]
                     value_from = position
             elif self._is_fenced:

@@ -1,33 +1,31 @@
-"""The schema of an answer: an attrs class with its invariants."""
+"""The schema of an answer: a type with its invariants, or a JSON Schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import attrs
 import orjson
 
-from crosswalk.codec.classes import is_class, required_keys
-from crosswalk.codec.converters import shared_converter
-from crosswalk.codec.located import problems_in
-from crosswalk.codec.problems import MissingKey, Refused, TooDeep, UnknownKey
-from crosswalk.errors import CrosswalkError
+from crosswalk.schemas.check import MOST, Check, Fault, Report, compile_schema
+from crosswalk.schemas.json_schema import schema_of, strict_form
+from crosswalk.schemas.typescript import as_typescript
+from crosswalk.schemas.values import answer_converter, value_to_json
 from crosswalk.structured.errors import SchemaDefinitionError
-from crosswalk.structured.json_schema import schema_of_class
 from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.refusals import violations_of
 from crosswalk.structured.result import Candidate, Violation
-from crosswalk.text import clean_message
+from crosswalk.types.json import plain_view
 
-__all__ = ["Invariant", "Schema"]
+__all__ = ["Invariant", "Schema", "value_to_json"]
 
 T = TypeVar("T")
 
-_MOST_VIOLATIONS: Final = 50
 _GRAVEST_FIRST: Final = (
     ReasonCode.LIMIT_EXCEEDED,
     ReasonCode.TRUNCATED,
+    ReasonCode.CLOSED_TOO_EARLY,
     ReasonCode.DUPLICATE_KEY,
     ReasonCode.REPAIR_FAILED,
     ReasonCode.SCHEMA_UNKNOWN_VERSION,
@@ -76,12 +74,6 @@ def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
     return next((code for code in _GRAVEST_FIRST if code in codes), ReasonCode.SCHEMA_TYPE_ERROR)
 
 
-def _as_answer_class(_: Any, __: Any, cls: Any) -> None:
-    if not is_class(cls):
-        name = getattr(cls, "__name__", repr(cls))
-        raise SchemaDefinitionError(f"{name} is no attrs class, so it cannot be the schema of an answer")
-
-
 def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
     found = tuple(rules)
     if not all(isinstance(rule, Invariant) for rule in found):
@@ -89,69 +81,144 @@ def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
     return found
 
 
+WRAPPED: Final = "value"
+"""The key under which servers are asked for an answer that is not an object."""
+
+
 @attrs.frozen
 class Schema(Generic[T]):
     """What an answer has to look like.
 
-    A field may be ``str``, ``int``, ``float``, ``bool``, ``None``, ``Any``, ``date``, ``datetime`` (with a
-    zone), ``timedelta`` (in seconds), ``Decimal`` (as text), an enum, a ``Literal``, a list, tuple, dict or mapping of
-    these, another attrs class, or a union. Its JSON key is its name, or its ``alias``. Its attrs ``metadata`` may
-    hold ``required`` (the key has to be there although the field has a default), ``description`` and
-    ``json_schema`` (further keywords for the JSON Schema).
+    The type may be a class of attrs, a dataclass, a typed dict, a named tuple, a model of pydantic, an enum, a
+    ``Literal``, a union, ``str``, ``int``, ``float``, ``bool``, ``None``, ``Any``, ``date``, ``time``, ``datetime`` (with
+    a zone, which it keeps), ``timedelta`` (in seconds), ``Decimal``, ``UUID``, or a list, set, tuple, dict or mapping of
+    these. It may also be a JSON Schema as a dict; then the value is the checked JSON.
+
+    A field's JSON key is its name or its ``alias``. The metadata of a field may hold ``alias`` (a key that is no
+    identifier), ``required`` (the key has to be there although the field has a default), ``description`` and
+    ``json_schema`` (further keywords, such as ``minimum``).
 
     Attributes:
-        cls: the attrs class.
+        cls: the type, or the JSON Schema.
         invariants: the rules between its fields, checked in order once the types are right.
-        forbid_unknown: refuse keys that the class does not have; they are passed over by default, as models like
-            to add some.
+        forbid_unknown: refuse keys that a class does not have. They are passed over by default, and
+            ``ParseResult.unknown`` lists them.
+        null_is_default: a null for an optional key that cannot be null stands for its default, as servers in strict
+            mode send it.
 
     Raises:
-        SchemaDefinitionError: *cls* is no attrs class, or a field has a type that JSON cannot tell.
+        SchemaDefinitionError: JSON cannot tell the type, or a keyword of the JSON Schema is not supported.
     """
 
-    cls: type[T] = attrs.field(validator=_as_answer_class)
+    cls: type[T]
     invariants: tuple[Invariant[T], ...] = attrs.field(default=(), converter=_as_invariants)
     forbid_unknown: bool = False
-    _structure: Callable[[Any, type[T]], T] = attrs.field(init=False, repr=False, eq=False)
+    null_is_default: bool = False
+    _json_schema: dict[str, Any] = attrs.field(init=False, repr=False, eq=False)
+    _check: Check = attrs.field(init=False, repr=False, eq=False)
+    _make: Callable[[Any, Any], T] = attrs.field(init=False, repr=False, eq=False)
+    has_decimal: bool = attrs.field(init=False, repr=False, eq=False, default=False)
 
     def __attrs_post_init__(self) -> None:
-        self.json_schema()  # so that a field that cannot be read is refused here, not with the first answer
-        converter = shared_converter(forbid_extra_keys=self.forbid_unknown)
-        object.__setattr__(self, "_structure", converter.get_structure_hook(self.cls))
+        kind: Any = self.cls
+        make: Callable[[Any, Any], Any] = _as_it_is
+        if isinstance(kind, Mapping):
+            told = checked = plain_view(kind)
+            has_decimal = False
+        else:
+            told, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown)
+            checked, _ = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
+            make = answer_converter().get_structure_hook(kind)
+        set_field = object.__setattr__
+        set_field(self, "_json_schema", told)
+        set_field(self, "_check", compile_schema(checked, null_is_default=self.null_is_default))
+        set_field(self, "_make", make)
+        set_field(self, "has_decimal", has_decimal)
+
+    @property
+    def name(self) -> str:
+        """What a server is told that the answer is called."""
+        return str(self._json_schema.get("title", "answer"))
+
+    @property
+    def is_object(self) -> bool:
+        """Whether every answer is an object: servers take nothing else as a whole answer."""
+        return self._json_schema.get("type") == "object"
+
+    @property
+    def is_enum(self) -> bool:
+        """Whether an answer is one of several words."""
+        return "enum" in self._json_schema
 
     @property
     def required_fields(self) -> frozenset[str]:
         """The keys that have to be there."""
-        return required_keys(self.cls)
+        return frozenset(self._json_schema.get("required", ()))
 
     def read(self, data: Any) -> Candidate[T]:
         """The value that decoded JSON stands for, or ``None`` and what is wrong with it; never raises."""
+        report, found = Report(), []
         try:
-            value = self._structure(data, self.cls)
-        except Exception as error:
-            return None, tuple(islice(_violations_in(error), _MOST_VIOLATIONS)), None
-        if self.invariants and (broken := _broken(self.invariants, value)):
-            said = (Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken)
-            return None, tuple(said), None
-        return value, (), None
+            checked = self._check(data, "$", report)
+            if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
+                report = Report()
+                checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
+            found = [Violation(each.message, each.path, ReasonCode(each.fault)) for each in report.violations]
+            if any(each.fault is not Fault.RULE for each in report.violations):
+                return Candidate(None, tuple(found[:MOST]))
+            value = self._make(checked, self.cls)
+        except Exception as error:  # whatever a class raises is its way to refuse
+            return Candidate(None, tuple(found or violations_of(error))[:MOST])
+        broken = _broken(self.invariants, value) if self.invariants else ()
+        if broken or found:
+            said = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
+            return Candidate(None, tuple([*said, *found][:MOST]))
+        return Candidate(value, (), None, tuple(report.unknown), tuple(report.renamed))
 
     def json_schema(self) -> dict[str, Any]:
         """The JSON Schema (2020-12) of a valid answer, invariants left out; a new dict each time."""
-        return schema_of_class(self.cls, forbid_unknown=self.forbid_unknown)
+        copied: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
+        return copied
 
-    def instructions(self, example: Any = None) -> str:
+    def server_schema(self) -> tuple[dict[str, Any], bool]:
+        """What to send to a server that holds its model to a schema, and whether OpenAI's strict mode takes it.
+
+        In strict mode every key is required and nullable; read the answer with ``null_is_default``. llama.cpp, vLLM
+        and Ollama take either form. An answer that is not an object is asked for under the key ``value``.
+        """
+        if isinstance(self.cls, Mapping):
+            wanted = self.json_schema()
+            return wanted, self.is_object and strict_form(wanted) == wanted
+        wanted = schema_of(self.cls, forbid_unknown=True)[
+            0
+        ]  # unknown keys are passed over, but need not be invited
+        if not self.is_object:
+            outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
+            required = {"required": [WRAPPED], "additionalProperties": False}
+            wanted = {**outer, "type": "object", "properties": {WRAPPED: wanted}, **required}
+        strict = strict_form(wanted)
+        return (wanted, False) if strict is None else (strict, True)
+
+    def instructions(
+        self, example: Any = None, *, form: Literal["typescript", "json_schema"] = "typescript"
+    ) -> str:
         """What to append to a system prompt so that the model answers in this form.
 
         Args:
             example: a valid answer as plain JSON values, to be shown; ``None`` for none.
+            form: how the type is written. TypeScript takes a third of the tokens of JSON Schema.
 
         Raises:
-            TypeError: *example* is no JSON.
+            TypeError: *example* is not JSON.
         """
+        what = "one JSON object" if self.is_object else "one JSON value"
         parts = [
-            "Answer with one JSON object and nothing else: no text before or after it, no Markdown fence, no comments.",
-            f"It must conform to this JSON Schema:\n\n{_shown(self.json_schema())}",
+            f"Answer with {what} and nothing else: no text before or after it, no Markdown fence, no comments."
         ]
+        if form == "typescript":
+            parts.append(f"It must be of this TypeScript type:\n\n{as_typescript(self._json_schema)}")
+        else:
+            parts.append(f"It must conform to this JSON Schema:\n\n{_shown(self._json_schema)}")
         if self.invariants:
             rules = "\n".join(f"- {rule.message}" for rule in self.invariants)
             parts.append(f"These rules must hold:\n\n{rules}")
@@ -160,28 +227,9 @@ class Schema(Generic[T]):
         return "\n\n".join(parts) + "\n"
 
 
+def _as_it_is(value: Any, _: Any) -> Any:
+    return value
+
+
 def _shown(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-
-
-_CODES: Final = {
-    MissingKey: ReasonCode.SCHEMA_MISSING_FIELD,
-    UnknownKey: ReasonCode.SCHEMA_UNKNOWN_FIELD,
-    Refused: ReasonCode.INVARIANT_VIOLATION,
-}
-_SAID: Final = {MissingKey: "a required field is missing", UnknownKey: "unknown field"}
-
-
-def _violations_in(error: Exception) -> Iterator[Violation]:
-    """What reading raised, place by place, without a value of the document."""
-    for problem in problems_in(error):
-        if isinstance(problem, TooDeep):
-            yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
-            continue
-        if not isinstance(problem, Refused):
-            said = _SAID.get(type(problem)) or problem.unquoted
-        elif isinstance(problem.cause, CrosswalkError):
-            said = clean_message(str(problem), 200)
-        else:  # what it says may quote the value; an error of ours never does
-            said = f"refused by {problem.cls.__name__} with {type(problem.cause).__name__}"
-        yield Violation(said, f"${problem.at}", _CODES.get(type(problem), ReasonCode.SCHEMA_TYPE_ERROR))

@@ -118,9 +118,9 @@ class SchemaVersions(Generic[T]):
         return frozenset.intersection(*(step.schema.required_fields for step in self._steps.values()))
 
     @property
-    def schemas(self) -> dict[str, Schema[Any]]:
-        """The schema of each registered version, the oldest first; a new dict each time."""
-        return {version: step.schema for version, step in self._steps.items()}
+    def has_decimal(self) -> bool:
+        """Whether a version holds a ``Decimal``."""
+        return any(step.schema.has_decimal for step in self._steps.values())
 
     @property
     def default(self) -> str:
@@ -166,19 +166,18 @@ class SchemaVersions(Generic[T]):
         named = data.get(self.key, default) if type(data) is dict else default
         if type(named) is not str:
             message = f"expected string, got {json_type_name(named)}"
-            return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_TYPE_ERROR),), None
+            return Candidate(None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_TYPE_ERROR),))
         step = self._steps.get(named)
         if step is not None:
-            found = step.schema.read(data)
-            return found[0], found[1], named
+            return step.schema.read(data)._replace(version=named)
         version = self.read_as(named)
         if version is None:
             known = ", ".join(self._steps)
             said = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
             message = f"unknown schema version{said}, known are {known}"
-            return None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_UNKNOWN_VERSION),), named
-        value, violations, _ = self._steps[version].lenient.read({**data, self.key: version})
-        return value, violations, named
+            code = ReasonCode.SCHEMA_UNKNOWN_VERSION
+            return Candidate(None, (Violation(message, f"$.{self.key}", code),), named)
+        return self._steps[version].lenient.read({**data, self.key: version})._replace(version=named)
 
     def version_of(self, value: Any) -> str:
         """The version of a value: what it says itself, or the one that its class is registered for.

@@ -18,7 +18,6 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from cache_backends import redis_address  # noqa: F401  # a fixture
 from contrib_serve import ABOUT, HI, asking, config_of, says
 from crosswalk import Provenance, normalize
 from crosswalk.convert import Loss, LossReason
@@ -34,6 +33,7 @@ from crosswalk_serve.keys import new_key
 from crosswalk_serve.losses import dropped, header_of, paths_of
 from crosswalk_serve.server import AppOf
 from crosswalk_serve.tracing import Traced
+from redis_server import redis_address  # noqa: F401  # a fixture
 
 KEY = "cw-alice-0123456789abcdefghij"
 HASH = str(KeyHash.of(KEY, b"saltsalt"))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
-from cache_backends import redis_address  # noqa: F401  # a fixture
 from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk_serve.config import Key, KeyHash
 from crosswalk_serve.counting import CountError, Counters, MemoryCounters, RedisCounters, connect
 from crosswalk_serve.keys import Caller, Keyring, Quotas, new_key
 from crosswalk_serve.refusal import Refusal
+from redis_server import redis_address  # noqa: F401  # a fixture
 
 ALICE, BOB = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"
 SALTS = {ALICE: b"saltsalt", BOB: b"pepper pepper"}

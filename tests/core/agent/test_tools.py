@@ -86,7 +86,7 @@ def test_the_model_is_told_name_description_and_schema() -> None:
                 "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
             },
             "mode": {"type": "string", "enum": ["short", "long"], "default": "short"},
-            "level": {"title": "Level", "enum": [1, 2], "default": 1},
+            "level": {"title": "Level", "type": "integer", "enum": [1, 2], "default": 1},
             "limit": {"type": "number"},
         },
         "required": ["place"],

@@ -81,26 +81,84 @@ def test_a_value_of_a_class(server: ReplayServer, service_of: Make, of: Any) -> 
     assert sent["schema"]["additionalProperties"] is False
 
 
-def test_a_class_with_defaults_is_not_strict(server: ReplayServer, service_of: Make) -> None:
-    assert answer(server, service_of(server), '{"city": "Paris"}', Loose).value == Loose("Paris")
-    assert server.requests[0].json()["response_format"]["json_schema"]["strict"] is False
+@pytest.mark.parametrize("text", ['{"city": "Paris"}', '{"city": "Paris", "note": null}'])
+def test_a_default_is_nullable_in_strict_mode(server: ReplayServer, service_of: Make, text: str) -> None:
+    assert answer(server, service_of(server), text, Loose).value == Loose("Paris")
+    sent = server.requests[0].json()["response_format"]["json_schema"]
+    assert sent["strict"] is True
+    assert sent["schema"]["required"] == ["city", "note"]
+    assert sent["schema"]["properties"]["note"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+
+def test_what_is_no_object_is_asked_for_in_one(server: ReplayServer, service_of: Make) -> None:
+    assert answer(server, service_of(server), '{"value": ["a"]}', list[str]).value == ["a"]
+    sent = server.requests[0].json()["response_format"]["json_schema"]
+    assert (sent["name"], sent["strict"]) == ("answer", True)
+    assert sent["schema"] == {
+        "type": "object",
+        "properties": {"value": {"type": "array", "items": {"type": "string"}}},
+        "required": ["value"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_model_is_asked_again_with_what_is_wrong(server: ReplayServer, service_of: Make) -> None:
+    server.add(Answer.of_json(body({"content": '{"city": "Paris"}'}, "stop")))
+    found = answer(server, service_of(server), SUNNY, Weather, retries=1)
+    assert found.value == PARIS
+    first, again = (request.json()["messages"] for request in server.requests)
+    assert [message["role"] for message in again] == ["user", "assistant", "user"]
+    assert again[0] == first[0]
+    assert "- a required field is missing @ $.celsius" in again[2]["content"]
+
+
+@pytest.mark.parametrize(("finish", "requests"), [("stop", 3), ("content_filter", 1)])
+def test_a_model_is_asked_no_more_often(
+    server: ReplayServer, service_of: Make, finish: str, requests: int
+) -> None:
+    server.add(Answer.of_json(body({"content": "No."}, finish)), times=None)
+
+    async def run() -> None:
+        async with service_of(server) as service:
+            await service.complete_json(ASK, Weather, retries=2)
+
+    with pytest.raises(JSONAnswerError):
+        asyncio.run(run())
+    assert len(server.requests) == requests
+
+
+def test_a_number_of_retries_is_not_negative(server: ReplayServer, service_of: Make) -> None:
+    with pytest.raises(ConfigurationError, match="retries must be"):
+        answer(server, service_of(server), SUNNY, Weather, retries=-1)
+
+
+def test_prose_may_be_refused(server: ReplayServer, service_of: Make) -> None:
+    with pytest.raises(JSONAnswerError) as raised:
+        answer(server, service_of(server), f"Here: {SUNNY}", Weather, prose="refuse")
+    assert (raised.value.result.reason, raised.value.result.before) == (ReasonCode.PROSE, "Here:")
 
 
 @pytest.mark.parametrize(
     ("schema", "strict"),
     [
         ({"type": "object", "additionalProperties": False}, True),
-        ({"anyOf": [{"type": "integer"}, {"type": "object"}]}, False),
+        ({"anyOf": [{"type": "null"}, {"type": "object"}]}, False),
         (
             {
                 "type": "object",
-                "properties": {"a": {"default": 1}},
-                "required": ["a"],
+                "properties": {"a": {"type": "integer", "default": 1}},
                 "additionalProperties": False,
             },
             False,
         ),
-        ({"type": "array", "items": {"enum": [{"type": "object"}]}}, True),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string", "enum": ["x"]}, "b": {}},
+                "additionalProperties": False,
+            },
+            False,
+        ),
     ],
     ids=str,
 )
@@ -159,8 +217,13 @@ def test_a_partial_value_for_who_wants_it(server: ReplayServer, service_of: Make
     assert found.value == PARIS
 
 
+def test_a_json_schema_is_checked_and_said(server: ReplayServer, service_of: Make) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    with pytest.raises(JSONAnswerError, match=r"expected integer, got string @ \$.n"):
+        answer(server, service_of(server), '{"n": "1"}', schema, instruct=True)
+    assert "n: integer;" in server.requests[0].json()["messages"][0]["content"]
+
+
 def test_what_has_no_schema_to_send(server: ReplayServer, service_of: Make) -> None:
     with pytest.raises(ConfigurationError, match="several versions"):
         answer(server, service_of(server), SUNNY, StructuredParser(RESPONSE_VERSIONS))
-    with pytest.raises(ConfigurationError, match="instruct"):
-        answer(server, service_of(server), SUNNY, {"type": "object"}, instruct=True)

@@ -87,6 +87,28 @@ def test_a_value_of_a_json_schema(server: ReplayServer, service_of: Make) -> Non
     assert seen[-1] == stream.answer.value == {"city": "Paris", "note": "mild and dry"}
 
 
+def test_fields_are_there_before_there_is_a_value(server: ReplayServer, service_of: Make) -> None:
+    server.add(written('{"city": "Par', 'is"', ', "note": "mild"}'))
+    seen: list[Any] = []
+
+    async def run() -> None:
+        async with service_of(server) as service, service.stream_json(ASK, Forecast) as stream:
+            assert stream.step is None
+            async for value in stream:
+                assert stream.step is not None
+                seen.append((value.note, stream.step.fields, stream.step.final))
+
+    asyncio.run(run())
+    assert seen[0] == ("mild", {"city": "Paris", "note": "mild"}, {"city", "note"})
+    assert [note for note, _, _ in seen] == ["mild", "mild"]
+
+
+@attrs.frozen
+class Forecast:
+    city: str
+    note: str
+
+
 def test_the_schema_is_told_where_it_is_to_be(server: ReplayServer, service_of: Make) -> None:
     server.add(written(*PIECES))
     assert values(service_of(server), instruct=True)[2] is None
@@ -177,6 +199,7 @@ def test_without_await(server: ReplayServer) -> None:
     endpoint = Endpoint("vllm", model="m", base_url=server.url)
     with SyncLLMService(endpoint, client_options={"verify": False}) as service:
         with service.stream_json(ASK, Weather) as stream:
+            assert stream.step is None
             assert list(stream) == [*VALUES, VALUES[-1]]
         assert (stream.answer.value, stream.answer.response) == (VALUES[-1], stream.response)
         left: SyncJSONStream[Weather]

@@ -12,6 +12,7 @@ from crosswalk.structured import Partial, ReasonCode, Stage, StructuredParser
 
 ANSWERS = load_corpus()
 PARSERS = {name: StructuredParser(schema) for name, schema in SCHEMAS.items()}
+BARE_PARSERS = {name: StructuredParser(schema, prose="refuse") for name, schema in SCHEMAS.items()}
 
 KINDS: defaultdict[str, list[Answer]] = defaultdict(list)
 for one in ANSWERS:
@@ -35,13 +36,26 @@ def each(check: Callable[[Answer], None], answers: list[Answer]) -> None:
 def test_an_answer_is_read_as_it_should_be(answers: list[Answer]) -> None:
     def check(answer: Answer) -> None:
         result = PARSERS[answer.schema].parse(answer.text)
-        if "value" in answer.want:
-            value, wrong, _ = SCHEMAS[answer.schema].read(answer.want["value"])
+        wanted = answer.want.get("value", answer.want.get("taken_back"))
+        if wanted is not None:
+            value, wrong = SCHEMAS[answer.schema].read(wanted)[:2]
             assert wrong == ()
             assert (result.value, result.reason) == (value, ReasonCode.SUCCESS), result.errors
         else:
             assert (result.value, result.ok) == (None, False)
             assert answer.want.get("refused") in (None, result.reason)
+
+    each(check, answers)
+
+
+@of_each_kind
+def test_without_prose_nothing_is_read_that_prose_takes_back(answers: list[Answer]) -> None:
+    def check(answer: Answer) -> None:
+        result = BARE_PARSERS[answer.schema].parse(answer.text)
+        if "value" not in answer.want:
+            assert result.value is None
+        elif result.value is None:
+            assert result.reason is ReasonCode.PROSE
 
     each(check, answers)
 
@@ -56,7 +70,8 @@ def test_a_stream_ends_as_its_text_does(answers: list[Answer]) -> None:
         pieces = [answer.text[at : at + 7] for at in range(0, len(answer.text), 7)]
         *steps, last = parser.parse_stream(pieces)
         assert last == parser.parse(answer.text)
-        assert all(step.partial and step.reason is ReasonCode.TRUNCATED for step in steps)
+        assert all(step.partial is (step.value is not None) for step in steps)
+        assert all(step.reason is ReasonCode.TRUNCATED for step in steps)
         for partial in (Partial.CLOSE, Partial.ACCEPT):
             accepted = parser.parse(answer.text, partial=partial)
             assert accepted.ok is last.ok

@@ -45,6 +45,8 @@ def test_the_table_is_large_and_says_nothing_twice() -> None:
         "invalid_json",
         "migration_failed",
         "schema_unknown_field",
+        "closed_too_early",
+        "prose",
         "cancelled",
         "content_filter",
         "refusal",

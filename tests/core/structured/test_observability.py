@@ -10,8 +10,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from crosswalk.structured.cache_memory import MemoryCache
-from crosswalk.structured.exporters_prometheus import PrometheusExporter
+from crosswalk.structured.cache import MemoryCache
+from crosswalk.structured.exporters import PrometheusExporter
 from crosswalk.structured.metrics import STAGES, ParseRecord, ParserMetrics
 from crosswalk.structured.reason import ReasonCode
 from pages import ROOT
@@ -23,7 +23,7 @@ DASHBOARD: dict[str, Any] = json.loads((FOLDER / "dashboard.json").read_text())
 TARGETS = [target for panel in DASHBOARD["panels"] for target in panel["targets"]]
 EXPRESSIONS = [rule["expr"] for rule in RULES] + [target["expr"] for target in TARGETS]
 
-FUNCTIONS = {"sum", "max", "rate", "increase", "by"}
+FUNCTIONS = {"sum", "max", "rate", "increase", "by", "histogram_quantile"}
 # What a scrape adds to every series.
 SCRAPED = {"instance"}
 SEED = {

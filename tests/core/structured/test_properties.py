@@ -32,7 +32,8 @@ from crosswalk.structured import (
 )
 from crosswalk.structured.chain import run_chain
 from crosswalk.structured.response import RESPONSE_INVARIANTS
-from crosswalk.structured.scan import find_regions
+from crosswalk.structured.result import Candidate
+from crosswalk.structured.scan import scan
 from tries import tries
 
 from .answers import POINTS, Node, Point
@@ -90,9 +91,10 @@ def test_the_building_blocks_take_any_text(text: str) -> None:
     assert found is None or found in text
     repaired = repair_json(text)
     assert repaired is None or isinstance(repaired, str)
-    for region in find_regions(text):
-        assert region.text in text
-        assert text[region.start : region.end] == region.text
+    scanned = scan(text)
+    for region in scanned.regions:
+        part = scanned.text[region.start : region.end]
+        assert part == region.text or part.startswith('"')
 
 
 @settings(max_examples=tries(60))
@@ -126,8 +128,10 @@ def test_a_stream_ends_as_its_text_does(document: dict[str, Any], size: int) -> 
     *steps, last = PARSER.parse_stream(text[at : at + size] for at in range(0, len(text), size))
     assert last == PARSER.parse(text)
     for step in steps:
-        assert step.partial
-        assert document["answer"].startswith(step.value.answer)
+        assert step.partial is (step.value is not None)
+        assert step.fields.keys() <= document.keys()
+        assert all(step.fields[name] == document[name] for name in step.final)
+        assert document["answer"].startswith(step.fields.get("answer", ""))
 
 
 def test_extract_json_prefers_what_is_json() -> None:
@@ -206,9 +210,9 @@ def scalars(value: Any) -> Iterator[Any]:
         yield value
 
 
-def anything(data: Any) -> tuple[Any, tuple[()], None]:
+def anything(data: Any) -> Candidate[Any]:
     """A schema that takes whatever was read."""
-    return (data, (), None) if isinstance(data, dict | list) else (None, (Violation("no object"),), None)  # type: ignore[return-value]
+    return Candidate(data) if isinstance(data, dict | list) else Candidate(None, (Violation("no object"),))
 
 
 _LITERALS = [
@@ -398,3 +402,28 @@ def test_what_lacks_a_required_key_is_not_mended() -> None:
     result = run_chain(read, "{'y': 1,} {'y': 2,} {'x': 3,}", None, Partial.REFUSE, None, POINTS)
     assert result.value == Point(3)
     assert seen == [{"y": 1}, {"x": 3}]
+
+
+_WORDS = st.sampled_from(
+    ["Sure", "it's [1, 5)", "a -> b", "see [2]", 'the "key"', "5 < 6", "{name}", "…", "über", "#1"]
+)
+_PROSE = st.lists(_WORDS, max_size=4).map(" ".join)
+_REASONING = st.sampled_from(
+    ["", "<think>{'x': 9} or [ so</think>", "<plan>one {</plan>", "[THINK]x[/THINK]"]
+)
+_AROUND = st.sampled_from(
+    [("", ""), ("```json", "```"), ("<answer>", "</answer>"), ("<answer>```", "```</answer>")]
+)
+
+
+@settings(max_examples=tries(200))
+@given(_REASONING, _PROSE, _AROUND, _PROSE)
+def test_every_character_outside_of_the_value_is_accounted_for(
+    reasoning: str, before: str, around: tuple[str, str], after: str
+) -> None:
+    text = "\n".join([reasoning, before, around[0], '{"x": 1, "y": 2.5}', around[1], after])
+    result = POINT_PARSER.parse(text)
+    assert result.value == Point(1, 2.5), result
+    assert (result.before, result.after) == (before.strip(), after.strip())
+    bare = StructuredParser(POINTS, prose="refuse").parse(text)
+    assert bare.ok is (not before.strip() and not after.strip())

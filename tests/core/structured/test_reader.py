@@ -8,7 +8,7 @@ import pytest
 
 from crosswalk.structured import ReasonCode, repair_json
 from crosswalk.structured.reader import UnreadableError, decode_string, read_json
-from crosswalk.structured.reasoning import without_reasoning
+from crosswalk.structured.scan import scan
 
 TRUNCATED, REPAIR, DUPLICATE, LIMIT = (
     ReasonCode.TRUNCATED,
@@ -89,6 +89,7 @@ def test_a_literal_is_read_as_it_is_written(literal: str, value: Any) -> None:
         ("[1, ...]", TRUNCATED, "$[1]"),
         ("[1 …]", TRUNCATED, "$[0]"),
         ("[1, 2 // ... and more\n]", TRUNCATED, "$[1]"),
+        ("[; 1]", REPAIR, "$[0]"),
         ("[1,\n  // same as before\n]", TRUNCATED, "$[1]"),
         ("[1, /* unchanged */]", TRUNCATED, "$[1]"),
         ("[1, /* and the others */]", TRUNCATED, "$[1]"),
@@ -103,9 +104,10 @@ def test_what_is_not_certain_is_refused_with_its_place(text: str, code: ReasonCo
     assert (caught.value.violation.code, caught.value.violation.path) == (code, path)
 
 
-def test_a_comment_about_the_value_before_it_leaves_nothing_out() -> None:
-    text = '{"a": 1, // same as before\n "b": [2, /* unchanged */ 3] /* as above */}'
-    assert read_json(text).value == {"a": 1, "b": [2, 3]}
+def test_a_comment_about_a_value_leaves_nothing_out() -> None:
+    text = '{"a": 1, // same as before\n "b": [2, // unchanged\n 3], "c": {} /* as above */}'
+    reading = read_json(text)
+    assert (reading.value, reading.has_comments) == ({"a": 1, "b": [2, 3], "c": {}}, True)
 
 
 def test_a_refusal_knows_the_keys_until_there() -> None:
@@ -146,8 +148,8 @@ def test_a_bracket_may_be_missing_after_a_whole_value(text: str, value: Any) -> 
         ('{"a": [1, 2]', {"a": [1, 2]}, None),
         ('{"a": [1, [', {"a": [1, []]}, None),
         ('{"a": "b', {"a": "b"}, "$.a"),
-        ('{"a": "b"', {"a": "b"}, "$.a"),
-        ('{"a": "b" // c', {"a": "b"}, "$.a"),
+        ('{"a": "b"', {"a": "b"}, None),
+        ('{"a": "b" // c', {"a": "b"}, None),
         ('{"a": ["b", \'c', {"a": ["b", "c"]}, "$.a[1]"),
         ('{"a" "b', {"a": "b"}, "$.a"),
         ('{"a": "b", "c', {"a": "b"}, None),
@@ -213,7 +215,10 @@ def test_a_string_may_escape_its_own_quote(content: str, quote: str, value: str 
     [
         ("{'a': 1,}", '{"a":1}'),
         ('{"answer": "test", "items_shown": 5,', '{"answer":"test","items_shown":5}'),
-        ('{"a": [1, [2]', '{"a":[1,[2]]}'),
+        ('{"a": [1, [2]', None),
+        ('{"a": {"b": [1]', '{"a":{"b":[1]}}'),
+        ('{"a": "x", "b": true', '{"a":"x","b":true}'),
+        ('{"a": "x"', '{"a":"x"}'),
         ('{"a": 1', None),
         ('{"a": "x', None),
         ('{"a": "x,', None),
@@ -233,13 +238,13 @@ def test_repair_mends_brackets_and_makes_up_nothing(text: str, repaired: str | N
 @pytest.mark.parametrize(
     ("text", "left", "is_open"),
     [
-        ("<think>a</think>b", "\nb", False),
-        ("a <think>b", "a ", True),
+        ("<think>a</think>b", "b", False),
+        ("a <think>b", "a", True),
         ("a</think>b", "b", False),
         ("a <b>c</b>", "a <b>c</b>", False),
         ("I think so", "I think so", False),
         ('{"a": "<think>"}', '{"a": "<think>"}', False),
-        ("Here is my thought process:\na\nHere is my response:\nb", "\n\nb", False),
+        ("Here is my thought process:\na\nHere is my response:\nb", "b", False),
         ("<|channel|>final<|message|>a<|return|>", "a", False),
         ("<|channel|>analysis<|message|>a<|end|>", "", True),
         ("analysisWe think.assistantfinal{}", "{}", False),
@@ -251,7 +256,8 @@ def test_repair_mends_brackets_and_makes_up_nothing(text: str, repaired: str | N
     ],
 )
 def test_reasoning_is_left_out(text: str, left: str, is_open: bool) -> None:
-    assert without_reasoning(text) == (left, is_open)
+    found = scan(text)
+    assert (found.prose(), found.is_thinking) == (left, is_open)
 
 
 HOSTILE = [
@@ -265,4 +271,4 @@ HOSTILE = [
 def test_a_hostile_text_has_an_end(text: str) -> None:
     """In time that grows with the text: with its square each of these would take minutes."""
     assert repair_json(text) is None
-    without_reasoning(text)
+    scan(text)

@@ -7,8 +7,10 @@ from typing import Any, Final, Generic, TypeVar
 from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.reason import Partial, ReasonCode
 from crosswalk.structured.result import ParseResult
+from crosswalk.structured.schema import Schema
+from crosswalk.structured.versions import SchemaVersions
 
-__all__ = ["GrowingAnswer"]
+__all__ = ["PartialParser", "is_same"]
 
 T = TypeVar("T")
 
@@ -16,19 +18,23 @@ _EVERY_PIECE_UP_TO: Final = 256
 _SHARE: Final = 16
 
 
-class GrowingAnswer(Generic[T]):
+class PartialParser(Generic[T]):
     """Takes the pieces of a text and gives partial values.
 
     Up to 256 characters every piece is tried, after that whenever the text has grown by a 16th. So the work adds up
     to a fixed number of looks at each character, however small the pieces are.
     """
 
-    def __init__(self, read: Read[T], prefill: str = "") -> None:
+    def __init__(
+        self, read: Read[T], prefill: str = "", schema: Schema[Any] | SchemaVersions[Any] | None = None
+    ) -> None:
         self._read = read
+        self._schema = schema
         self._pieces = [prefill]
         self._size = len(prefill)
         self._next = 1
         self._last: T | None = None
+        self._state: tuple[dict[str, Any] | None, frozenset[str]] = (None, frozenset())
 
     @property
     def text(self) -> str:
@@ -39,7 +45,7 @@ class GrowingAnswer(Generic[T]):
         """Take a piece.
 
         Returns:
-            A valid partial value that differs from the last one; ``None`` where there is none.
+            A step with other fields, or another partial value, than the last one; ``None`` where there is none.
         """
         self._pieces.append(piece)
         self._size += len(piece)
@@ -47,15 +53,20 @@ class GrowingAnswer(Generic[T]):
             return None
         self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)
         self._pieces = [self.text]
-        result = run_chain(self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT)
-        if result.value is None or _is_same(result.value, self._last):
+        result = run_chain(
+            self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT, None, self._schema
+        )
+        state = result.fields, result.final
+        is_known = state == self._state and is_same(result.value, self._last)
+        if is_known or (result.value is None and not result.fields):
             return None
-        self._last = result.value
+        self._last, self._state = result.value, state
         return result
 
 
-def _is_same(value: Any, last: Any) -> bool:
+def is_same(value: Any, last: Any) -> bool:
+    """Whether *value* equals the *last* one; a class may compare as it likes."""
     try:
         return bool(value == last)
-    except Exception:  # a class of the user's may compare as it likes
+    except Exception:
         return False

@@ -11,20 +11,16 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.structured.cache import CachedAnswer, CacheStats, answer_key
-from crosswalk.structured.cache_memory import MemoryCache
-from crosswalk.structured.cache_stored import checked_ttl
+from crosswalk.structured.cache import MAX_ENTRIES, CacheStats, MemoryCache, answer_key, checked_ttl
 from crosswalk.structured.metrics import ParserMetrics
-from crosswalk.structured.reason import ReasonCode, Stage
+from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.response import StructuredResponse
-from crosswalk.structured.response_versions import RESPONSE_VERSIONS
 from crosswalk.text import brief, short_repr
 
 __all__ = ["CacheEntry", "ResponseCache", "ResponseMetrics", "get_parse_stats", "reset_stats"]
 
 _METRICS: Final = ParserMetrics()
-_MAX_ENTRIES: Final = 1000
-_CACHE: Final = MemoryCache(_MAX_ENTRIES)
+_CACHE: Final = MemoryCache()
 
 
 class ResponseMetrics:
@@ -77,7 +73,7 @@ class ResponseCache:
     """Seconds that an entry counts in live traffic."""
     DEFAULT_TTL_CI: Final = 3600
     """Seconds that an entry counts in continuous integration."""
-    MAX_CACHE_SIZE: Final = _MAX_ENTRIES
+    MAX_CACHE_SIZE: Final = MAX_ENTRIES
     """How many entries there are room for."""
 
     @classmethod
@@ -101,16 +97,8 @@ class ResponseCache:
     @staticmethod
     def get(key: str) -> CacheEntry | None:
         """The entry under *key*; ``None`` where there is none that still counts."""
-        stored = _CACHE.get(key)
-        if stored is None:
-            return None
-        fields = dict(stored.document)
-        structured = fields.pop("structured_response")
-        return CacheEntry(
-            structured_response=None if structured is None else RESPONSE_VERSIONS.read(structured)[0],
-            reason_code=stored.reason,
-            **fields,
-        )
+        entry: CacheEntry | None = _CACHE.get(key)
+        return entry
 
     @staticmethod
     def set(
@@ -123,24 +111,23 @@ class ResponseCache:
         fallback_used: str,
         ttl_seconds: float = DEFAULT_TTL_ONLINE,
     ) -> None:
-        """Store an entry under *key* for *ttl_seconds*; what is no JSON is not stored.
+        """Store an entry under *key* for *ttl_seconds*.
 
         Raises:
             ConfigurationError: *ttl_seconds* is not a positive number.
         """
         checked_ttl(ttl_seconds, "ttl_seconds")
-        document = {
-            "raw_response": raw_response,
-            "parsed_json": parsed_json,
-            "structured_response": None if structured_response is None else structured_response.to_dict(),
-            "validation_result": validation_result,
-            "fallback_used": str(fallback_used),
-            "created_at": time.time(),
-            "ttl_seconds": ttl_seconds,
-        }
-        stage = Stage.DIRECT if validation_result else Stage.FAILURE
-        answer = CachedAnswer(document=document, stage=stage, reason=ReasonCode(reason_code))
-        _CACHE.put(key, answer, ttl=ttl_seconds)
+        entry = CacheEntry(
+            raw_response=raw_response,
+            parsed_json=parsed_json,
+            structured_response=structured_response,
+            validation_result=validation_result,
+            reason_code=ReasonCode(reason_code),
+            fallback_used=str(fallback_used),
+            created_at=time.time(),
+            ttl_seconds=ttl_seconds,
+        )
+        _CACHE.put(key, entry, ttl=ttl_seconds, is_negative=not validation_result)
 
     @staticmethod
     def clear() -> None:
@@ -153,7 +140,7 @@ class ResponseCache:
         return _CACHE.stats()
 
     @staticmethod
-    def size() -> int | None:
+    def size() -> int:
         """How many entries there are."""
         return _CACHE.size()
 
@@ -166,7 +153,7 @@ class ResponseCache:
             "misses": now.misses,
             "hit_rate": now.hit_rate,
             "size": _CACHE.size(),
-            "max_size": _MAX_ENTRIES,
+            "max_size": MAX_ENTRIES,
         }
 
 

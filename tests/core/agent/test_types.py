@@ -15,8 +15,6 @@ import pytest
 
 from crosswalk import ToolCall, ToolCallArgumentsError
 from crosswalk.agent import Agent, AgentOutcome, Tool, ToolDefinitionError
-from crosswalk.service import LLMService
-from crosswalk.structured import SchemaDefinitionError
 from crosswalk.testing.replay import Answer, ReplayServer
 
 Run = Callable[..., Any]
@@ -125,6 +123,11 @@ def read(kind: Any, json: str) -> Any:
         (list[int] | None, "null", None),
         (set[int] | None, "[1]", {1}),
         (set[int] | None, "null", None),
+        (Node, '{"next": {"next": null}}', Node(Node())),
+        (set[int] | UUID, "[1]", {1}),
+        (set[int] | UUID, f'"{ID}"', UUID(ID)),
+        (tuple[int, str], '[1, "a"]', (1, "a")),
+        (Decimal, "1.10", Decimal("1.10")),
         (Annotated[UUID, "which"], f'"{ID}"', UUID(ID)),
         (Decimal, '"1.10"', Decimal("1.10")),
         (Point | Pair | Box | str | None, '{"key": "a"}', Pair("a")),
@@ -146,11 +149,11 @@ def test_what_was_read_is_made_the_value(kind: Any, json: str, value: Any) -> No
         (Point, '{"y": 1}', "a required field is missing @ $.it.x"),
         (Point, '{"x": 1, "z": 1}', "unknown field @ $.it.z"),
         (Loose, '{"age": 1}', "a required field is missing @ $.it.name"),
-        (Point, '{"x": -1}', "refused with ValueError @ $.it"),
-        (Order, '{"item": "t"}', "String should have at least 2 characters @ item @ $.it"),
-        (Order, '{"item": "te", "n": 0}', "Input should be greater than or equal to 1 @ n @ $.it"),
-        (UUID, '"x"', "refused with ValueError @ $.it"),
-        (Decimal, '"x"', "refused with InvalidOperation @ $.it"),
+        (Point, '{"x": -1}', "refused by Point with ValueError @ $.it"),
+        (Order, '{"item": "t"}', "must have at least 2 characters @ $.it.item"),
+        (Order, '{"item": "te", "n": 0}', "must be >= 1 @ $.it.n"),
+        (UUID, '"x"', "expected a UUID, got string @ $.it"),
+        (Decimal, '"x"', "expected a decimal number, got string @ $.it"),
     ],
 )
 def test_what_does_not_fit_is_told_without_the_value(kind: Any, json: str, problem: str) -> None:
@@ -185,9 +188,7 @@ def test_a_default_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("kind", "cause"),
     [
-        (Node, "Node holds itself"),
-        (set[int] | UUID, "cannot be told apart in JSON"),
-        (tuple[int, str], "cannot hold"),
+        (bytes, "cannot hold"),
         (list[object], "cannot hold"),
     ],
 )
@@ -201,6 +202,7 @@ def test_what_json_cannot_tell(kind: Any, cause: str) -> None:
     [
         (Point, '{"x": 1}', Point(1)),
         (Order, '{"item": "tea"}', Order(item="tea")),
+        (dict[str, int], '{"a": 1}', {"a": 1}),
         (Person, '{"name": "Ann"}', {"name": "Ann"}),
     ],
 )
@@ -215,10 +217,4 @@ def test_an_answer_that_its_class_refuses(server: ReplayServer, run: Run, said: 
     server.add(said('{"x": -1}'), times=None)
     response = run(lambda service: Agent(service, output_type=Point).answer("?"))
     assert response.outcome is AgentOutcome.INVALID_OUTPUT
-    assert "refused with ValueError." in response.turns[0].reply.text
-
-    async def use(service: LLMService) -> None:
-        with pytest.raises(SchemaDefinitionError, match="holds itself"):
-            Agent(service, output_type=Node)
-
-    run(use)
+    assert "refused by Point with ValueError" in response.turns[0].reply.text

@@ -1,0 +1,530 @@
+"""Checks decoded JSON against a JSON Schema, and says what it passed over.
+
+A schema is compiled once into functions. Nothing is coerced. A key that is nearly a missing one is read as that key.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import StrEnum
+from types import NoneType
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+import attrs
+
+from crosswalk.codec.problems import shortened, step
+from crosswalk.schemas.errors import SchemaDefinitionError
+from crosswalk.schemas.json_schema import RULES
+from crosswalk.text import json_type_name
+
+__all__ = ["MOST", "ExactFloat", "Fault", "Finding", "Report", "compile_schema", "read_datetime"]
+
+
+MOST: Final = 50
+"""How many violations, unknown keys and renamed keys a report holds."""
+
+
+class Fault(StrEnum):
+    """What kind of thing is wrong; the words are those of ``Fault`` in structured answers."""
+
+    TYPE = "schema_type_error"
+    MISSING = "schema_missing_field"
+    UNKNOWN = "schema_unknown_field"
+    DUPLICATE = "duplicate_key"
+    RULE = "invariant_violation"
+
+
+@attrs.frozen
+class Finding:
+    """One thing wrong with a value.
+
+    Attributes:
+        message: what is wrong, with no value of the document.
+        path: where, as a JSON path.
+        fault: what kind of thing it is.
+        is_of_constant: whether one of several words was expected.
+    """
+
+    message: str
+    path: str
+    fault: Fault
+    is_of_constant: bool = False
+
+
+class ExactFloat(float):
+    """A number with the digits that the text has.
+
+    Attributes:
+        text: the digits.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> ExactFloat:
+        """The number that *text* says."""
+        self = super().__new__(cls, text)
+        self.text = text
+        return self
+
+
+@attrs.define
+class Report:
+    """What a check found.
+
+    Attributes:
+        violations: what is wrong.
+        unknown: the paths of keys that the schema does not have.
+        renamed: the paths of keys that were read as another, with that one.
+    """
+
+    violations: list[Finding] = attrs.field(factory=list)
+    unknown: list[str] = attrs.field(factory=list)
+    renamed: list[tuple[str, str]] = attrs.field(factory=list)
+    _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
+
+    def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
+        """Note a violation."""
+        self.violations.append(Finding(message, path, fault))
+
+    def take(self, other: Report) -> None:
+        """Note all that *other* has."""
+        for mine, theirs in (
+            (self.violations, other.violations),
+            (self.unknown, other.unknown),
+            (self.renamed, other.renamed),
+        ):
+            mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator]
+
+    def distance(self) -> tuple[int, ...]:
+        """How far the value is from the schema: constants first, then missing keys, then keys left over."""
+        missing = [each for each in self.violations if each.fault is Fault.MISSING]
+        constants = [each for each in self.violations if each.is_of_constant]
+        return len(constants), len(missing), len(self.violations), len(self.unknown), len(self.renamed)
+
+    def apart(self) -> Report:
+        """An empty one for a part that may not count; it shares what has been tried."""
+        return Report(seen=self._seen)
+
+
+Check: TypeAlias = Callable[[Any, str, Report], Any]
+"""Takes a value, its path and a report; gives the value with its keys renamed."""
+
+
+def read_datetime(text: str) -> datetime:
+    """An ISO 8601 time with its offset, as it stands.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    found = datetime.fromisoformat(text.upper())
+    if found.tzinfo is None:
+        raise ValueError
+    return found
+
+
+def _read_decimal(text: str) -> Decimal:
+    if not re.fullmatch(r"-?[0-9]{1,400}(\.[0-9]{1,400})?", text):
+        raise ValueError
+    return Decimal(text)
+
+
+_FORMATS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+    "date": (date.fromisoformat, "an ISO 8601 date"),
+    "date-time": (read_datetime, "an ISO 8601 time with its zone"),
+    "time": (time.fromisoformat, "an ISO 8601 time of day"),
+    "uuid": (UUID, "a UUID"),
+    "decimal": (_read_decimal, "a decimal number"),
+}
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,), "integer": (int,), "boolean": (bool,), "null": (NoneType,), "array": (list,), "object": (dict,),
+    "number": (int, float),
+}  # fmt: skip
+_TOLD: Final = frozenset(
+    ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated",
+     "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "discriminator", "nullable", "x-order")
+)  # fmt: skip
+"""Keywords that tell and do not check."""
+
+
+def compile_schema(schema: Any, *, null_is_default: bool = False) -> Check:
+    """The function that checks values against *schema*.
+
+    Args:
+        schema: a JSON Schema; ``$ref`` leads into itself alone.
+        null_is_default: a null for an optional key that cannot be null stands for its default: strict mode of
+            servers makes every key required.
+
+    Raises:
+        SchemaDefinitionError: it has a keyword that would not be checked, or is not a schema.
+    """
+    return _Compiler(schema, null_is_default).compiled("#")
+
+
+class _Compiler:
+    def __init__(self, root: Any, null_is_default: bool) -> None:
+        self._root = root
+        self._null_is_default = null_is_default
+        self._by_reference: dict[str, list[Check]] = {}
+
+    def compiled(self, reference: str) -> Check:
+        """The check of what *reference* leads to; compiled once, so that a schema may refer to itself."""
+        if reference not in self._by_reference:
+            found = self._by_reference[reference] = []
+            schema = _resolved(self._root, reference)
+            if schema is None:
+                raise SchemaDefinitionError(f"JSON Schema: {reference!r} leads nowhere in it")
+            found.append(self.of(schema))
+        held = self._by_reference[reference]
+        return held[0] if held else lambda value, path, report: held[0](value, path, report)
+
+    def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
+        if schema is True or schema == {}:
+            return _anything
+        if schema is False:
+            return lambda value, path, report: report.add("nothing may stand here", path)
+        if not isinstance(schema, dict):
+            raise SchemaDefinitionError(f"JSON Schema: a schema is an object, not {json_type_name(schema)}")
+        checks: list[Check] = []
+        types = schema.get("type")
+        if types is not None:
+            checks.append(_of_type([types] if isinstance(types, str) else types, schema))
+        if "$ref" in schema:
+            checks.append(self.compiled(schema["$ref"]))
+        if "enum" in schema or "const" in schema:
+            checks.append(_of_words(schema["enum"] if "enum" in schema else [schema["const"]], fault))
+        if {"properties", "required", "additionalProperties"} & schema.keys():
+            checks.append(self._of_object(schema))
+        if {"items", "prefixItems"} & schema.keys():
+            checks.append(self._of_array(schema))
+        checks += [self.of(each, fault) for each in schema.get("allOf", ())]
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                checks.append(self._of_union(schema[key], is_one=key == "oneOf"))
+        for key, value in schema.items():
+            if key in _RULES:
+                checks.append(_rule(key, value))
+            elif key == RULES:
+                checks += [
+                    self.of({name: rule}, Fault.RULE) for name, rule in value.items() if name in _CHECKED
+                ]
+            elif key not in _CHECKED and key not in _TOLD:
+                raise SchemaDefinitionError(f"JSON Schema: the keyword {key!r} is not supported")
+        return checks[0] if len(checks) == 1 else _all_of(checks)
+
+    def _of_object(self, schema: dict[str, Any]) -> Check:
+        properties = {key: self.of(each) for key, each in schema.get("properties", {}).items()}
+        required = frozenset(schema.get("required", ()))
+        additional = schema.get("additionalProperties", True)
+        other = self.of(additional) if isinstance(additional, dict) else None
+        folded: dict[str, list[str]] = {}
+        for key in properties:
+            folded.setdefault(_folded(key), []).append(key)
+        # A key that is required may have no schema.
+        checked = [
+            (key, step(key), properties.get(key, _anything))
+            for key in dict.fromkeys([*properties, *schema.get("required", ())])
+        ]
+        dropping = frozenset(
+            key
+            for key, each in schema.get("properties", {}).items()
+            if self._null_is_default and key not in required and not _is_nullable(each)
+        )
+
+        def check(value: Any, path: str, report: Report) -> Any:
+            if type(value) is not dict:
+                return value
+            unknown = [key for key in value if key not in properties]
+            found = value
+            if unknown and other is None and additional and properties:
+                found, unknown = renamed(value, unknown, path, report)
+            made = {}
+            is_missing = False
+            for key, at, one in checked:
+                if key in found:
+                    item = found[key]
+                    if item is not None or key not in dropping:
+                        made[key] = one(item, path + at, report)
+                elif key in required:
+                    is_missing = True
+                    report.add("a required field is missing", path + at, Fault.MISSING)
+            for key in unknown:
+                made[key] = other(found[key], path + step(key), report) if other else found[key]
+            if unknown and other is None:
+                is_strange = properties and not is_missing and len(unknown) == len(found)
+                if not additional or is_strange:
+                    for key in unknown:
+                        report.add("unknown field", path + step(key), Fault.UNKNOWN)
+                elif properties:
+                    report.unknown += [path + step(key) for key in unknown]
+            return made
+
+        def renamed(
+            value: dict[str, Any], unknown: list[str], path: str, report: Report
+        ) -> tuple[dict[str, Any], list[str]]:
+            spelled = Counter(map(_folded, unknown))
+            names: dict[str, str] = {}
+            for key in unknown:
+                near = [name for name in folded.get(_folded(key), ()) if name not in value]
+                if len(near) == 1 and spelled[_folded(key)] == 1:
+                    names[key] = near[0]
+                    report.renamed.append((path + step(key), near[0]))
+                elif near:
+                    report.add("several keys could be this one", path + step(near[0]), Fault.DUPLICATE)
+            if not names:
+                return value, unknown
+            return {names.get(key, key): item for key, item in value.items()}, [
+                k for k in unknown if k not in names
+            ]
+
+        return check
+
+    def _of_array(self, schema: dict[str, Any]) -> Check:
+        first = [self.of(each) for each in schema.get("prefixItems", ())]
+        item = self.of(schema["items"]) if "items" in schema else _anything
+
+        def check(value: Any, path: str, report: Report) -> Any:
+            if type(value) is not list:
+                return value
+            return [
+                (first[at] if at < len(first) else item)(each, f"{path}[{at}]", report)
+                for at, each in enumerate(value)
+            ]
+
+        return check
+
+    def _of_union(self, members: list[Any], *, is_one: bool) -> Check:
+        """The member that reads the value with the fewest keys left over counts; else the nearest says what is wrong."""
+        checks = [(self.of(member), _kinds(member, self._root), _is_null(member)) for member in members]
+        expected = " or ".join(
+            dict.fromkeys(name for member in members if not _is_null(member) for name in _names(member))
+        )
+        if sum(not is_null for _, _, is_null in checks) > 1 and any(is_null for _, _, is_null in checks):
+            expected += " or null"
+
+        def check(value: Any, path: str, report: Report) -> Any:
+            tried = []
+            for at, (one, kinds, _) in enumerate(checks):
+                if kinds is not None and type(value) not in kinds:
+                    continue
+                key = (id(value), id(one))
+                if key not in report._seen or type(value) not in (dict, list):
+                    part = report.apart()
+                    report._seen[key] = one(value, path, part), part, value
+                made, part, _ = report._seen[key]
+                tried.append((part.distance(), at, made, part))
+            fitting = [each for each in tried if not each[3].violations]
+            if is_one and len(fitting) > 1:
+                report.add("several of the allowed forms fit", path)
+            if not fitting and not (tried and (len(tried) == 1 or type(value) in (dict, list))):
+                another = "another " if tried else ""
+                report.add(f"expected {expected}, got {another}{json_type_name(value)}", path)
+                return value
+            _, _, made, part = min(fitting or tried, key=lambda each: each[:2])
+            report.take(part)
+            return made
+
+        return check
+
+
+def _anything(value: Any, path: str, report: Report) -> Any:
+    return value
+
+
+def _all_of(checks: list[Check]) -> Check:
+    def check(value: Any, path: str, report: Report) -> Any:
+        for one in checks:
+            before = len(report.violations)
+            value = one(value, path, report)
+            if len(report.violations) > before:
+                break
+        return value
+
+    return check
+
+
+def _folded(key: str) -> str:
+    """*key* without case, separators and accents."""
+    plain = unicodedata.normalize("NFKD", key).casefold()
+    return "".join(character for character in plain if character.isalnum())
+
+
+def _is_nullable(schema: Any) -> bool:
+    if not isinstance(schema, dict) or "null" in schema.get("type", ()) or None in schema.get("enum", ()):
+        return True
+    return not schema or any(map(_is_nullable, schema.get("anyOf", ())))
+
+
+# ---------------------------------------------------------------------------------------------- leaves
+
+
+def _resolved(root: Any, reference: str) -> Any:
+    """What *reference* leads to inside of *root*; ``None`` for nothing."""
+    first, *names = reference.split("/")
+    found = root if first == "#" else None
+    for name in names:
+        found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found
+
+
+def _is_null(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "null"
+
+
+def _kinds(schema: Any, root: Any) -> frozenset[type] | None:
+    """The types of decoded JSON that *schema* may take; ``None`` where any may be."""
+    while isinstance(schema, dict) and "$ref" in schema:
+        schema = _resolved(root, schema["$ref"])
+    if not isinstance(schema, dict):
+        return None
+    if "enum" in schema or "const" in schema:
+        return frozenset(type(word) for word in schema.get("enum", [schema.get("const")]))
+    types = schema.get("type")
+    if types is None:
+        return None
+    found = frozenset(
+        kind for name in ([types] if isinstance(types, str) else types) for kind in _TYPES.get(name, ())
+    )
+    return found | {ExactFloat} if float in found else found
+
+
+def _names(schema: Any) -> Iterable[str]:
+    """What a message calls the values of *schema*."""
+    if not isinstance(schema, dict):
+        return ["anything"]
+    if "enum" in schema or "const" in schema:
+        return [_either(schema.get("enum", [schema.get("const")]))]
+    if "$ref" in schema:
+        return [schema["$ref"].rpartition("/")[2]]
+    if schema.get("format") in _FORMATS:
+        return [_FORMATS[schema["format"]][1]]
+    types = schema.get("type", "anything")
+    return [types] if isinstance(types, str) else types
+
+
+def _of_type(names: list[str], schema: dict[str, Any]) -> Check:
+    if unknown := [name for name in names if name not in _TYPES]:
+        raise SchemaDefinitionError(f"JSON Schema: {unknown[0]!r} is not a type")
+    allowed = {kind for name in names for kind in _TYPES[name]}
+    expected = " or ".join(_names(schema))
+    is_number_alone = names == ["number"]
+
+    def check(value: Any, path: str, report: Report) -> Any:
+        if type(value) not in allowed and not (float in allowed and isinstance(value, float)):
+            report.add(f"expected {expected}, got {json_type_name(value)}", path)
+        elif is_number_alone and type(value) is int and not _is_exact(value):
+            report.add("a number that a float cannot hold", path)
+        return value
+
+    if "enum" in schema or "const" in schema or (schema.get("format") in _FORMATS and names == ["string"]):
+        return _anything  # another check tells more
+    return check
+
+
+def _is_exact(number: int) -> bool:
+    try:
+        return int(float(number)) == number
+    except OverflowError:
+        return False
+
+
+def _either(words: list[Any]) -> str:
+    return " or ".join("null" if word is None else shortened(repr(word)) for word in words)
+
+
+def _of_words(words: list[Any], fault: Fault) -> Check:
+    kinds = {type(word) for word in words}
+    expected = _either(words)
+
+    def check(value: Any, path: str, report: Report) -> Any:
+        if not any(type(value) is type(word) and value == word for word in words):
+            another = "another " if type(value) in kinds else ""
+            message = f"expected {expected}, got {another}{json_type_name(value)}"
+            report.violations.append(Finding(message, path, fault, is_of_constant=True))
+        return value
+
+    return check
+
+
+_Holds: TypeAlias = Callable[[Any, Any], bool]
+_NUMBERS: Final[dict[str, tuple[_Holds, str]]] = {
+    "minimum": (lambda value, bound: value >= bound, "must be >= {}"),
+    "maximum": (lambda value, bound: value <= bound, "must be <= {}"),
+    "exclusiveMinimum": (lambda value, bound: value > bound, "must be > {}"),
+    "exclusiveMaximum": (lambda value, bound: value < bound, "must be < {}"),
+    "multipleOf": (
+        lambda value, bound: Decimal(str(value)) % Decimal(str(bound)) == 0,
+        "must be a multiple of {}",
+    ),
+}
+_SIZES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
+    "minLength": (str, lambda size, bound: size >= bound, "must have at least {} characters"),
+    "maxLength": (str, lambda size, bound: size <= bound, "must have at most {} characters"),
+    "minItems": (list, lambda size, bound: size >= bound, "must have at least {} items"),
+    "maxItems": (list, lambda size, bound: size <= bound, "must have at most {} items"),
+    "minProperties": (dict, lambda size, bound: size >= bound, "must have at least {} keys"),
+    "maxProperties": (dict, lambda size, bound: size <= bound, "must have at most {} keys"),
+}
+_RULES: Final = frozenset((*_NUMBERS, *_SIZES, "pattern", "format", "uniqueItems"))
+_CHECKED: Final = _RULES | frozenset(
+    ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",
+     "anyOf", "oneOf")
+)  # fmt: skip
+
+
+def _rule(key: str, bound: Any) -> Check:
+    if key in _NUMBERS:
+        holds, said = _NUMBERS[key]
+        return _where(
+            lambda value: type(value) not in (int, float) or holds(value, bound), said.format(bound)
+        )
+    if key in _SIZES:
+        kind, fits, said = _SIZES[key]
+        return _where(lambda value: type(value) is not kind or fits(len(value), bound), said.format(bound))
+    if key == "pattern":
+        try:
+            pattern = re.compile(bound)
+        except re.error:
+            raise SchemaDefinitionError("JSON Schema: a pattern is not a regular expression") from None
+        return _where(
+            lambda value: type(value) is not str or pattern.search(value) is not None, f"must match {bound}"
+        )
+    if key == "uniqueItems":
+        return _where(
+            lambda value: not bound or type(value) is not list or _are_unique(value), "items must differ"
+        )
+    read, expected = _FORMATS.get(bound, (str, ""))
+
+    def check(value: Any, path: str, report: Report) -> Any:
+        if not expected or (
+            bound == "decimal" and isinstance(value, int | float) and type(value) is not bool
+        ):
+            return value
+        try:
+            if type(value) is str:
+                read(value)
+                return value
+        except (ValueError, OverflowError):
+            pass
+        report.add(f"expected {expected}, got {json_type_name(value)}", path)
+        return value
+
+    return check
+
+
+def _are_unique(items: list[Any]) -> bool:
+    return len({repr(item) for item in items}) == len(items)
+
+
+def _where(holds: Callable[[Any], bool], message: str) -> Check:
+    def check(value: Any, path: str, report: Report) -> Any:
+        if not holds(value):
+            report.add(message, path, Fault.RULE)
+        return value
+
+    return check

@@ -1,0 +1,266 @@
+"""The JSON Schema of any type that an answer may have."""
+
+from __future__ import annotations
+
+import collections.abc
+import copy
+import typing
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from types import NoneType
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from crosswalk.codec.classes import json_word
+from crosswalk.codec.layout import CANONICAL, union_members
+from crosswalk.codec.schema import BY_TYPE, DIALECT, documented_attributes, heading, value_schema
+from crosswalk.schemas.errors import SchemaDefinitionError
+from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydantic
+
+__all__ = ["RULES", "schema_of", "strict_form"]
+
+RULES: Final = "x-rules"
+"""The key of what a field's metadata says about it, in the schema that answers are checked with."""
+
+_LEAVES: Final[dict[Any, dict[str, Any]]] = {
+    **BY_TYPE,
+    NoneType: {"type": "null"},
+    date: {"type": "string", "format": "date"},
+    time: {"type": "string", "format": "time"},
+    datetime: {"type": "string", "format": "date-time"},
+    Decimal: {"type": ["number", "string"], "format": "decimal", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"},
+    UUID: {"type": "string", "format": "uuid"},
+    dict: {"type": "object"},
+    Mapping: {"type": "object"},
+}
+_ARRAYS: Final = (
+    list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable,
+    collections.abc.Set,
+)  # fmt: skip
+_TYPE_NAMES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_CONSTRAINTS: Final = {
+    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum", "multiple_of": "multipleOf",
+    "pattern": "pattern",
+}  # fmt: skip
+
+
+def schema_of(
+    kind: Any, *, forbid_unknown: bool = False, with_rules: bool = False
+) -> tuple[dict[str, Any], bool]:
+    """The JSON Schema (2020-12) of *kind*, and whether it holds a ``Decimal``. Classes in it stand under ``$defs``.
+
+    Args:
+        kind: the type.
+        forbid_unknown: say that objects have no other keys.
+        with_rules: keep what a field's metadata says apart, under :data:`RULES`, to check it as an invariant.
+
+    Raises:
+        SchemaDefinitionError: a field has a type that JSON cannot tell, or names one that is not there.
+    """
+    writer = _Writer(forbid_unknown, with_rules)
+    schema = {"$schema": DIALECT, **writer.of_root(kind)}
+    if writer.definitions:
+        schema["$defs"] = {name: writer.definitions[name] for name in sorted(writer.definitions)}
+    return schema, writer.has_decimal
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or str(kind)
+
+
+class _Writer:
+    def __init__(self, forbid_unknown: bool, with_rules: bool) -> None:
+        self._forbid_unknown = forbid_unknown
+        self._with_rules = with_rules
+        self.definitions: dict[str, Any] = {}
+        self.has_decimal = False
+        self._named: dict[str, Any] = {}
+
+    def of_root(self, kind: Any) -> dict[str, Any]:
+        if is_pydantic(kind):
+            return self._of_pydantic(kind)
+        return (
+            self.of_class(kind) if has_fields(kind) and kind not in CANONICAL else self.of(kind, _name(kind))
+        )
+
+    def of_class(self, cls: Any) -> dict[str, Any]:
+        documented = documented_attributes(cls)
+        fields = fields_of(cls)
+        own_text = "__doc__" in vars(cls) and not (cls.__doc__ or "").startswith(f"{cls.__name__}(")
+        title = heading(cls)
+        return {
+            **(title if own_text else {"title": title["title"]}),
+            "type": "object",
+            "properties": {field.key: self._of_field(cls, field, documented) for field in fields},
+            "required": [field.key for field in fields if field.is_required],
+            "additionalProperties": not self._forbid_unknown,
+        }
+
+    def _of_field(self, cls: Any, field: ClassField, documented: dict[str, str]) -> dict[str, Any]:
+        written = self.of(field.kind, f"{cls.__name__}.{field.key}")
+        text = (
+            field.metadata.get("description") or written.pop("description", None) or documented.get(field.key)
+        )
+        is_plain = type(field.default) in (str, int, float, bool)
+        rules = field.metadata.get("json_schema", {})
+        return {
+            **written,
+            **({"description": text.replace("`None`", "null")} if text else {}),
+            **({"default": field.default} if is_plain else {}),
+            **({RULES: dict(rules)} if rules and self._with_rules else rules),
+        }
+
+    def of(self, kind: Any, where: str) -> dict[str, Any]:
+        """The schema of *kind*, a new dict each time; *where* names it in an error."""
+        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+        if origin is typing.Annotated:
+            return {**self.of(arguments[0], where), **_annotations(arguments[1:])}
+        if hasattr(kind, "__supertype__"):  # a NewType
+            return self.of(kind.__supertype__, where)
+        if kind in CANONICAL:
+            return value_schema(kind, self.definitions)
+        if has_fields(kind) or is_pydantic(kind):
+            return self._reference(kind)
+        if kind in _LEAVES:
+            self.has_decimal = self.has_decimal or kind is Decimal
+            return copy.deepcopy(_LEAVES[kind])
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return {"title": kind.__name__, **_of_words(kind, where)}
+        if origin is Literal:
+            return _of_words(arguments, where)
+        if union_members(kind):
+            return {"anyOf": [self.of(member, where) for member in arguments]}
+        if kind in _ARRAYS:
+            return {"type": "array"}
+        if origin is tuple and arguments[1:] != (...,):
+            items = [self.of(item, where) for item in arguments]
+            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+        if origin in _ARRAYS:
+            return {"type": "array", "items": self.of(arguments[0], where)}
+        if origin in (dict, Mapping) and arguments[0] is str:
+            return {"type": "object", "additionalProperties": self.of(arguments[1], where)}
+        raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}")
+
+    def _reference(self, cls: Any) -> dict[str, Any]:
+        name = cls.__name__
+        if self._named.setdefault(name, cls) is not cls:
+            raise SchemaDefinitionError(f"two classes of one answer are called {name}")
+        if name not in self.definitions:
+            self.definitions[name] = {}  # before its own schema, which may refer to it
+            self.definitions[name] = self._of_pydantic(cls) if is_pydantic(cls) else self.of_class(cls)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _of_pydantic(self, model: Any) -> dict[str, Any]:
+        """What pydantic says itself; its classes stand among ours."""
+        schema = model.model_json_schema()
+        definitions = schema.pop("$defs", {})
+        if "$ref" in schema:  # it holds itself
+            schema = definitions.get(model.__name__, schema)
+            self._named[model.__name__] = model
+            self.definitions[model.__name__] = definitions.pop(model.__name__)
+        for name, definition in definitions.items():
+            if self.definitions.setdefault(name, definition) != definition:
+                raise SchemaDefinitionError(f"two classes of one answer are called {name}")
+        for each in (schema, *self.definitions.values()):
+            for field in each.get("properties", {}).values():
+                field.pop("title", None)  # its key once more
+            if self._forbid_unknown and "properties" in each:
+                each.setdefault("additionalProperties", False)
+        return dict(schema)
+
+
+def _annotations(metadata: Iterable[Any]) -> dict[str, Any]:
+    """What ``Annotated`` says: a text describes, and constraints as annotated-types and pydantic have them hold."""
+    found: dict[str, Any] = {}
+    for each in metadata:
+        text = each if isinstance(each, str) else getattr(each, "description", None)
+        if isinstance(text, str):
+            found.setdefault("description", text)
+        found |= _annotations(getattr(each, "metadata", ()))  # a field of pydantic holds its constraints
+        found |= {
+            keyword: getattr(each, name)
+            for name, keyword in _CONSTRAINTS.items()
+            if isinstance(getattr(each, name, None), str | int | float)
+        }
+    return found
+
+
+def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:
+    """An enumeration with the types of its words, which servers ask for."""
+    words = [json_word(member) for member in members]
+    if not all(type(word) in _TYPE_NAMES for word in words):
+        raise SchemaDefinitionError(f"{where}: a word of an answer is a string, number, boolean or null")
+    types = list(dict.fromkeys(_TYPE_NAMES[type(word)] for word in words))
+    return {"type": types[0] if len(types) == 1 else types, "enum": words}
+
+
+# ------------------------------------------------------------------------------- forms for servers
+
+
+def strict_form(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """*schema* as OpenAI's strict mode takes it: every key required and, where it was optional, nullable; no defaults.
+
+    Returns:
+        A new dict; ``None`` where strict mode cannot say it: free objects and values, or an array of fixed places.
+    """
+    try:
+        return _strict(schema)
+    except _NotStrictError:
+        return None
+
+
+class _NotStrictError(Exception):
+    """Strict mode cannot say this."""
+
+
+def _strict(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}  # nothing may stand beside it
+    if (
+        not {"type", "anyOf", "oneOf", "enum", "const"} & schema.keys()
+        or "prefixItems" in schema
+        or "allOf" in schema
+    ):
+        raise _NotStrictError
+    left_out = (
+        "default",
+        "title",
+        "$schema",
+        "discriminator",
+        "examples",
+        "uniqueItems",
+        "minLength",
+        "maxLength",
+    )
+    found = {key: value for key, value in schema.items() if key not in left_out}
+    if "oneOf" in found:
+        found["anyOf"] = found.pop("oneOf")
+    for key in ("$defs", "properties"):
+        if key in found:
+            found[key] = {name: _strict(each) for name, each in found[key].items()}
+    if "anyOf" in found:
+        found["anyOf"] = [_strict(each) for each in found["anyOf"]]
+    if "items" in found:
+        found["items"] = _strict(found["items"])
+    if found.get("type") == "array" and "items" not in found:
+        raise _NotStrictError
+    if found.get("type") == "object":
+        if "properties" not in found and found.get("additionalProperties") is False:
+            return found
+        if not found.get("properties") or isinstance(found.get("additionalProperties"), dict):
+            raise _NotStrictError
+        required = set(schema.get("required", ()))
+        found["properties"] = {
+            name: each if name in required else _nullable(each) for name, each in found["properties"].items()
+        }
+        found |= {"required": list(found["properties"]), "additionalProperties": False}
+    return found
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    if {"type": "null"} in schema.get("anyOf", ()) or "null" in schema.get("type", ()):
+        return schema
+    text = {"description": schema.pop("description")} if "description" in schema else {}
+    return {"anyOf": [schema, {"type": "null"}], **text}

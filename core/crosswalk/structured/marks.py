@@ -1,0 +1,126 @@
+"""The marks that may stand around an answer: fences, tags, reasoning, the channels of gpt-oss.
+
+They are facts of model families and of markup. None of them is a word of prose.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from crosswalk.structured.reader import decode_string
+
+__all__ = [
+    "ANSWER_NAMES",
+    "CHANNEL_END",
+    "CLOSING",
+    "HEADING",
+    "MARK",
+    "SOFT_NAMES",
+    "hidden_end",
+    "unwrapped",
+]
+
+ANSWER_NAMES: Final = frozenset(("answer", "final", "final_answer", "result", "response", "output"))
+"""The names of a tag or heading that say: this is the answer."""
+_OTHER_TAGS: Final = r"json|tool_call|function_call|structured_output"
+SOFT_NAMES: Final = frozenset(
+    ("plan", "planning", "draft", "drafts", "analysis", "reflection", "rationale", "scratchpad", "scratch_pad", "reason",
+     "deliberation")
+)  # fmt: skip
+"""Names of reasoning that somebody may also ask for as the tag of an answer."""
+
+_NAME: Final = (
+    r"(?:[a-z]{1,10}[:_]|ant)?think(?:ing)?|thoughts?|reasoning|cot|chain_of_thought|inner_(?:monologue|thoughts?)"
+    rf"|(?:think(?:ing)?|thought|reasoning)_(?:process|mode)|{'|'.join(SOFT_NAMES)}"
+)
+_OPENING: Final = (
+    rf"<(?P<name>{_NAME})(?:\s[^<>\n]{{0,99}})?>|\[(?:THINK(?:ING)?|REASONING)\]|\u25c1think\u25b7"
+    r"|<\|(?:START_THINKING|begin_of_thought|think(?:ing)?|reasoning)\|>|\A\s*+Here(?: is|'s) my thought process:"
+    r"|<unused94>|<start_working_out>|<\|channel>thought\b|<\|im_start\|>think\b"
+    r"|\A\s*+(?:assistant)?analysis(?:(?=(?-i:[A-Z{\"]))|(?=(?s:.*)assistantfinal))"
+)
+_CLOSING: Final = (
+    rf"</(?P<closed>{_NAME})\s*>|\[/(?:THINK(?:ING)?|REASONING)\]|\u25c1/think\u25b7"
+    r"|<\|(?:END_THINKING|end_of_thought|/think(?:ing)?|/reasoning)\|>|\nHere(?: is|'s) my response:"
+    r"|<unused95>|<end_working_out>|<channel\|>|<\|im_start\|>answer\b|assistantfinal"
+)
+CLOSING: Final = re.compile(_CLOSING, re.IGNORECASE)
+
+_CHANNEL: Final = (
+    r"<\|channel\|>\s*+(?P<channel_name>\w++)(?P<recipient>[^<]*?\bto=[^<]*+)?[^<]*+"
+    r"(?:<\|constrain\|>[^<]*+)?<\|message\|>"
+)
+CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+
+_HIDDEN: Final = (
+    r"<(?P<hidden_name>(?:tool|function)_?(?:response|result|output)s?|del|s|strike)(?:\s[^<>\n]{0,99})?>"
+    r"|(?P<struck>(?<!~)~~(?!~))|(?P<comment><!--)"
+)
+
+
+def hidden_end(found: re.Match[str]) -> re.Pattern[str]:
+    """What ends the hidden part that *found* begins."""
+    if found["struck"]:
+        return _STRUCK_END
+    return _COMMENT_END if found["comment"] else _TAG_ENDS[found["hidden_name"].lower()[:4]]
+
+
+_STRUCK_END: Final = re.compile(r"(?<!~)~~(?!~)")
+_COMMENT_END: Final = re.compile("-->")
+_TAG_ENDS: Final = {
+    name[:4]: re.compile(rf"</{name}\s*>", re.IGNORECASE)
+    for name in (r"tool_?(?:response|result|output)s?", r"func\w*+", "del", "s", "strike")
+}
+_TAG: Final = (
+    rf"<(?P<slash>/?)(?P<tag>{'|'.join(sorted(ANSWER_NAMES, key=len, reverse=True))}|{_OTHER_TAGS})(?:\s[^<>\n]{{0,99}})?>"
+    r"|(?P<token><\|[\w/ .-]{1,40}\|>(?:(?:(?<=start\|>)|(?<=header_id\|>))assistant\b)?|</s>|<\uff5c[^<>\n]{1,40}\uff5c>"
+    r"|\[/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
+)
+_FENCE: Final = r"(?P<fence>^[ \t>]*+)?+(?P<ticks>`{3,}+|~{3,}+)(?P<label>\{\.\w++\}|[\w+.-]*+)"
+
+MARK: Final = (
+    rf"(?P<channel>{_CHANNEL})|(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})|(?P<hidden>{_HIDDEN})"
+    rf"|(?P<mark>{_TAG})|(?P<fence_mark>{_FENCE})"
+)
+"""Any mark; the name of the group that matched last says which kind it is."""
+
+HEADING: Final = re.compile(
+    r"(?:\A|\n)[ \t]*(?:#{1,6}[ \t]*([^\n#*:]{1,40}?)[ \t:#]*|\*\*([^\n*:]{1,40}):?\*\*:?[ \t]*)\n?\s*"
+    r"(?:(?:```|~~~)[\w+.-]*\s*)?\Z"
+)
+"""A Markdown heading, or a line in bold, right before an object."""
+
+# ------------------------------------------------------------------------------- unwrapping a whole text
+
+_ESCAPED: Final = re.compile(r'[\[{](?:\s|\\[nrt])*+\\"')
+_ESCAPED_QUOTE: Final = re.compile(r"[\[{]\s*+&(?:quot|#34|#x22);")
+_ENTITIES: Final = {
+    "quot": '"', "#34": '"', "#x22": '"', "#39": "'", "#x27": "'", "apos": "'", "lt": "<", "gt": ">", "amp": "&",
+}  # fmt: skip
+_ENTITY: Final = re.compile(f"&({'|'.join(_ENTITIES)});")
+_QUOTED_LINES: Final = re.compile(r"(?:^[ \t]*+>[^\n]*+(?:\n|\Z))+", re.MULTILINE)
+_QUOTED_JSON: Final = re.compile(r"^[ \t]*+>[ \t]*+(?:```|~~~|[{\[])", re.MULTILINE)
+_QUOTE_MARK: Final = re.compile(r"^[ \t]*+> ?", re.MULTILINE)
+
+
+def unwrapped(text: str) -> str:
+    """*text* without the marks of a Markdown quote around JSON, and decoded where it was escaped as a whole.
+
+    A text that has quotes of its own is never decoded.
+    """
+    if "&" in text and '"' not in text and _ESCAPED_QUOTE.search(text):
+        text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1]], text)
+    quote = text.find('"')
+    is_escaped = text[quote - 1 : quote] == "\\"  # to look at the first one takes no time
+    if is_escaped and _ESCAPED.search(text) and '"' not in text.replace("\\\\", "").replace('\\"', ""):
+        text = decode_string(text) or text
+    if ">" in text:
+        text = _QUOTED_LINES.sub(_unquoted, text)
+    return text
+
+
+def _unquoted(lines: re.Match[str]) -> str:
+    # Not within JSON that is not quoted itself: there a line that begins so is part of a text.
+    is_around_json = _QUOTED_JSON.search(lines[0]) and "{" not in lines.string[: lines.start()]
+    return _QUOTE_MARK.sub("", lines[0]) if is_around_json else lines[0]

@@ -1,0 +1,147 @@
+"""The JSON Schema of every type, as TypeScript, and as servers take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
+
+import attrs
+import pydantic
+import pytest
+
+from crosswalk.structured import Schema, SchemaDefinitionError, StructuredParser, value_to_json
+
+UserId = NewType("UserId", int)
+
+
+class Tree(pydantic.BaseModel):
+    n: int
+    child: Tree | None = None
+
+
+class Leaf(pydantic.BaseModel):
+    word: str = pydantic.Field(pattern="^[a-z]+$")
+
+
+@attrs.frozen
+class Header:
+    name: str = attrs.field(metadata={"alias": "first-name"})
+    kind: str = attrs.field(default="x", metadata={"alias": "@type"})
+
+
+@dataclass
+class Account:
+    id: UserId
+    score: Annotated[float, pydantic.Field(description="from 0", ge=0)] = 0
+    tags: dict[str, int] = field(default_factory=dict, metadata={"alias": "tag-counts"})
+
+
+class Pair(NamedTuple):
+    left: int
+    right: tuple[int, str] = (0, "")
+
+
+Weird = TypedDict("Weird", {"a-b": int})
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (Tree, '{"n": 1, "child": {"n": 2}}', Tree(n=1, child=Tree(n=2))),
+        (list[Tree], '[{"n": 1}]', [Tree(n=1)]),
+        (Header, '{"first-name": "Ann", "@type": "y"}', Header("Ann", "y")),
+        (Header, '{"First Name": "Ann"}', Header("Ann")),
+        (Account, '{"id": 1, "score": 2, "tag-counts": {"a": 1}}', Account(UserId(1), 2.0, {"a": 1})),
+        (Pair, '{"left": 1, "right": [2, "b"]}', Pair(1, (2, "b"))),
+        (Weird, '{"a-b": 1}', {"a-b": 1}),
+    ],
+    ids=str,
+)
+def test_a_value_is_read_and_written_again(kind: Any, text: str, value: Any) -> None:
+    parser: StructuredParser[Any] = StructuredParser(kind)
+    assert parser.parse(text).value == value
+    assert parser.parse(value_to_json(value).decode()).value == value
+
+
+def test_what_annotations_say_is_told_and_checked() -> None:
+    score = Schema(Account).json_schema()["properties"]["score"]
+    assert score == {"type": "number", "description": "from 0", "minimum": 0, "default": 0}
+    assert StructuredParser(Account).parse('{"id": 1, "score": -1}').errors == ["must be >= 0 @ $.score"]
+
+
+def test_a_refusal_names_field_and_rule() -> None:
+    @attrs.frozen
+    class Aged:
+        age: int = attrs.field(validator=attrs.validators.ge(0))
+
+    assert StructuredParser(Aged).parse('{"age": -5}').errors == [
+        "must keep the rule Validator for x >= 0 @ $.age"
+    ]
+    assert StructuredParser(Leaf).parse('{"word": "A"}').errors == ["must match ^[a-z]+$ @ $.word"]
+
+    class Even(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def _even(cls, value: int) -> int:
+            if value % 2:
+                raise ValueError("odd")
+            return value
+
+    assert StructuredParser(list[Even]).parse('[{"n": 2}, {"n": 3}]').errors == ["Value error, odd @ $[1].n"]
+
+
+def test_two_classes_of_one_name_are_refused() -> None:
+    other = pydantic.create_model("Leaf", x=(int, ...))
+    outer = pydantic.create_model("Outer", leaf=(other, ...))
+    inner = pydantic.create_model("Inner", leaf=(Leaf, ...))
+    with pytest.raises(SchemaDefinitionError, match="two classes of one answer are called Leaf"):
+        Schema(tuple[outer, inner])  # type: ignore[valid-type]
+
+
+def test_a_type_as_typescript() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "first-name": {"type": "string", "minLength": 1},
+            "pair": {"prefixItems": [{"type": "integer"}, {"type": "string"}]},
+            "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "any": True,
+            "many": {"type": "array", "items": {"enum": ["a", 1]}},
+        },
+        "required": ["any"],
+    }
+    assert Schema(schema).instructions().partition("TypeScript type:\n\n")[2] == (  # type: ignore[arg-type, var-annotated]
+        '{\n  "first-name"?: string;  // minLength 1\n  pair?: [integer, string];\n'
+        '  counts?: { [key: string]: integer };\n  any: any;\n  many?: ("a" | 1)[];\n}\n'
+    )
+
+
+@pytest.mark.parametrize("kind", [list, dict[str, int], tuple[int, str], Any, Account], ids=str)
+def test_what_strict_mode_cannot_say_is_not_strict(kind: Any) -> None:
+    assert Schema(kind).server_schema()[1] is False
+
+
+def test_one_of_is_any_of_in_strict_mode() -> None:
+    class Cat(pydantic.BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(pydantic.BaseModel):
+        kind: Literal["dog"]
+
+    class Owner(pydantic.BaseModel):
+        pet: Cat | Dog = pydantic.Field(discriminator="kind")
+
+    sent, is_strict = Schema(Owner).server_schema()
+    assert is_strict
+    assert sent["properties"]["pet"]["anyOf"] == [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]
+
+
+def test_a_decimal_keeps_its_digits() -> None:
+    assert repr(StructuredParser(list[Decimal]).parse("[0.10, -3, 1e2]").value) == (
+        "[Decimal('0.10'), Decimal('-3'), Decimal('1E+2')]"
+    )
+    _, step, *_ = StructuredParser(dict[str, Decimal]).parse_stream(['{"a": 0.10', ', "b": 0.2', "0}"])
+    assert repr(step.value) == "{'a': Decimal('0.10')}"
