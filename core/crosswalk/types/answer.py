@@ -245,9 +245,9 @@ class Choice:
             and part[0] is _TEXT
             and not self._more
         ):
-            content = "".join(part[1])  # most answers are one text, whose pieces were checked
-            message = unchecked(ChatMessage, role=_ASSISTANT, content=content)
-            return Built(message, (unchecked(Segment, type=_TEXT, content=content),), None, logprobs)
+            text = "".join(part[1])  # most answers are one text, whose pieces were checked
+            message = unchecked(ChatMessage, role=_ASSISTANT, content=text)
+            return Built(message, (unchecked(Segment, type=_TEXT, content=text),), None, logprobs)
         calls: list[ToolCall] = []
         ids: dict[Call, str] = {}
         taken = {call.id for call in self.calls.values()}
@@ -266,7 +266,7 @@ class Choice:
             _with_more(self._segment(part, ids, partial=partial), self._more.get(number))
             for number, part in enumerate(self.parts)
         )
-        content: str | None = _said(segments, SegmentType.TEXT)
+        content = _said(segments, SegmentType.TEXT)
         if content is None and self._blank:
             content = ""
         return Built(
