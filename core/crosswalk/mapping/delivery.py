@@ -13,7 +13,7 @@ from crosswalk.types.answer import Choice
 from crosswalk.types.delta import (
     UNNUMBERED,
     ResponseDelta,
-    extend_delta,
+    last_delta,
     number_delta,
     text_delta,
     with_changes,
@@ -25,7 +25,7 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Delivery", "has_output", "texts_of"]
+__all__ = ["Delivery", "has_only_its_end", "has_output", "texts_of"]
 
 _TEXT = SegmentType.TEXT
 
@@ -64,7 +64,8 @@ class Delivery:
                 delta = with_changes(delta, UNNUMBERED, extensions, state.usage)
                 deltas = [delta]
             elif changes:
-                extend_delta(delta, adopted(changes))
+                delta = with_changes(delta, UNNUMBERED, adopted(changes), None)
+                deltas = [delta]
             number_delta(delta, state.delta_count)
             state.delta_count += 1
             (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
@@ -131,14 +132,14 @@ class Delivery:
             late = self._late_extensions
             if state.error is not None and state.error.extensions:
                 late = {**state.error.extensions.thawed(), **late}
-        delta = ResponseDelta(
+        delta = last_delta(
             state.delta_count,
-            choice=choice,
-            finish_reason=end.reason,
-            raw_finish_reason=end.raw,
-            usage=state.usage if choice == 0 else None,
-            segment=segment,
-            extensions=adopted(late) if late else EMPTY_OBJECT,
+            choice,
+            end.reason,
+            end.raw,
+            state.usage if choice == 0 else None,
+            segment,
+            adopted(late) if late else EMPTY_OBJECT,
         )
         state.delta_count += 1
         state.choice(choice).add(delta)
@@ -174,7 +175,7 @@ class Delivery:
         if delta.usage is not None:
             state.report(delta.usage)
         state.choice(delta.choice)
-        return None if _has_only_its_end(delta) else delta
+        return None if has_only_its_end(delta) else delta
 
 
 def has_output(delta: ResponseDelta) -> bool:
@@ -210,13 +211,14 @@ def _is_bare(delta: ResponseDelta) -> bool:
     )
 
 
-def _has_only_its_end(delta: ResponseDelta) -> bool:
+def has_only_its_end(delta: ResponseDelta) -> bool:
+    """Whether all that *delta* says, counts aside, is how its choice ends."""
     return not (
         has_output(delta)
         or delta.refusal_delta is not None
         or delta.segment is not None
         or delta.logprobs
-        or delta.extensions
+        or (delta.extensions is not EMPTY_OBJECT and delta.extensions)
     )
 
 

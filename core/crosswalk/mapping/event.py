@@ -13,7 +13,7 @@ from crosswalk.errors import (
     UnknownEventError,
     WireTypeError,
 )
-from crosswalk.mapping.delivery import has_output
+from crosswalk.mapping.delivery import has_only_its_end, has_output
 from crosswalk.mapping.ending import note_end
 from crosswalk.plugin.mapper import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState
@@ -129,8 +129,14 @@ class EventMapper:
                     raise TrailingContentError(_ANOTHER_ID)
                 if delta.choice in ends and (delta.refusal_delta is not None or has_output(delta)):
                     self._refuse_trailing(delta.choice)
-            deltas.append(delta)
-            if delta.raw_finish_reason is not None or delta.finish_reason is not None:
+            if delta.raw_finish_reason is None and delta.finish_reason is None:
+                deltas.append(delta)
+            elif delta.usage is None and has_only_its_end(delta):
+                state.begin(delta.choice)
+                self._note_end(delta)
+                continue  # it is held back to the last delta of its choice
+            else:
+                deltas.append(delta)
                 self._note_end(delta)
             if delta.tool_call_delta is not None or delta.segment is not None:
                 has_parts = True

@@ -141,16 +141,21 @@ def wrong_type(value: Any, name: str, wanted: str) -> ResponseValidationError:
 
 
 @functools.cache
-def _defaults(cls: Any) -> dict[str, Any]:
-    return {field.name: field.default for field in attrs.fields(cls)}
+def _layout(cls: Any) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """The defaults of an attrs class, and what sets each of its fields on an object that is frozen."""
+    fields = attrs.fields(cls)
+    setters = [(field.name, vars(cls)[field.name].__set__) for field in fields]
+    return {field.name: field.default for field in fields}, setters
 
 
 def unchecked(cls: type[T], **fields: Any) -> T:
-    """A value of the attrs class *cls* with these *fields*, which the caller has checked, and defaults for the others."""
+    """A value of the slotted attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
     kind: Any = cls
+    defaults, setters = _layout(kind)
+    values = {**defaults, **fields}
     made = _new(cls)
-    for name, default in _defaults(kind).items():
-        _set(made, name, fields.get(name, default))
+    for name, set_field in setters:
+        set_field(made, values[name])
     return made
 
 
@@ -158,6 +163,7 @@ def altered(value: T, **changes: Any) -> T:
     """A copy of the frozen *value* with *changes*, which need no check: ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
     copy: T = _new(cls)
-    for name in _defaults(cls):
+    for field in attrs.fields(cls):
+        name = field.name
         _set(copy, name, changes[name] if name in changes else getattr(value, name))
     return copy

@@ -136,11 +136,6 @@ def number_delta(delta: ResponseDelta, index: int) -> None:
     vars(delta)["index"] = index
 
 
-def extend_delta(delta: ResponseDelta, extensions: FrozenObject) -> None:
-    """Give such a delta the extensions that it shows."""
-    vars(delta)["extensions"] = extensions
-
-
 def text_delta(
     index: int,
     text: str | None,
@@ -172,6 +167,29 @@ def text_delta(
         fields["logprobs"] = logprobs
     if usage is not None:
         fields["usage"] = usage
+    return delta
+
+
+def last_delta(
+    index: int,
+    choice: int,
+    reason: FinishReason,
+    raw_reason: str | None,
+    usage: UsageInfo | None,
+    segment: Segment | None,
+    extensions: FrozenObject,
+) -> ResponseDelta:
+    """The delta that ends a choice, for a caller that has checked its parts."""
+    delta = _new(ResponseDelta)
+    delta.__dict__.update(
+        index=index,
+        choice=choice,
+        finish_reason=reason,
+        raw_finish_reason=raw_reason,
+        usage=usage,
+        segment=segment,
+        extensions=extensions,
+    )
     return delta
 
 
