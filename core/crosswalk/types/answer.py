@@ -435,7 +435,10 @@ class Answer:
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
         id = self.id or self.id_factory()
-        is_checked = self.is_checked and type(id) is type(model) is str  # a plugin may set either
+        # A plugin may set any of these itself.
+        is_checked = (
+            self.is_checked and type(id) is type(model) is str and set(map(type, provenance)) <= {str}
+        )
         make = unchecked if is_checked and type(usage) is UsageInfo else _constructed
         metadata = make(
             ResponseMetadata,
