@@ -441,7 +441,7 @@ def test_a_stream_without_its_last_line_is_incomplete(lines: list[Any]) -> None:
         ({"done_reason": "length"}, LENGTH, "length", None),
         ({"done_reason": "load"}, STOP, "load", None),
         ({"done_reason": "unload"}, STOP, "unload", None),
-        ({"done_reason": "tool_calls"}, STOP, "tool_calls", "derived"),
+        ({"done_reason": "tool_calls"}, FinishReason.TOOL_CALLS, "tool_calls", "derived"),
         ({"done_reason": "CONTENT_FILTER"}, FinishReason.CONTENT_FILTER, "CONTENT_FILTER", None),
         ({"done_reason": "cancelled"}, FinishReason.CANCELLED, "cancelled", None),
         ({"done_reason": "error"}, ERROR, "error", None),

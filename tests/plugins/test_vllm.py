@@ -523,7 +523,7 @@ def test_a_stream_that_was_cut(done: bool) -> None:
         ("stop", False, STOP, None),
         ("stop", True, CALLS, "derived"),
         ("tool_calls", True, CALLS, None),
-        ("tool_calls", False, STOP, "derived"),
+        ("tool_calls", False, CALLS, "derived"),
         ("length", False, LENGTH, None),
         ("length", True, LENGTH, None),
         ("abort", False, FinishReason.CANCELLED, None),

@@ -258,7 +258,7 @@ ENDS: list[tuple[list[str], bool, FinishReason, str | None]] = [
     (["content_filter"], False, FILTER, None),
     (["cancelled"], False, CANCELLED, None),
     (["error"], False, ERROR, None),
-    (["tool_calls"], False, STOP, "derived"),
+    (["tool_calls"], False, CALLS, "derived"),
     (["stop"], True, CALLS, "derived"),
     (["tool_calls"], True, CALLS, None),
     (["length"], True, LENGTH, None),
