@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 from crosswalk_observe.hosts import Site
+from crosswalk_observe.passing import unwatched
 
 __all__ = ["Exchange"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _OVERHEAD: Final = 128
 """About how many bytes a chunk takes beside its own."""
@@ -30,6 +36,23 @@ class Holder(Protocol):
 
     def deliver(self, exchange: Exchange) -> None:
         """Take *exchange*, which is over."""
+
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see."""
+
+
+def _guarded(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R | None]:
+    """*method*, which an HTTP layer calls: an error in it is reported, and not raised."""
+
+    @wraps(method)
+    def call(self: Any, *arguments: P.args, **options: P.kwargs) -> R | None:
+        try:
+            return method(self, *arguments, **options)
+        except Exception as error:
+            self.report("watching", error)
+            return None
+
+    return call
 
 
 class Exchange:
@@ -75,6 +98,7 @@ class Exchange:
         self._holder = holder
         self._is_over = not holder.holds(self, len(content or b"") + len(url) + 2 * _OVERHEAD)
 
+    @_guarded
     def answered(
         self,
         status: int,
@@ -101,6 +125,7 @@ class Exchange:
         self.encoding = encoding.strip().lower()
         return not self._is_over
 
+    @_guarded
     def chunk(self, data: bytes) -> None:
         """The next bytes of the body have come."""
         if self._is_over or self.is_cut or not data:
@@ -116,10 +141,12 @@ class Exchange:
         self.times.append(time.perf_counter())
         self.chunks.append(data if type(data) is bytes else bytes(data))
 
+    @_guarded
     def ended(self) -> None:
         """The body is at its end."""
         self._end()
 
+    @_guarded
     def failed(self, error: BaseException) -> None:
         """*error* has ended the exchange; one that says that the application did not want to go on has :meth:`left` it."""
         if isinstance(error, Exception):
@@ -127,9 +154,26 @@ class Exchange:
         else:  # cancelled, interrupted, or a generator that is closed
             self.left()
 
+    @_guarded
     def left(self) -> None:
         """The application does not read further."""
         self._end(was_left=True)
+
+    def discard(self) -> None:
+        """Nothing more is known of the exchange; it becomes no record."""
+        if not self._is_over:
+            self._is_over = True
+            self._holder.release(self)
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """The request is sent meanwhile, and what passes below is part of it."""
+        with unwatched():
+            yield
+
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see."""
+        self._holder.report(doing, error)
 
     def _end(self, error: Exception | None = None, was_left: bool = False) -> None:
         if self._is_over:

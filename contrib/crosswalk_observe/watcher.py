@@ -80,7 +80,7 @@ class Watcher:
         self._most_bytes = most_bytes
         self._most_waiting = most_waiting
         self._in_background = in_background
-        self._told: set[tuple[object, ...]] = set()
+        self._told: set[object] = set()
         self._hosts = Hosts(
             self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
         )
@@ -126,7 +126,7 @@ class Watcher:
                 content = None
             return Exchange(self, site, method, url, headers, content)
         except Exception as error:
-            self._tell("watching", error)
+            self.report("watching", error)
             return None
 
     def transport(self, inner: T) -> T:
@@ -215,7 +215,7 @@ class Watcher:
                 try:
                     close()
                 except Exception as error:
-                    self._tell(f"closing {_name(sink)}", error)
+                    self.report(f"closing {_name(sink)}", error)
 
     def __enter__(self) -> Watcher:
         return self
@@ -236,7 +236,7 @@ class Watcher:
             try:
                 exchange.context.run(self._hand_on, exchange)
             except BaseException as error:  # a stranger's SystemExit must not end the watching
-                self._tell("a sink", error)
+                self.report("a sink", error)
             del exchange
             with self._changed:
                 self._busy = None
@@ -247,17 +247,20 @@ class Watcher:
             try:
                 record = record_of(exchange, self._registry, self.keep_bytes)
             except Exception as error:
-                self._tell("reading an answer", error)
+                self.report("reading an answer", error)
                 return
             finally:
                 self.release(exchange)
             if record.error is not None:
-                self._tell(f"reading an answer of {record.provider}", record.error)
+                self.report(f"reading an answer of {record.provider}", record.error)
             for sink in self._sinks:
                 try:
                     sink(record)
-                except Exception as error:
-                    self._tell(_name(sink), error)
+                except (
+                    Exception,
+                    SystemExit,
+                ) as error:  # a stranger's exit ends neither program nor watching
+                    self.report(_name(sink), error)
             self._tell_dropped()
 
     # ---------------------------------------------------------------------------------- what it says
@@ -274,21 +277,24 @@ class Watcher:
             self._last_told, self._told_dropped = now, self._dropped
             _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
 
-    def _tell(self, doing: str, error: BaseException) -> None:
-        """Log *error*, which nobody else hears of, once for each kind; the text of a stranger's may quote content."""
-        kind = (doing, type(error))
-        if kind in self._told:
-            return
-        self._told.add(kind)
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see, once for each kind; the text of a stranger's may quote content."""
         said = type(error).__name__
         if isinstance(error, CrosswalkError):
             said += f": {error}"
         elif isinstance(error, OSError) and error.strerror:
             said += f": {error.strerror}"
-        _log.warning("%s failed with %s (said once)", doing, said)
+        self.note(f"{doing} failed with {said} (said once)", (doing, type(error)))
+
+    def note(self, message: str, kind: object = None) -> None:
+        """Log *message*, once for each *kind*; ``None`` for the message itself."""
+        kind = message if kind is None else kind
+        if kind not in self._told:
+            self._told.add(kind)
+            _log.warning("%s", message)
 
     def _tell_broken(self, error: Any) -> None:
-        self._tell(f"provider {error.plugin}", error)
+        self.report(f"provider {error.plugin}", error)
 
 
 def _name(sink: Sink) -> str:
