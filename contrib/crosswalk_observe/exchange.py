@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 from crosswalk_observe.hosts import Site
+from crosswalk_observe.operation import Call
+from crosswalk_observe.options import options_of
 from crosswalk_observe.passing import unwatched
 
 __all__ = ["Exchange"]
@@ -31,8 +33,8 @@ class Holder(Protocol):
     def holds(self, exchange: Exchange, size: int) -> bool:
         """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
 
-    def release(self, exchange: Exchange) -> None:
-        """Let go what *exchange* holds."""
+    def discard(self, exchange: Exchange) -> None:
+        """Let go *exchange*, which becomes no record."""
 
     def deliver(self, exchange: Exchange) -> None:
         """Take *exchange*, which is over."""
@@ -41,15 +43,16 @@ class Holder(Protocol):
         """Log *error*, which the program does not see."""
 
 
-def _guarded(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R | None]:
+def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
     """*method*, which an HTTP layer calls: an error in it is reported, and not raised."""
 
     @wraps(method)
-    def call(self: Any, *arguments: P.args, **options: P.kwargs) -> R | None:
+    def call(*arguments: P.args, **options: P.kwargs) -> R | None:
         try:
-            return method(self, *arguments, **options)
+            return method(*arguments, **options)
         except Exception as error:
-            self.report("watching", error)
+            exchange: Any = arguments[0]
+            exchange.report("watching", error)
             return None
 
     return call
@@ -74,13 +77,19 @@ class Exchange:
         url: str,
         headers: Mapping[str, str] | Iterable[tuple[str, str]],
         content: bytes | None,
+        body: Mapping[str, Any],
     ) -> None:
         self.id = uuid4().hex
         self.site = site
         self.method = method
         self.url = url
         self.request_headers = headers
-        self.content = content
+        self.content = content if len(content or b"") <= holder.keep_bytes else None
+        model = body.get("model")
+        self.model = model if isinstance(model, str) and model else site.model
+        self.options = options_of(body)
+        self.is_json = bool(body)
+        self.call: Call | None = None
         self.status: int | None = None
         self.headers: Mapping[str, str] | Iterable[tuple[str, str]] = {}
         self.encoding = ""
@@ -96,7 +105,7 @@ class Exchange:
         self.held = 0
         self._kept = 0
         self._holder = holder
-        self._is_over = not holder.holds(self, len(content or b"") + len(url) + 2 * _OVERHEAD)
+        self._is_over = not holder.holds(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
 
     @_guarded
     def answered(
@@ -114,8 +123,7 @@ class Exchange:
             encoding: how the chunks are packed; empty where they come unpacked; ``None`` for what the headers say.
         """
         if status < 200 or 300 <= status < 400:
-            self._is_over = True
-            self._holder.release(self)
+            self.discard()
             return False
         self.status = status
         self.headers = headers
@@ -163,12 +171,18 @@ class Exchange:
         """Nothing more is known of the exchange; it becomes no record."""
         if not self._is_over:
             self._is_over = True
-            self._holder.release(self)
+            self._holder.discard(self)
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        """The request is sent meanwhile, and what passes below is part of it."""
-        with unwatched():
+        """The request is sent meanwhile: what passes below is part of it, and the operations of its call are current."""
+        with ExitStack() as stack:
+            stack.enter_context(unwatched())
+            for operation in () if self.call is None else self.call.operations.values():
+                try:
+                    stack.enter_context(operation.current())
+                except Exception as error:
+                    self.report("beginning an operation", error)
             yield
 
     def report(self, doing: str, error: BaseException) -> None:

@@ -19,20 +19,13 @@ from crosswalk.errors import (
 )
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
-from crosswalk.types.json import load_json
 from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.operation import attempt_number
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
 __all__ = ["record_of"]
 
-_CONTENT: Final = frozenset((
-    "api_key", "chat_history", "contents", "context", "documents", "functions", "image", "images", "input",
-    "input_prefix", "input_suffix", "inputs", "instructions", "mcp_servers", "message", "messages", "metadata",
-    "model", "prediction", "preamble", "prompt", "prompts", "query", "raw_prompt", "suffix", "system",
-    "systemInstruction", "system_instruction", "template", "toolConfig", "tool_results", "tools", "user",
-))  # fmt: skip
-"""What is no option at the top of a request's body: content, the model, and who asks."""
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 
@@ -56,6 +49,7 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
     )
     record = ObservedExchange(
         id=exchange.id,
+        resend_count=attempt_number(exchange) or 0,
         provider=exchange.site.providers[0],
         method=exchange.method,
         url=secrets.url(),
@@ -100,23 +94,12 @@ def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str,
 
 
 def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:
-    body = secrets.content()
-    sent = _json(body)
-    model = sent.get("model")
     return ObservedRequest(
-        model=model if isinstance(model, str) and model else exchange.site.model,
-        options={name: value for name, value in sent.items() if name not in _CONTENT},
+        model=exchange.model,
+        options=exchange.options,
         headers=secrets.headers(headers),
-        body=body if sent else None,
+        body=secrets.content() if exchange.is_json else None,
     )
-
-
-def _json(content: bytes | None) -> dict[str, Any]:
-    try:
-        found = load_json(content or b"")
-    except ValueError:
-        return {}
-    return found if type(found) is dict else {}
 
 
 def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -116,7 +116,8 @@ def _watch(exchange: Exchange, response: Any) -> None:
     if not isinstance(response, own):
         exchange.discard()
     elif exchange.answered(response.status, _pairs(response.headers)):
-        response.__class__ = _watched(type(response))
+        kind: Any = type(response)
+        response.__class__ = _watched(kind)
         response._crosswalk_exchange = exchange
 
 
