@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -29,13 +29,21 @@ __all__ = ["record_of"]
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 
-def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> ObservedExchange:
+Remembered: TypeAlias = dict[tuple[str, str | None], str]
+"""Who answers a model at an address, where the answer itself has told."""
+_MOST_REMEMBERED: Final = 1024
+
+
+def record_of(
+    exchange: Exchange, registry: Registry, keep_bytes: int, remembered: Remembered
+) -> ObservedExchange:
     """The record of *exchange*, which is over.
 
     Args:
         exchange: what has come.
         registry: where to look up the provider.
         keep_bytes: how many bytes of the body are kept, unpacked.
+        remembered: what earlier answers have told, and this one tells.
     """
     asked = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
@@ -69,18 +77,25 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
         ),
     )
     try:
-        provider, is_guessed = _provider(exchange, pieces.body, registry)
+        provider, is_guessed = _provider(exchange, pieces.body, registry, remembered)
         reading = _Reading(exchange, pieces, provider, registry)
     except CrosswalkError as error:
         return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_left)
+    if reading.error is not None:
+        remembered.pop(_server(exchange), None)  # another server may have taken its place
     return _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
 
 
-def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str, bool]:
+def _provider(
+    exchange: Exchange, body: bytes, registry: Registry, remembered: Remembered
+) -> tuple[str, bool]:
     """Who answered, and whether that is no more than likely."""
     site = exchange.site
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
+    key = _server(exchange)
+    if (before := remembered.get(key)) is not None:
+        return before, False
     try:
         found = detect(body, registry, among=site.providers if site.is_sure else None)
     except (DetectionError, PluginError) as error:
@@ -90,7 +105,16 @@ def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str,
         for name in site.providers:
             if found in registry.mapper(name).info.speaks:  # its own server, in another's dialect
                 return name, True
+    if exchange.status == 200:
+        if len(remembered) >= _MOST_REMEMBERED:
+            remembered.clear()
+        remembered[key] = found
     return found, False
+
+
+def _server(exchange: Exchange) -> tuple[str, str | None]:
+    """What answers in one dialect: a model at an address."""
+    return exchange.url.partition("?")[0], exchange.model
 
 
 def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:

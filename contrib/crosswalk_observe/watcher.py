@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk import CrosswalkError, Registry, registry as installed
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.hosts import Hosts
+from crosswalk_observe.hosts import Hosts, Site
 from crosswalk_observe.operation import Call, attempt_number, call_of, longest_wait
 from crosswalk_observe.options import json_object
 from crosswalk_observe.passing import is_unwatched, unwatched
@@ -91,6 +91,7 @@ class Watcher:
             self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
         )
         self._last_told = -_EVERY
+        self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
         self._has_begun = False
         self._renew()
@@ -107,7 +108,7 @@ class Watcher:
         self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
         self._unsettled: list[Call] = []
         self._held = 0
-        self._dropped = self._told_dropped = 0
+        self._dropped = self._told_dropped = self._passed_over = 0
 
     # ------------------------------------------------------------------------------ what HTTP layers call
 
@@ -132,7 +133,11 @@ class Watcher:
             site = self._hosts.site(url)
             if site is None:
                 return None
-            exchange = Exchange(self, site, method, url, headers, content, json_object(content))
+            body = json_object(content)
+            if not site.fits(body):
+                self._pass_over(site, url)
+                return None
+            exchange = Exchange(self, site, method, url, headers, content, body)
             self._start(exchange)
             return exchange
         except Exception as error:
@@ -250,6 +255,11 @@ class Watcher:
         """How many exchanges were not recorded because there was no room, in this process."""
         return self._dropped
 
+    @property
+    def passed_over(self) -> int:
+        """How many requests were not watched that seem to be for a model, but do not name one; the log names the servers."""
+        return self._passed_over
+
     def flush(self, timeout: float | None = 30.0) -> bool:
         """Wait until all exchanges that are over have been handed on. Calls that an SDK may try again are over, too.
 
@@ -333,7 +343,7 @@ class Watcher:
         with unwatched():
             record = None
             try:
-                record = record_of(exchange, self._registry, self.keep_bytes)
+                record = record_of(exchange, self._registry, self.keep_bytes, self._remembered)
             except Exception as error:
                 self.report("reading an answer", error)
             finally:
@@ -371,6 +381,16 @@ class Watcher:
         if self._dropped != self._told_dropped and now - self._last_told >= _EVERY:
             self._last_told, self._told_dropped = now, self._dropped
             _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
+
+    def _pass_over(self, site: Site, url: str) -> None:
+        if not site.is_exact:  # it only ends like one
+            return
+        with self._changed:
+            self._passed_over += 1
+        server, last = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
+        include = f"names no model; include=[{server!r}] watches it"
+        why = include if site.providers else "has an answer that is not read"
+        self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see, once for each kind; the text of a stranger's may quote content."""
