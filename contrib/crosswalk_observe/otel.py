@@ -43,6 +43,7 @@ _NUMBERS: Final = {
 """The words of the conventions, and how the dialects spell them."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
+_COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 
 
@@ -76,14 +77,14 @@ class OpenTelemetrySink:
 
     def __call__(self, record: ObservedExchange) -> None:
         """Make the span of *record*, and its metrics."""
-        common = _common(record.provider, record.host, record.port, record.request.model)
+        common = _common(record.url, record.provider, record.host, record.port, record.request.model)
         span = self._telemetry.start(common, _asked(record.request.options), record.began)
         self._end(span, record.began, record)
 
     def started(self, exchange: Exchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
         site = exchange.site
-        common = _common(site.providers[0], site.host, site.port, exchange.model)
+        common = _common(exchange.url, site.providers[0], site.host, site.port, exchange.model)
         span = self._telemetry.start(common, _asked(exchange.options), exchange.began)
         return _SpanOperation(span, lambda record: self._end(span, exchange.began, record))
 
@@ -91,7 +92,9 @@ class OpenTelemetrySink:
         if record is None:
             span.end()
             return
-        said: dict[str, Any] = {"gen_ai.request.stream": record.is_stream, "crosswalk.exchange.id": record.id}
+        said: dict[str, Any] = {"crosswalk.exchange.id": record.id}
+        if record.is_stream:
+            said["gen_ai.request.stream"] = True
         if record.status is not None:
             said["http.response.status_code"] = record.status
         if record.resend_count:
@@ -103,7 +106,7 @@ class OpenTelemetrySink:
         ended = record.began + record.duration
         self._telemetry.end(
             span,
-            _common(record.provider, record.host, record.port, record.request.model),
+            _common(record.url, record.provider, record.host, record.port, record.request.model),
             record.response,
             record.error,
             said=said,
@@ -125,14 +128,24 @@ class _SpanOperation:
         return use_span(self._span, record_exception=False, set_status_on_exception=False)
 
 
-def _common(provider: str, host: str, port: int, model: str | None) -> dict[str, Any]:
+def _common(url: str, provider: str, host: str, port: int, model: str | None) -> dict[str, Any]:
     """The attributes that the metrics have too."""
     common: dict[str, Any] = {
+        "gen_ai.operation.name": _operation(url),
         "gen_ai.provider.name": otel_provider_name(provider or "_OTHER"),
         "server.address": host,
         "server.port": port,
     }
     return common if model is None else {**common, "gen_ai.request.model": model}
+
+
+def _operation(url: str) -> str:
+    """The conventions' name for what the API at *url* does."""
+    path = url.partition("?")[0].rstrip("/")
+    if path.endswith((":generateContent", ":streamGenerateContent")):
+        return "generate_content"
+    is_text = path.endswith(_COMPLETIONS) and not path.endswith("/chat/completions")
+    return "text_completion" if is_text else "chat"
 
 
 def _content_in_spans() -> bool:

@@ -11,6 +11,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk import CrosswalkError, Registry, registry as installed
@@ -41,6 +43,8 @@ _EVERY: Final = 60.0
 _AT_EXIT: Final = 5.0
 """Seconds that the end of the program waits for what has not been handed on."""
 _METHODS: Final = frozenset({"POST"})
+_numbers: Final = count()
+"""Orders calls that are over at the same time."""
 
 
 class Watcher:
@@ -106,7 +110,7 @@ class Watcher:
         self._busy: Exchange | None = None
         self._thread: threading.Thread | None = None
         self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
-        self._unsettled: list[Call] = []
+        self._unsettled: list[tuple[float, int, Call]] = []
         self._held = 0
         self._dropped = self._told_dropped = self._passed_over = 0
 
@@ -197,7 +201,7 @@ class Watcher:
         if call is None or not call.operations or (attempt_number(exchange) or 0) < call.attempts:
             return
         call.record, call.deadline = record, time.monotonic() + (wait or 0.0)
-        self._unsettled.append(call)
+        heappush(self._unsettled, (call.deadline, next(_numbers), call))
         self._changed.notify_all()
 
     def _settle(self, *, all_of_them: bool = False) -> None:
@@ -205,14 +209,11 @@ class Watcher:
         with self._changed:
             now = time.monotonic()
             over: list[Call] = []
-            waiting: list[Call] = []
-            for call in self._unsettled:
-                if call.deadline is None:  # another attempt goes on
-                    continue
-                is_over = all_of_them or call.deadline <= now
-                call.is_over = is_over
-                (over if is_over else waiting).append(call)
-            self._unsettled = waiting
+            while self._unsettled and (all_of_them or self._unsettled[0][0] <= now):
+                deadline, _, call = heappop(self._unsettled)
+                if call.deadline == deadline and not call.is_over:  # else another attempt has begun since
+                    call.is_over = True
+                    over.append(call)
         for call in over:
             for position, operation in call.operations.items():
                 try:
@@ -223,14 +224,16 @@ class Watcher:
 
     def deliver(self, exchange: Exchange) -> None:
         """Map *exchange*, which is over, and hand it on: soon."""
+        with self._changed:
+            is_closed = self._is_closed
+            if is_closed:
+                self.release(exchange)
+        if is_closed:
+            return
         if not self._in_background:
             exchange.context.run(self._hand_on, exchange)
             return
         with self._changed:
-            if self._is_closed:
-                self.release(exchange)
-                self._settle_later(exchange, None, 0.0)
-                return
             if len(self._waiting) >= self._most_waiting or not self._is_working():
                 self._drop(exchange)
                 return
@@ -336,8 +339,7 @@ class Watcher:
 
     def _next_deadline(self) -> float | None:
         """Seconds until the next call is over; the caller holds the lock."""
-        deadlines = [call.deadline for call in self._unsettled if call.deadline is not None]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        return max(0.0, self._unsettled[0][0] - time.monotonic()) if self._unsettled else None
 
     def _hand_on(self, exchange: Exchange) -> None:
         with unwatched():

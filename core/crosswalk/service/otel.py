@@ -18,6 +18,7 @@ from crosswalk.service.request import ChatRequest
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
+from crosswalk.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -63,8 +64,8 @@ class ClientTelemetry:
         except ImportError:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
         self._values: dict[str, set[str]] = {}
-        self._tracer = trace.get_tracer(name, tracer_provider=tracer_provider)
-        meter = metrics.get_meter(name, meter_provider=meter_provider)
+        self._tracer = trace.get_tracer(name, __version__, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(name, __version__, meter_provider=meter_provider)
         self._duration = meter.create_histogram(
             "gen_ai.client.operation.duration",
             "s",
@@ -99,8 +100,10 @@ class ClientTelemetry:
         """
         from opentelemetry.trace import SpanKind
 
-        name = " ".join(filter(None, ("chat", common.get("gen_ai.request.model"))))
         attributes = {"gen_ai.operation.name": "chat", **common, **said}
+        name = " ".join(
+            filter(None, (attributes["gen_ai.operation.name"], common.get("gen_ai.request.model")))
+        )
         return self._tracer.start_span(
             name, kind=SpanKind.CLIENT, attributes=attributes, start_time=_nanoseconds(began)
         )

@@ -265,27 +265,33 @@ def test_what_the_answer_has_told_of_a_server_is_remembered_until_it_cannot_be_r
 ) -> None:
     import crosswalk_observe.reading as reading
 
-    asked = []
+    asked: list[object] = []
     detect = reading.detect
-    monkeypatch.setattr(reading, "detect", lambda *given, **more: asked.append(1) or detect(*given, **more))
+
+    def noted(body: bytes, *arguments: Any, **options: Any) -> str:
+        asked.append(body)
+        return detect(body, *arguments, **options)
+
+    monkeypatch.setattr(reading, "detect", noted)
     monkeypatch.setattr(reading, "_MOST_REMEMBERED", 1)
     ollama = capture("ollama/chat_length.response.json").body
     vllm = capture("vllm/chat_think.response.json").body
 
-    def ask(body: bytes, model: str = "m") -> str:
+    def ask(body: bytes, model: str = "m", status: int = 200) -> str:
         exchange = watcher.begin(
             "POST", "http://localhost:8000/v1/chat/completions", {}, b'{"model": "%s"}' % model.encode()
         )
         assert exchange is not None
-        exchange.answered(200, {})
+        exchange.answered(status, {})
         exchange.chunk(body)
         exchange.ended()
         return seen[-1].provider
 
     seen = Seen()
     with Watcher(seen, in_background=False) as watcher:
-        assert [ask(ollama), ask(ollama), len(asked)] == ["ollama", "ollama", 1]
-        assert [ask(vllm, "other"), ask(vllm, "other"), len(asked)] == ["vllm", "vllm", 2]
+        assert [ask(ollama, status=500), len(asked)] == ["ollama", 1]
+        assert [ask(ollama), ask(ollama), len(asked)] == ["ollama", "ollama", 2]
+        assert [ask(vllm, "other"), ask(vllm, "other"), len(asked)] == ["vllm", "vllm", 3]
         assert [ask(b"no JSON", "other"), ask(ollama, "other")] == ["vllm", "ollama"]
 
 

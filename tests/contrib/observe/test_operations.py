@@ -62,8 +62,8 @@ def attempt(
 
 
 def test_the_attempts_of_one_call_are_one_span_and_a_record_each(spans: Spans) -> None:
-    seen = Seen()
-    with Watcher(spans.sink, seen, in_background=False) as watcher:
+    seen, sink = Seen(), Failing()
+    with Watcher(spans.sink, seen, sink, in_background=False) as watcher:
         first = attempt(watcher, 0, 429)
         attempt(watcher, 1, None)
         assert spans.ended == []
@@ -77,6 +77,7 @@ def test_the_attempts_of_one_call_are_one_span_and_a_record_each(spans: Spans) -
     assert span.status.is_ok
     assert span.start_time is not None
     assert span.start_time // 1000 == int(first.began.timestamp() * 1e6)
+    assert len(sink.records) == 1
     assert [(record.status, record.resend_count) for record in seen] == [(429, 0), (None, 1), (200, 2)]
 
 
@@ -138,7 +139,7 @@ def test_a_call_that_is_not_tried_again_in_time_is_over(
 def test_calls_that_are_not_tried_again_in_time_are_over_in_the_background(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock = count(0, 4)
+    clock = count(0, 3)
     monkeypatch.setattr("crosswalk_observe.watcher.time.monotonic", lambda: next(clock))
     sink = Failing()
     with Watcher(sink) as watcher:
@@ -193,6 +194,7 @@ def test_a_span_without_a_record_ends_too(spans: Spans, monkeypatch: pytest.Monk
         with monkeypatch.context() as patched:
             patched.setattr("crosswalk_observe.watcher.record_of", lambda *_: 1 / 0)
             attempt(watcher, None)
+        redirected.discard()
         late = watcher.begin("POST", URL, {}, BODY)
     assert late is not None
     assert len(spans.ended) == 4

@@ -40,6 +40,7 @@ SCHEMA = {"type": "object", "properties": {"illness": {"description": "of Jane D
                 "temperature": "Jane Doe",
                 "stop": [{"text": "Jane Doe"}],
                 "unheard_of": "Jane Doe",
+                "social_security_number": 78051120,
             },
             {},
         ),

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from crosswalk import CrosswalkError, DetectionError, normalize, otel_attributes
+from crosswalk import CrosswalkError, DetectionError, __version__, normalize, otel_attributes
 from crosswalk.codec import otel_output_messages
 from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
 from crosswalk_observe import OpenTelemetrySink, Watcher
@@ -129,6 +129,30 @@ def test_a_span_says_what_was_asked_and_answered_and_how_long_it_took(
         "server.address": "127.0.0.1",
         "server.port": int(server.url.rpartition(":")[2]),
     }
+
+
+@pytest.mark.parametrize(
+    ("provider", "path", "name"),
+    [
+        ("gemini", "/v1beta/models/tiny:generateContent", "generate_content"),
+        ("gemini", "/v1beta/models/tiny:streamGenerateContent", "generate_content"),
+        ("openai", "/v1/completions", "text_completion"),
+        ("ollama", "/api/generate", "text_completion"),
+        ("ollama", "/api/chat", "chat"),
+        ("anthropic", "/v1/messages", "chat"),
+    ],
+)
+def test_an_operation_has_the_name_of_its_api(
+    provider: str, path: str, name: str, server: ReplayServer, telemetry: Telemetry
+) -> None:
+    server.add(Answer.failure(500))
+    ask(server, telemetry.sink(), provider=provider, path=path, model="tiny")
+    span = telemetry.span
+    assert (span.name, span.attributes["gen_ai.operation.name"]) == (f"{name} tiny", name)
+    assert "gen_ai.request.stream" not in span.attributes or "stream" in path
+    assert span.instrumentation_scope.version == __version__
+    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    assert duration.attributes["gen_ai.operation.name"] == name
 
 
 def test_the_metrics(server: ReplayServer, telemetry: Telemetry) -> None:

@@ -183,6 +183,20 @@ def test_a_sink_that_raises_hurts_nobody_and_is_told_of_once(caplog: pytest.LogC
     ]
 
 
+def test_a_sink_that_is_interrupted_does_not_end_the_watching(caplog: pytest.LogCaptureFixture) -> None:
+    def interrupted(record: ObservedExchange) -> None:
+        raise KeyboardInterrupt
+
+    seen = Seen()
+    with Watcher(seen, interrupted, providers=HOST) as watcher:
+        ask(watcher)
+        ask(watcher)
+        assert watcher.flush(60)
+    assert len(seen) == 2
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["a sink failed with KeyboardInterrupt (said once)"]
+
+
 def test_sinks_are_closed_once_and_nothing_is_watched_any_more() -> None:
     closed = []
 
@@ -312,8 +326,13 @@ def test_what_waits_at_a_fork_is_the_parents() -> None:
     assert watcher.dropped == 0
     going_on.ended()
     assert watcher._held == 0
+    late = ask(watcher, end=False)
+    assert late is not None
+    _renew_all()
     gate.may_go_on.set()
     watcher.close(60)
+    late.ended()
+    assert watcher.dropped == 0
 
 
 def test_what_has_come_is_handed_on_when_the_program_ends(tmp_path: Path) -> None:
