@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
+from crosswalk_observe.context import current_labels, current_trace
 from crosswalk_observe.hosts import Site
 from crosswalk_observe.operation import Call
 from crosswalk_observe.options import options_of
@@ -90,6 +91,8 @@ class Exchange:
         self.options = options_of(body)
         self.is_json = bool(body)
         self.call: Call | None = None
+        self.labels = current_labels()
+        self.trace = current_trace()
         self.status: int | None = None
         self.headers: Mapping[str, str] | Iterable[tuple[str, str]] = {}
         self.encoding = ""
@@ -183,6 +186,7 @@ class Exchange:
                     stack.enter_context(operation.current())
                 except Exception as error:
                     self.report("beginning an operation", error)
+            self.trace = current_trace()
             yield
 
     def report(self, doing: str, error: BaseException) -> None:

@@ -93,6 +93,9 @@ class OpenTelemetrySink:
             span.end()
             return
         said: dict[str, Any] = {"crosswalk.exchange.id": record.id}
+        labels = record.labels
+        labelled = {"session.id": labels.session, "user.id": labels.user, "crosswalk.tags": labels.tags}
+        said |= {name: value for name, value in labelled.items() if value}
         if record.is_stream:
             said["gen_ai.request.stream"] = True
         if record.status is not None:

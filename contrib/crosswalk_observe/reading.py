@@ -58,6 +58,9 @@ def record_of(
     record = ObservedExchange(
         id=exchange.id,
         resend_count=attempt_number(exchange) or 0,
+        labels=exchange.labels,
+        trace_id=exchange.trace and exchange.trace[0],
+        span_id=exchange.trace and exchange.trace[1],
         provider=exchange.site.providers[0],
         method=exchange.method,
         url=secrets.url(),
