@@ -13,6 +13,7 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk_observe.aiohttp_sessions import *
     from crosswalk_observe.captures import *
+    from crosswalk_observe.context import *
     from crosswalk_observe.exchange import *
     from crosswalk_observe.log import *
     from crosswalk_observe.otel import *
@@ -23,5 +24,6 @@ if TYPE_CHECKING:
     from crosswalk_observe.watcher import *
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "aiohttp_sessions captures exchange log otel parquet patches record urllib3_pools watcher"
+        __name__,
+        "aiohttp_sessions captures context exchange log otel parquet patches record urllib3_pools watcher",
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cache, wraps
-from typing import Any
+from typing import Any, Final
 
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.failures import plain
-from crosswalk_observe.passing import unwatched
+from crosswalk_observe.guard import Layer, Request, replaced_async
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["aiohttp_middleware"]
@@ -23,28 +23,39 @@ def aiohttp_middleware(watcher: Watcher, *, auto_decompress: bool = True) -> Cal
         watcher: what is told.
         auto_decompress: what the session was made with.
     """
-    from aiohttp.payload import BytesPayload
+    layer = _UNPACKED if auto_decompress else _PACKED
 
     async def middleware(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        body = request.body
-        content = await body.as_bytes() if isinstance(body, BytesPayload) else body
-        content = content if isinstance(content, bytes) else None  # others are sent as they are read
-        exchange = watcher.begin(request.method, str(request.url), [*request.headers.items()], content)
-        if exchange is None:
-            return await handler(request)
-        try:
-            with unwatched():
-                response = await handler(request)
-        except BaseException as error:
-            exchange.failed(plain(error))
-            raise
-        if exchange.answered(
-            response.status, [*response.headers.items()], encoding="" if auto_decompress else None
-        ):
-            response.content = _reader()(response.content, exchange)
-        return response
+        return await replaced_async(layer, lambda: watcher, handler)(request)
 
     return middleware
+
+
+async def _described(request: Any) -> Request:
+    from aiohttp.payload import BytesPayload
+
+    body = request.body
+    content = body
+    if isinstance(body, BytesPayload):  # before aiohttp 3.13 it gave its bytes to nobody but the connection
+        content = await body.as_bytes() if hasattr(body, "as_bytes") else body._value
+    content = content if isinstance(content, bytes) else None  # others are sent as they are read
+    return Request(request.method, str(request.url), [*request.headers.items()], content)
+
+
+def _watch(encoding: str | None) -> Callable[[Exchange, Any, Any], None]:
+    def watch(exchange: Exchange, response: Any, request: Any) -> None:
+        from aiohttp import ClientResponse, StreamReader
+
+        if not (isinstance(response, ClientResponse) and isinstance(response.content, StreamReader)):
+            exchange.discard()
+        elif exchange.answered(response.status, [*response.headers.items()], encoding=encoding):
+            response.content = _reader()(response.content, exchange)
+
+    return watch
+
+
+_UNPACKED: Final = Layer("aiohttp", _described, _watch(""))
+_PACKED: Final = Layer("aiohttp", _described, _watch(None))
 
 
 def watched_request(
@@ -53,18 +64,25 @@ def watched_request(
     """``ClientSession._request``, through which all requests go, watched while there is a watcher."""
 
     @wraps(original)
-    async def _request(self: Any, *given: Any, **more: Any) -> Any:
+    async def _request(self: Any, *arguments: Any, **options: Any) -> Any:
         watching = watcher()
         if watching is not None:
-            unpacks = more.get("auto_decompress")
-            last = aiohttp_middleware(
-                watching, auto_decompress=self.auto_decompress if unpacks is None else unpacks
-            )
-            others = more.get("middlewares")
-            more["middlewares"] = (*(self._middlewares if others is None else others), last)
-        return await original(self, *given, **more)
+            try:
+                options = {**options, "middlewares": _middlewares(watching, self, options)}
+            except Exception as error:
+                watching.report("watching aiohttp", error)
+        return await original(self, *arguments, **options)
 
     return _request
+
+
+def _middlewares(watcher: Watcher, session: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """Those of a request with *options*, or else those of its *session*, and the watcher's."""
+    unpacks = options.get("auto_decompress")
+    unpacks = session.auto_decompress if unpacks is None else unpacks
+    others = options.get("middlewares")
+    others = session._middlewares if others is None else others
+    return (*others, aiohttp_middleware(watcher, auto_decompress=unpacks))
 
 
 @cache

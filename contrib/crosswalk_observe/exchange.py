@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from functools import wraps
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
+from crosswalk_observe.context import current_labels, current_trace
 from crosswalk_observe.hosts import Site
+from crosswalk_observe.operation import Call
+from crosswalk_observe.options import options_of
+from crosswalk_observe.passing import unwatched
 
 __all__ = ["Exchange"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _OVERHEAD: Final = 128
 """About how many bytes a chunk takes beside its own."""
@@ -25,11 +34,29 @@ class Holder(Protocol):
     def holds(self, exchange: Exchange, size: int) -> bool:
         """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
 
-    def release(self, exchange: Exchange) -> None:
-        """Let go what *exchange* holds."""
+    def discard(self, exchange: Exchange) -> None:
+        """Let go *exchange*, which becomes no record."""
 
     def deliver(self, exchange: Exchange) -> None:
         """Take *exchange*, which is over."""
+
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see."""
+
+
+def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
+    """*method*, which an HTTP layer calls: an error in it is reported, and not raised."""
+
+    @wraps(method)
+    def call(*arguments: P.args, **options: P.kwargs) -> R | None:
+        try:
+            return method(*arguments, **options)
+        except Exception as error:
+            exchange: Any = arguments[0]
+            exchange.report("watching", error)
+            return None
+
+    return call
 
 
 class Exchange:
@@ -51,13 +78,21 @@ class Exchange:
         url: str,
         headers: Mapping[str, str] | Iterable[tuple[str, str]],
         content: bytes | None,
+        body: Mapping[str, Any],
     ) -> None:
         self.id = uuid4().hex
         self.site = site
         self.method = method
         self.url = url
         self.request_headers = headers
-        self.content = content
+        self.content = content if len(content or b"") <= holder.keep_bytes else None
+        model = body.get("model")
+        self.model = model if isinstance(model, str) and model else site.model
+        self.options = options_of(body)
+        self.is_json = bool(body)
+        self.call: Call | None = None
+        self.labels = current_labels()
+        self.trace = current_trace()
         self.status: int | None = None
         self.headers: Mapping[str, str] | Iterable[tuple[str, str]] = {}
         self.encoding = ""
@@ -73,8 +108,9 @@ class Exchange:
         self.held = 0
         self._kept = 0
         self._holder = holder
-        self._is_over = not holder.holds(self, len(content or b"") + len(url) + 2 * _OVERHEAD)
+        self._is_over = not holder.holds(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
 
+    @_guarded
     def answered(
         self,
         status: int,
@@ -90,8 +126,7 @@ class Exchange:
             encoding: how the chunks are packed; empty where they come unpacked; ``None`` for what the headers say.
         """
         if status < 200 or 300 <= status < 400:
-            self._is_over = True
-            self._holder.release(self)
+            self.discard()
             return False
         self.status = status
         self.headers = headers
@@ -101,6 +136,7 @@ class Exchange:
         self.encoding = encoding.strip().lower()
         return not self._is_over
 
+    @_guarded
     def chunk(self, data: bytes) -> None:
         """The next bytes of the body have come."""
         if self._is_over or self.is_cut or not data:
@@ -116,10 +152,12 @@ class Exchange:
         self.times.append(time.perf_counter())
         self.chunks.append(data if type(data) is bytes else bytes(data))
 
+    @_guarded
     def ended(self) -> None:
         """The body is at its end."""
         self._end()
 
+    @_guarded
     def failed(self, error: BaseException) -> None:
         """*error* has ended the exchange; one that says that the application did not want to go on has :meth:`left` it."""
         if isinstance(error, Exception):
@@ -127,9 +165,33 @@ class Exchange:
         else:  # cancelled, interrupted, or a generator that is closed
             self.left()
 
+    @_guarded
     def left(self) -> None:
         """The application does not read further."""
         self._end(was_left=True)
+
+    def discard(self) -> None:
+        """Nothing more is known of the exchange; it becomes no record."""
+        if not self._is_over:
+            self._is_over = True
+            self._holder.discard(self)
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """The request is sent meanwhile: what passes below is part of it, and the operations of its call are current."""
+        with ExitStack() as stack:
+            stack.enter_context(unwatched())
+            for operation in () if self.call is None else self.call.operations.values():
+                try:
+                    stack.enter_context(operation.current())
+                except Exception as error:
+                    self.report("beginning an operation", error)
+            self.trace = current_trace()
+            yield
+
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see."""
+        self._holder.report(doing, error)
 
     def _end(self, error: Exception | None = None, was_left: bool = False) -> None:
         if self._is_over:

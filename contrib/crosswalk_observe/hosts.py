@@ -22,6 +22,22 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _PORTS: Final = {"http": 80, "https": 443}
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")
 _REMEMBERED: Final = 1024
+_CONTENT: Final = frozenset({"messages", "input", "prompt", "contents", "inputs", "message", "inputText"})
+"""What requests to models call what is asked."""
+_CLOUDS: Final = {
+    "anthropic": (
+        "/publishers/anthropic/models/{model}:rawPredict",
+        "/publishers/anthropic/models/{model}:streamRawPredict",
+    ),
+    "mistral": (
+        "/publishers/mistralai/models/{model}:rawPredict",
+        "/publishers/mistralai/models/{model}:streamRawPredict",
+    ),
+    "bedrock": ("/model/{model}/converse", "/model/{model}/converse-stream"),
+}
+"""The paths of a dialect in the clouds of others."""
+_ANY_VENDOR: Final = re.compile(r"(?:/.*)?/model/(?P<model>[^/]+)/(invoke|invoke-with-response-stream)")
+"""The paths of Bedrock whose answers are those of the model's vendor, whoever that is."""
 
 
 @attrs.frozen
@@ -31,9 +47,11 @@ class Site:
     Attributes:
         host: the server's name.
         port: its port.
-        providers: whose it may be, the likeliest first.
+        providers: whose it may be, the likeliest first; empty where nobody reads its answers.
         is_sure: whether it is one of them: a name on the internet is its owner's, a port of this machine is anybody's.
         model: the model that the path names; ``None`` where it names none.
+        is_known: whether the host is a provider's, or one that the user names.
+        is_exact: whether the path is one that a plugin reads as it stands, and does not only end like one.
     """
 
     host: str
@@ -41,6 +59,18 @@ class Site:
     providers: tuple[str, ...]
     is_sure: bool
     model: str | None = None
+    is_known: bool = True
+    is_exact: bool = True
+
+    def fits(self, body: Mapping[str, Any]) -> bool:
+        """Whether a request with the JSON *body* is one to a model whose answer can be read."""
+        if self.is_known:
+            return True
+        if not self.providers:
+            return False
+        model = body.get("model")
+        has_model = self.model is not None or (isinstance(model, str) and model != "")
+        return has_model and (self.is_exact or not _CONTENT.isdisjoint(body))
 
 
 @attrs.frozen
@@ -49,6 +79,7 @@ class _Provider:
     servers: tuple[_Server, ...]
     is_original: bool
     own: tuple[re.Pattern[str], ...]
+    exact: tuple[re.Pattern[str], ...]
     spoken: tuple[re.Pattern[str], ...]
 
 
@@ -128,7 +159,12 @@ class Hosts:
             found = (_server(address, addresses[0], place == 0) for place, address in enumerate(addresses))
             servers = tuple(server for server in found if server is not None)
             yield _Provider(
-                name, servers, mapper.info.is_original, _patterns(own, base), _patterns(spoken, base)
+                name,
+                servers,
+                mapper.info.is_original,
+                _patterns(own, base),
+                tuple(map(re.compile, map(_exact_pattern, (*own, *_CLOUDS.get(name, ()))))),
+                _patterns(spoken, base),
             )
 
     def _found(self, address: str) -> Site | None:
@@ -157,9 +193,23 @@ class Hosts:
             ((one.name, one.spoken) for one in asked), parts.path
         )
         if not found:
-            return None
+            return self._site_by_path(host, port, parts.path)
         is_sure = bool(here) and host not in _LOOPBACK
         return Site(host, port, tuple(name for name, _ in found), is_sure, _model(found[0][1]))
+
+    def _site_by_path(self, host: str, port: int, path: str) -> Site | None:
+        """A server that nobody has named, at a path that some plugin reads."""
+        known = sorted(self._known, key=lambda one: not one.is_original)
+        if (match := _ANY_VENDOR.fullmatch(path)) is not None:
+            is_read = match[2] == "invoke"  # a stream is wrapped once more
+            names = tuple(one.name for one in known if one.is_original and is_read)
+            return Site(host, port, names, False, _model(match), is_known=False)
+        exact = _all_matching(((one.name, one.exact) for one in known), path)
+        found = exact or _all_matching(((one.name, one.own) for one in known), path)
+        if not found or path in ("", "/"):  # anybody's
+            return None
+        names = tuple(name for name, _ in found)
+        return Site(host, port, names, False, _model(found[0][1]), is_known=False, is_exact=bool(exact))
 
     def _named_site(self, host: str, port: int, path: str, name: str) -> Site | None:
         patterns = [pattern for one in self._known if one.name == name for pattern in (*one.own, *one.spoken)]
@@ -207,8 +257,21 @@ def _pattern(path: str, base: str) -> str:
     tail = tail[found.end() :] if (found := _VERSION.match(tail)) else tail
     if tail in ("", "/"):
         return "/?"
-    named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", re.escape(tail))
-    return f"(?:/.*)?{named}/?"
+    return f"(?:/.*)?{_named(tail)}/?"
+
+
+def _named(path: str) -> str:
+    return re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", re.escape(path))
+
+
+def _exact_pattern(path: str) -> str:
+    """What matches the endpoint *path*, in any version and below any prefix; nothing where it is a single segment."""
+    found = _VERSION.match(path)
+    tail = path[found.end() :] if found else path
+    if found is None and path.strip("/").count("/") == 0:
+        return r"(?!)"
+    version = r"/v\d[\w.]*(?:/openai)?" if found and tail.count("/") == 1 and ":" not in tail else ""
+    return f"(?:/.*)?{version}{_named(tail)}/?"
 
 
 def _matching(patterns: Iterable[re.Pattern[str]], path: str) -> re.Match[str] | None:

@@ -63,6 +63,15 @@ def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[
         "is_complete": record.is_complete,
         "is_cancelled": record.is_cancelled,
     }
+    more = {
+        "trace_id": record.trace_id,
+        "span_id": record.span_id,
+        "session": record.labels.session,
+        "user": record.labels.user,
+        "tags": list(record.labels.tags),
+        "resend_count": record.resend_count,
+    }
+    said |= {name: value for name, value in more.items() if value}
     if include_request and record.request.body is not None:
         said["request"] = load_json(record.request.body)
     return said

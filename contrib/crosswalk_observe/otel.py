@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.codec import otel_output_messages, otel_provider_name
 from crosswalk.service import ClientTelemetry
 from crosswalk.types.json import dump_json, load_json
+from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.messages import input_messages, system_instructions, tool_definitions
 from crosswalk_observe.record import ObservedExchange
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import TracerProvider
+    from opentelemetry.trace import Span, TracerProvider
 
 __all__ = ["OpenTelemetrySink"]
 
@@ -39,13 +43,16 @@ _NUMBERS: Final = {
 """The words of the conventions, and how the dialects spell them."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
+_COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 
 
 class OpenTelemetrySink:
     """A sink that makes a client span of each exchange, from its beginning to its end, and records the metrics.
 
-    The span's parent is the one that was current where the request was made.
+    The span begins in the thread of the request: its parent is the one that is current there, and while the request is sent
+    it is the current one itself. All attempts that an SDK makes for one call are one span, with
+    ``http.request.resend_count``.
 
     Args:
         tracer_provider: makes spans; ``None`` for the global one.
@@ -70,31 +77,78 @@ class OpenTelemetrySink:
 
     def __call__(self, record: ObservedExchange) -> None:
         """Make the span of *record*, and its metrics."""
-        common: dict[str, Any] = {
-            "gen_ai.provider.name": otel_provider_name(record.provider or "_OTHER"),
-            "server.address": record.host,
-            "server.port": record.port,
-        }
-        if record.request.model is not None:
-            common["gen_ai.request.model"] = record.request.model
-        asked = {"gen_ai.request.stream": record.is_stream, **_asked(record.request.options)}
-        span = self._telemetry.start(common, asked, record.began)
+        common = _common(record.url, record.provider, record.host, record.port, record.request.model)
+        span = self._telemetry.start(common, _asked(record.request.options), record.began)
+        self._end(span, record.began, record)
+
+    def started(self, exchange: Exchange) -> _SpanOperation:
+        """Begin the span of a call, in the thread of its request."""
+        site = exchange.site
+        common = _common(exchange.url, site.providers[0], site.host, site.port, exchange.model)
+        span = self._telemetry.start(common, _asked(exchange.options), exchange.began)
+        return _SpanOperation(span, lambda record: self._end(span, exchange.began, record))
+
+    def _end(self, span: Span, began: datetime, record: ObservedExchange | None) -> None:
+        if record is None:
+            span.end()
+            return
         said: dict[str, Any] = {"crosswalk.exchange.id": record.id}
+        labels = record.labels
+        labelled = {"session.id": labels.session, "user.id": labels.user, "crosswalk.tags": labels.tags}
+        said |= {name: value for name, value in labelled.items() if value}
+        if record.is_stream:
+            said["gen_ai.request.stream"] = True
         if record.status is not None:
             said["http.response.status_code"] = record.status
+        if record.resend_count:
+            said["http.request.resend_count"] = record.resend_count
         if record.is_stream and record.time_to_first_chunk is not None:
             said["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
         if self._content:
             said |= _content(record)
+        ended = record.began + record.duration
         self._telemetry.end(
             span,
-            common,
+            _common(record.url, record.provider, record.host, record.port, record.request.model),
             record.response,
             record.error,
             said=said,
-            took=record.duration,
-            ended=record.began + record.duration,
+            took=ended - began,
+            ended=ended,
         )
+
+
+class _SpanOperation:
+    """The span of a call, which is current while a request is sent."""
+
+    def __init__(self, span: Span, end: Callable[[ObservedExchange | None], None]) -> None:
+        self._span = span
+        self.end = end
+
+    def current(self) -> AbstractContextManager[object]:
+        from opentelemetry.trace import use_span
+
+        return use_span(self._span, record_exception=False, set_status_on_exception=False)
+
+
+def _common(url: str, provider: str, host: str, port: int, model: str | None) -> dict[str, Any]:
+    """The attributes that the metrics have too."""
+    common: dict[str, Any] = {
+        "gen_ai.operation.name": _operation(url),
+        "gen_ai.provider.name": otel_provider_name(provider or "_OTHER"),
+        "server.address": host,
+        "server.port": port,
+    }
+    return common if model is None else {**common, "gen_ai.request.model": model}
+
+
+def _operation(url: str) -> str:
+    """The conventions' name for what the API at *url* does."""
+    path = url.partition("?")[0].rstrip("/")
+    if path.endswith((":generateContent", ":streamGenerateContent")):
+        return "generate_content"
+    is_text = path.endswith(_COMPLETIONS) and not path.endswith("/chat/completions")
+    return "text_completion" if is_text else "chat"
 
 
 def _content_in_spans() -> bool:

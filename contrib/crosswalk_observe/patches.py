@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -12,7 +13,8 @@ from typing import Any, Final
 import attrs
 
 from crosswalk_observe.aiohttp_sessions import watched_request
-from crosswalk_observe.transports import send, send_async
+from crosswalk_observe.guard import replaced, replaced_async
+from crosswalk_observe.transports import METHOD
 from crosswalk_observe.urllib3_pools import watched_urlopen
 from crosswalk_observe.watcher import Watcher
 
@@ -25,6 +27,7 @@ class Patch:
 
     Attributes:
         library: the module that has to be there.
+        oldest: the first version whose method is known; older ones are left alone.
         owner: the class, by its name in *library*.
         method: what is replaced.
         watched: makes the replacement, of a function that gives the watcher (``None`` while nobody watches) and the method
@@ -32,44 +35,33 @@ class Patch:
     """
 
     library: str
+    oldest: tuple[int, ...]
     owner: str
     method: str
     watched: Callable[[Callable[[], Watcher | None], Callable[..., Any]], Callable[..., Any]]
 
-
-def _sync(watcher: Callable[[], Watcher | None], original: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(original)
-    def handle_request(self: Any, request: Any) -> Any:
-        watching = watcher()
-        if watching is None:
-            return original(self, request)
-        return send(watching, lambda request: original(self, request), request)
-
-    return handle_request
-
-
-def _async(watcher: Callable[[], Watcher | None], original: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(original)
-    async def handle_async_request(self: Any, request: Any) -> Any:
-        watching = watcher()
-        if watching is None:
-            return await original(self, request)
-        return await send_async(watching, lambda request: original(self, request), request)
-
-    return handle_async_request
+    def why_not(self, module: Any) -> str | None:
+        """Why the library cannot be watched; ``None`` where it can."""
+        version = str(getattr(module, "__version__", ""))
+        if tuple(map(int, re.findall(r"\d+", version)[:2])) < self.oldest:
+            oldest = ".".join(map(str, self.oldest))
+            return f"version {version or 'unknown'} is older than {oldest}"
+        if not hasattr(getattr(module, self.owner, None), self.method):
+            return f"it has no {self.owner}.{self.method}"
+        return None
 
 
 PATCHES: Final = [
     *(
-        Patch(library, owner, method, make)
-        for library in ("httpx", "httpx2")
+        Patch(library, oldest, owner, method, partial(make, METHOD))
+        for library, oldest in (("httpx", (0, 20)), ("httpx2", ()))
         for owner, method, make in (
-            ("HTTPTransport", "handle_request", _sync),
-            ("AsyncHTTPTransport", "handle_async_request", _async),
+            ("HTTPTransport", "handle_request", replaced),
+            ("AsyncHTTPTransport", "handle_async_request", replaced_async),
         )
     ),
-    Patch("aiohttp", "ClientSession", "_request", watched_request),
-    Patch("urllib3", "HTTPConnectionPool", "urlopen", watched_urlopen),
+    Patch("aiohttp", (3, 12), "ClientSession", "_request", watched_request),
+    Patch("urllib3", (1, 26), "HTTPConnectionPool", "urlopen", watched_urlopen),
 ]
 
 _lock = threading.Lock()
@@ -81,18 +73,28 @@ def install(watcher: Watcher) -> None:
     """Let *watcher* see what every client in this process sends and receives, whoever made it and when: those of httpx,
     httpx2, aiohttp and urllib3, which requests and botocore use.
 
-    A second call puts another watcher in the place of the first. What passes through a transport that is watched already is
-    not seen twice.
+    A library in a version that is not known is left alone, and the log says so. A second call puts another watcher in the
+    place of the first, and the log says that too. What passes through a transport that is watched already is not seen twice.
     """
     global _watcher
     with _lock:
+        if _watcher is not None and _watcher is not watcher:
+            watcher.note("another watcher was installed; this one takes its place")
         _watcher = watcher
         if _replaced:
             return
         for patch in PATCHES:
             if find_spec(patch.library) is None:
                 continue
-            owner = getattr(import_module(patch.library), patch.owner)
+            try:
+                module = import_module(patch.library)
+            except Exception as error:
+                watcher.report(f"importing {patch.library}", error)
+                continue
+            if (reason := patch.why_not(module)) is not None:
+                watcher.note(f"{patch.library} is not watched: {reason}")
+                continue
+            owner = getattr(module, patch.owner)
             original = getattr(owner, patch.method)
             replacement = patch.watched(_installed, original)
             setattr(owner, patch.method, replacement)

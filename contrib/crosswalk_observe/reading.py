@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -19,30 +19,31 @@ from crosswalk.errors import (
 )
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
-from crosswalk.types.json import load_json
 from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.operation import attempt_number
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
 __all__ = ["record_of"]
 
-_CONTENT: Final = frozenset((
-    "api_key", "chat_history", "contents", "context", "documents", "functions", "image", "images", "input",
-    "input_prefix", "input_suffix", "inputs", "instructions", "mcp_servers", "message", "messages", "metadata",
-    "model", "prediction", "preamble", "prompt", "prompts", "query", "raw_prompt", "suffix", "system",
-    "systemInstruction", "system_instruction", "template", "toolConfig", "tool_results", "tools", "user",
-))  # fmt: skip
-"""What is no option at the top of a request's body: content, the model, and who asks."""
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 
-def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> ObservedExchange:
+Remembered: TypeAlias = dict[tuple[str, str | None], str]
+"""Who answers a model at an address, where the answer itself has told."""
+_MOST_REMEMBERED: Final = 1024
+
+
+def record_of(
+    exchange: Exchange, registry: Registry, keep_bytes: int, remembered: Remembered
+) -> ObservedExchange:
     """The record of *exchange*, which is over.
 
     Args:
         exchange: what has come.
         registry: where to look up the provider.
         keep_bytes: how many bytes of the body are kept, unpacked.
+        remembered: what earlier answers have told, and this one tells.
     """
     asked = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
@@ -56,6 +57,10 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
     )
     record = ObservedExchange(
         id=exchange.id,
+        resend_count=attempt_number(exchange) or 0,
+        labels=exchange.labels,
+        trace_id=exchange.trace and exchange.trace[0],
+        span_id=exchange.trace and exchange.trace[1],
         provider=exchange.site.providers[0],
         method=exchange.method,
         url=secrets.url(),
@@ -75,18 +80,25 @@ def record_of(exchange: Exchange, registry: Registry, keep_bytes: int) -> Observ
         ),
     )
     try:
-        provider, is_guessed = _provider(exchange, pieces.body, registry)
+        provider, is_guessed = _provider(exchange, pieces.body, registry, remembered)
         reading = _Reading(exchange, pieces, provider, registry)
     except CrosswalkError as error:
         return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_left)
+    if reading.error is not None:
+        remembered.pop(_server(exchange), None)  # another server may have taken its place
     return _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
 
 
-def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str, bool]:
+def _provider(
+    exchange: Exchange, body: bytes, registry: Registry, remembered: Remembered
+) -> tuple[str, bool]:
     """Who answered, and whether that is no more than likely."""
     site = exchange.site
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
+    key = _server(exchange)
+    if (before := remembered.get(key)) is not None:
+        return before, False
     try:
         found = detect(body, registry, among=site.providers if site.is_sure else None)
     except (DetectionError, PluginError) as error:
@@ -96,27 +108,25 @@ def _provider(exchange: Exchange, body: bytes, registry: Registry) -> tuple[str,
         for name in site.providers:
             if found in registry.mapper(name).info.speaks:  # its own server, in another's dialect
                 return name, True
+    if exchange.status == 200:
+        if len(remembered) >= _MOST_REMEMBERED:
+            remembered.clear()
+        remembered[key] = found
     return found, False
 
 
+def _server(exchange: Exchange) -> tuple[str, str | None]:
+    """What answers in one dialect: a model at an address."""
+    return exchange.url.partition("?")[0], exchange.model
+
+
 def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:
-    body = secrets.content()
-    sent = _json(body)
-    model = sent.get("model")
     return ObservedRequest(
-        model=model if isinstance(model, str) and model else exchange.site.model,
-        options={name: value for name, value in sent.items() if name not in _CONTENT},
+        model=exchange.model,
+        options=exchange.options,
         headers=secrets.headers(headers),
-        body=body if sent else None,
+        body=secrets.content() if exchange.is_json else None,
     )
-
-
-def _json(content: bytes | None) -> dict[str, Any]:
-    try:
-        found = load_json(content or b"")
-    except ValueError:
-        return {}
-    return found if type(found) is dict else {}
 
 
 def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:

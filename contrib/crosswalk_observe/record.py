@@ -10,6 +10,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.types import ChatResponse
+from crosswalk_observe.context import Labels
 
 __all__ = ["ObservedExchange", "ObservedRequest"]
 
@@ -20,8 +21,8 @@ class ObservedRequest:
 
     Attributes:
         model: the model that was asked for; ``None`` where the request does not say.
-        options: what else stands at the top of the JSON body, in the words of the wire, such as ``temperature`` or
-            ``max_tokens``; without what holds content: messages, prompts, tools.
+        options: the options of the JSON body that are known, in the words of the wire, such as ``temperature`` or
+            ``max_tokens``; nothing that holds content or names a user.
         headers: by their names in lower case; the values of those that hold credentials are ``<secret>``.
         body: the JSON body as it was sent; ``None`` where it was something else, was sent as a stream, or was longer than
             what is kept.
@@ -58,6 +59,10 @@ class ObservedExchange:
         error: why the answer could not be read to its end; ``None`` where it could, also when it tells an error.
         is_stream: whether a stream was asked for, or came.
         is_cancelled: whether the application left before the answer was at its end.
+        resend_count: how many attempts at the same request the SDK says to have made before.
+        labels: what the program says of the request with :func:`~crosswalk_observe.watching`.
+        trace_id: the trace of OpenTelemetry that the request belongs to, in hex; ``None`` where there is none.
+        span_id: the span that was current while the request was sent, which is that of an ``OpenTelemetrySink``, in hex.
         began: when the request was sent, in UTC.
         duration: from then to the end of the answer.
         time_to_first_chunk: from then to the first bytes of the answer's body; ``None`` where none came.
@@ -81,6 +86,10 @@ class ObservedExchange:
     )
     is_stream: bool = False
     is_cancelled: bool = False
+    resend_count: int = 0
+    labels: Labels = attrs.field(factory=Labels)
+    trace_id: str | None = None
+    span_id: str | None = None
     began: datetime
     duration: timedelta
     time_to_first_chunk: timedelta | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
@@ -104,6 +105,9 @@ def _words(name: str, value: str) -> list[str]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    if holds_key(value):
-        return True
+    return _is_named_secret(name) or holds_key(value)
+
+
+@lru_cache(1024)  # the names of headers are few, and the same in every exchange
+def _is_named_secret(name: str) -> bool:
     return _NAME.search(name) is not None and _HARMLESS.search(name) is None

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
-from types import ModuleType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.passing import unwatched
+from crosswalk_observe.guard import Layer, Request, Watching, replaced, replaced_async
 
-__all__ = ["send", "send_async", "watched"]
+__all__ = ["FUNCTION", "METHOD", "watched"]
 
 T = TypeVar("T")
-
-
-class Watching(Protocol):
-    """Watches exchanges: a watcher, as its transports see it."""
-
-    def begin(
-        self, method: str, url: str, headers: Iterable[tuple[str, str]], content: bytes | None
-    ) -> Exchange | None:
-        """A request is about to be sent; ``None`` where it is to pass untouched."""
 
 
 def watched(watcher: Watching, inner: T) -> T:
@@ -38,10 +28,12 @@ class _Transport:
         self._inner = inner
 
     def handle_request(self, request: Any) -> Any:
-        return send(self._watcher, self._inner.handle_request, request)
+        return replaced(FUNCTION, lambda: self._watcher, self._inner.handle_request)(request)
 
     async def handle_async_request(self, request: Any) -> Any:
-        return await send_async(self._watcher, self._inner.handle_async_request, request)
+        return await replaced_async(FUNCTION, lambda: self._watcher, self._inner.handle_async_request)(
+            request
+        )
 
     def __enter__(self) -> Any:
         self._inner.__enter__()
@@ -63,60 +55,47 @@ class _Transport:
         return getattr(self._inner, name)
 
 
-def send(watcher: Watching, handle: Callable[[Any], Any], request: Any) -> Any:
-    """The answer that *handle*, a transport's own, gives to *request*; watched where somebody wants that."""
-    exchange = _begin(watcher, request)
-    if exchange is None:
-        return handle(request)
-    try:
-        with unwatched():
-            response = handle(request)
-    except BaseException as error:
-        exchange.failed(error)
-        raise
-    _watch_answer(exchange, request, response)
-    return response
-
-
-async def send_async(watcher: Watching, handle: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
-    """As :func:`send`."""
-    exchange = _begin(watcher, request)
-    if exchange is None:
-        return await handle(request)
-    try:
-        with unwatched():
-            response = await handle(request)
-    except BaseException as error:
-        exchange.failed(error)
-        raise
-    _watch_answer(exchange, request, response)
-    return response
-
-
-def _begin(watcher: Watching, request: Any) -> Exchange | None:
+def _described(request: Any) -> Request | None:
+    if _library(request) is None:
+        return None
     try:
         content = request.content
     except RuntimeError:  # a stream, or files: they are sent as they are read, and are no request to a model
         content = None
-    return watcher.begin(request.method, str(request.url), request.headers.multi_items(), content)
+    return Request(request.method, str(request.url), request.headers.multi_items(), content)
 
 
-def _watch_answer(exchange: Exchange, request: Any, response: Any) -> None:
+def _watch_answer(exchange: Exchange, response: Any, request: Any) -> None:
+    library = _library(request)
+    if not isinstance(response, library.Response):
+        exchange.discard()
+        return
     headers = response.headers.multi_items()
     try:
         body = response.content
     except RuntimeError:  # it is still to be read
         if exchange.answered(response.status_code, headers):
-            response.stream = _streams(_library(request))(response.stream, exchange)
+            response.stream = _streams(library)(response.stream, exchange)
     else:
         exchange.answered(response.status_code, headers, encoding="")
         exchange.chunk(body)
         exchange.ended()
 
 
-def _library(request: Any) -> ModuleType:
-    """httpx or httpx2, whichever *request* is of."""
-    return sys.modules[type(request).__module__.partition(".")[0]]
+def _watch_method(exchange: Exchange, response: Any, _transport: Any, request: Any) -> None:
+    _watch_answer(exchange, response, request)
+
+
+FUNCTION = Layer("httpx", _described, _watch_answer)
+"""A transport's bound method."""
+METHOD = Layer("httpx", lambda _, request: _described(request), _watch_method)
+"""The method as its class has it."""
+
+
+def _library(request: Any) -> Any:
+    """httpx or httpx2, whichever *request* is of; ``None`` for neither."""
+    loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    return next((one for one in loaded if one is not None and isinstance(request, one.Request)), None)
 
 
 @cache

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, wraps
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.failures import plain
-from crosswalk_observe.passing import unwatched
+from crosswalk_observe.guard import Layer, Request, begin, replaced, send
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["requests_adapter", "watch_bedrock"]
@@ -24,13 +24,8 @@ def requests_adapter(watcher: Watcher, **options: Any) -> Any:
     from requests.adapters import HTTPAdapter
 
     class WatchedAdapter(HTTPAdapter):
-        def send(self, request: Any, *given: Any, **more: Any) -> Any:
-            exchange = _begin(watcher, request)
-            if exchange is None:
-                return super().send(request, *given, **more)
-            response = _sent(exchange, super().send, request, *given, **more)
-            _watch(exchange, response.raw)
-            return response
+        def send(self, *arguments: Any, **options: Any) -> Any:
+            return replaced(_REQUESTS, lambda: watcher, super().send)(*arguments, **options)
 
     return WatchedAdapter(**options)
 
@@ -40,15 +35,10 @@ def watch_bedrock(watcher: Watcher, client: Any) -> None:
     session = client._endpoint.http_session
 
     def before_send(request: Any, **_: Any) -> Any:
-        exchange = _begin(watcher, request)
+        exchange = begin(watcher, _BOTOCORE, (request,), {})
         if exchange is None:
             return None  # botocore sends it itself
-        response = _sent(exchange, session.send, request)
-        if request.stream_output:
-            _watch(exchange, response.raw)
-        else:
-            _whole(exchange, response.status_code, response.headers, response.content, encoding=None)
-        return response
+        return send(exchange, _BOTOCORE, session.send, (request,), {})
 
     client.meta.events.register("before-send.bedrock-runtime", before_send, unique_id="crosswalk-observe")
 
@@ -57,34 +47,21 @@ def watched_urlopen(
     watcher: Callable[[], Watcher | None], original: Callable[..., Any]
 ) -> Callable[..., Any]:
     """``HTTPConnectionPool.urlopen``, watched while there is a watcher."""
-
-    @wraps(original)
-    def urlopen(
-        self: Any, method: str, url: str, body: Any = None, headers: Any = None, *given: Any, **more: Any
-    ) -> Any:
-        watching, exchange = watcher(), None
-        if watching is not None:
-            port = f":{self.port}" if self.port else ""
-            host = f"[{self.host}]" if ":" in self.host else self.host
-            address = url if "://" in url else f"{self.scheme}://{host}{port}{url}"
-            said = self.headers if headers is None else headers
-            exchange = watching.begin(method, address, _pairs(said), _content(body))
-        if exchange is None:
-            return original(self, method, url, body, headers, *given, **more)
-        response = _sent(exchange, original, self, method, url, body, headers, *given, **more)
-        if more.get("preload_content", True):
-            encoding = "" if more.get("decode_content", True) else None
-            _whole(exchange, response.status, response.headers, response.data, encoding=encoding)
-        else:
-            _watch(exchange, response)
-        return response
-
-    return urlopen
+    return replaced(_URLLIB3, watcher, original)
 
 
-def _begin(watcher: Watcher, request: Any) -> Exchange | None:
+def _described(request: Any, *_: Any, **__: Any) -> Request:
     """*request* is one of requests or of botocore, which have the same attributes."""
-    return watcher.begin(request.method, request.url, _pairs(request.headers), _content(request.body))
+    return Request(request.method, request.url, _pairs(request.headers), _content(request.body))
+
+
+def _pool_described(
+    pool: Any, method: str, url: str, body: Any = None, headers: Any = None, *_: Any, **__: Any
+) -> Request:
+    port = f":{pool.port}" if pool.port else ""
+    host = f"[{pool.host}]" if ":" in pool.host else pool.host
+    address = url if "://" in url else f"{pool.scheme}://{host}{port}{url}"
+    return Request(method, address, _pairs(pool.headers if headers is None else headers), _content(body))
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
@@ -101,13 +78,28 @@ def _content(body: Any) -> bytes | None:
     return bytes(body) if isinstance(body, bytes | bytearray) else None  # a file is sent as it is read
 
 
-def _sent(exchange: Exchange, send: Callable[..., Any], *given: Any, **more: Any) -> Any:
-    try:
-        with unwatched():
-            return send(*given, **more)
-    except BaseException as error:
-        exchange.failed(plain(error))
-        raise
+def _watch_requests(exchange: Exchange, response: Any, *_: Any, **__: Any) -> None:
+    _watch(exchange, response.raw)
+
+
+def _watch_botocore(exchange: Exchange, response: Any, request: Any) -> None:
+    if request.stream_output:
+        _watch(exchange, response.raw)
+    else:
+        _whole(exchange, response.status_code, response.headers, response.content, encoding=None)
+
+
+def _watch_pool(exchange: Exchange, response: Any, *_: Any, **options: Any) -> None:
+    if options.get("preload_content", True):
+        encoding = "" if options.get("decode_content", True) else None
+        _whole(exchange, response.status, response.headers, response.data, encoding=encoding)
+    else:
+        _watch(exchange, response)
+
+
+_REQUESTS: Final = Layer("requests", _described, _watch_requests)
+_BOTOCORE: Final = Layer("botocore", _described, _watch_botocore)
+_URLLIB3: Final = Layer("urllib3", _pool_described, _watch_pool)
 
 
 def _whole(exchange: Exchange, status: int, headers: Any, body: bytes, *, encoding: str | None) -> None:
@@ -117,8 +109,13 @@ def _whole(exchange: Exchange, status: int, headers: Any, body: bytes, *, encodi
 
 
 def _watch(exchange: Exchange, response: Any) -> None:
-    """Watch what is read of *response*, urllib3's own; it stays what it is, for whoever asks for its type."""
-    if exchange.answered(response.status, _pairs(response.headers)):
+    """Watch what is read of *response*, if it is urllib3's own; it stays what it is, for whoever asks for its type."""
+    from urllib3 import HTTPResponse
+
+    own: Any = HTTPResponse
+    if not isinstance(response, own):
+        exchange.discard()
+    elif exchange.answered(response.status, _pairs(response.headers)):
         kind: Any = type(response)
         response.__class__ = _watched(kind)
         response._crosswalk_exchange = exchange
@@ -133,20 +130,18 @@ def _watched(kind: Any) -> Any:
 
         _crosswalk_is_reading = False
 
-        def read(
-            self, amt: int | None = None, decode_content: bool | None = None, *given: Any, **more: Any
-        ) -> bytes:
-            data: bytes = self._crosswalk_read(super().read, amt, decode_content, *given, **more)
-            return self._crosswalk_told(data, decode_content)
+        def read(self, *arguments: Any, **options: Any) -> bytes:
+            data: bytes = self._crosswalk_read(super().read, *arguments, **options)
+            return self._crosswalk_told(data, *arguments, **options)
 
-        def read1(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-            data: bytes = self._crosswalk_read(super().read1, amt, decode_content)
-            return self._crosswalk_told(data, decode_content)
+        def read1(self, *arguments: Any, **options: Any) -> bytes:
+            data: bytes = self._crosswalk_read(super().read1, *arguments, **options)
+            return self._crosswalk_told(data, *arguments, **options)
 
-        def read_chunked(self, amt: int | None = None, decode_content: bool | None = None) -> Iterator[bytes]:
-            pieces = super().read_chunked(amt, decode_content)
+        def read_chunked(self, *arguments: Any, **options: Any) -> Iterator[bytes]:
+            pieces = super().read_chunked(*arguments, **options)
             while (data := self._crosswalk_read(next, pieces, None)) is not None:
-                yield self._crosswalk_told(data, decode_content)
+                yield self._crosswalk_told(data, *arguments, **options)
             self._crosswalk_exchange.ended()
 
         def close(self) -> None:
@@ -156,24 +151,28 @@ def _watched(kind: Any) -> Any:
                 if not self._crosswalk_is_reading:  # urllib3 itself closes what is broken
                     self._crosswalk_exchange.left()
 
-        def _crosswalk_read(self, reading: Callable[..., Any], *given: Any, **more: Any) -> Any:
+        def _crosswalk_read(self, reading: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             self._crosswalk_is_reading = True
             try:
-                return reading(*given, **more)
+                return reading(*arguments, **options)
             except Exception as error:
                 self._crosswalk_exchange.failed(plain(error))
                 raise
             finally:
                 self._crosswalk_is_reading = False
 
-        def _crosswalk_told(self, data: bytes, decode_content: bool | None) -> bytes:
+        def _crosswalk_told(self, data: bytes, *arguments: Any, **options: Any) -> bytes:
             exchange = self._crosswalk_exchange
-            if data and (self.decode_content if decode_content is None else decode_content):
-                exchange.encoding = ""  # it comes unpacked
-            exchange.chunk(data)
-            is_packed = getattr(getattr(self, "_decoder", None), "has_unconsumed_tail", False)
-            if self.isclosed() and not is_packed and not len(getattr(self, "_decoded_buffer", ())):
-                exchange.ended()
+            try:
+                decodes = arguments[1] if len(arguments) > 1 else options.get("decode_content")
+                if data and (self.decode_content if decodes is None else decodes):
+                    exchange.encoding = ""  # it comes unpacked
+                exchange.chunk(data)
+                is_packed = getattr(getattr(self, "_decoder", None), "has_unconsumed_tail", False)
+                if self.isclosed() and not is_packed and not len(getattr(self, "_decoded_buffer", ())):
+                    exchange.ended()
+            except Exception as error:
+                exchange.report("watching urllib3", error)
             return data
 
     Watched.__name__, Watched.__qualname__, Watched.__module__ = (

@@ -11,11 +11,15 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk import CrosswalkError, Registry, registry as installed
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.hosts import Hosts
+from crosswalk_observe.hosts import Hosts, Site
+from crosswalk_observe.operation import Call, attempt_number, call_of, longest_wait
+from crosswalk_observe.options import json_object
 from crosswalk_observe.passing import is_unwatched, unwatched
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
@@ -26,7 +30,11 @@ __all__ = ["Sink", "Watcher"]
 T = TypeVar("T")
 
 Sink: TypeAlias = Callable[[ObservedExchange], object]
-"""What takes records. It may have a ``close()``, which :meth:`Watcher.close` calls."""
+"""What takes records. It may have a ``close()``, which :meth:`Watcher.close` calls.
+
+It may also have ``started(exchange)``, which is called in the thread of the request when a call begins. That returns an
+:class:`~crosswalk_observe.operation.Operation`, which is given the call's last record in the place of the sink.
+"""
 
 _log = logging.getLogger("crosswalk.observe")
 _MIB: Final = 2**20
@@ -35,6 +43,8 @@ _EVERY: Final = 60.0
 _AT_EXIT: Final = 5.0
 """Seconds that the end of the program waits for what has not been handed on."""
 _METHODS: Final = frozenset({"POST"})
+_numbers: Final = count()
+"""Orders calls that are over at the same time."""
 
 
 class Watcher:
@@ -80,14 +90,17 @@ class Watcher:
         self._most_bytes = most_bytes
         self._most_waiting = most_waiting
         self._in_background = in_background
-        self._told: set[tuple[object, ...]] = set()
+        self._told: set[object] = set()
         self._hosts = Hosts(
             self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
         )
         self._last_told = -_EVERY
+        self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
+        self._has_begun = False
         self._renew()
         _all.add(self)
+        _close_before_others()
 
     def _renew(self) -> None:
         """Begin with an empty queue: what there was is the other process's."""
@@ -96,8 +109,10 @@ class Watcher:
         self._waiting: deque[Exchange] = deque()
         self._busy: Exchange | None = None
         self._thread: threading.Thread | None = None
+        self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
+        self._unsettled: list[tuple[float, int, Call]] = []
         self._held = 0
-        self._dropped = self._told_dropped = 0
+        self._dropped = self._told_dropped = self._passed_over = 0
 
     # ------------------------------------------------------------------------------ what HTTP layers call
 
@@ -122,12 +137,35 @@ class Watcher:
             site = self._hosts.site(url)
             if site is None:
                 return None
-            if content is not None and len(content) > self.keep_bytes:
-                content = None
-            return Exchange(self, site, method, url, headers, content)
+            body = json_object(content)
+            if not site.fits(body):
+                self._pass_over(site, url)
+                return None
+            exchange = Exchange(self, site, method, url, headers, content, body)
+            self._start(exchange)
+            return exchange
         except Exception as error:
-            self._tell("watching", error)
+            self.report("watching", error)
             return None
+
+    def _start(self, exchange: Exchange) -> None:
+        """Begin the operations of the sinks that have some, unless *exchange* is another attempt of a call."""
+        if not self._has_begun:
+            self._has_begun = True
+            _close_before_others()
+        with self._changed:
+            self._open.add(exchange)
+            call, goes_on = call_of(exchange)
+            exchange.call = call
+        if goes_on:
+            return
+        for position, sink in enumerate(self._sinks):
+            started = getattr(sink, "started", None)
+            if started is not None:
+                try:
+                    call.operations[position] = started(exchange)
+                except Exception as error:
+                    self.report(_name(sink), error)
 
     def transport(self, inner: T) -> T:
         """*inner*, a transport of httpx or httpx2, sync or async, watched: give it to a client as its ``transport``."""
@@ -150,15 +188,52 @@ class Watcher:
             exchange.held = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
+    def discard(self, exchange: Exchange) -> None:
+        """Let go *exchange*, which becomes no record."""
+        with self._changed:
+            self.release(exchange)
+            self._settle_later(exchange, None, 0.0)
+
+    def _settle_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float | None) -> None:
+        """*exchange* is over, and so is its call, unless another attempt begins within *wait* seconds; the caller holds the
+        lock."""
+        call = exchange.call
+        if call is None or not call.operations or (attempt_number(exchange) or 0) < call.attempts:
+            return
+        call.record, call.deadline = record, time.monotonic() + (wait or 0.0)
+        heappush(self._unsettled, (call.deadline, next(_numbers), call))
+        self._changed.notify_all()
+
+    def _settle(self, *, all_of_them: bool = False) -> None:
+        """End the operations of the calls that are over."""
+        with self._changed:
+            now = time.monotonic()
+            over: list[Call] = []
+            while self._unsettled and (all_of_them or self._unsettled[0][0] <= now):
+                deadline, _, call = heappop(self._unsettled)
+                if call.deadline == deadline and not call.is_over:  # else another attempt has begun since
+                    call.is_over = True
+                    over.append(call)
+        for call in over:
+            for position, operation in call.operations.items():
+                try:
+                    operation.end(call.record)
+                except (Exception, SystemExit) as error:
+                    self.report(_name(self._sinks[position]), error)
+            call.record = None
+
     def deliver(self, exchange: Exchange) -> None:
         """Map *exchange*, which is over, and hand it on: soon."""
+        with self._changed:
+            is_closed = self._is_closed
+            if is_closed:
+                self.release(exchange)
+        if is_closed:
+            return
         if not self._in_background:
             exchange.context.run(self._hand_on, exchange)
             return
         with self._changed:
-            if self._is_closed:
-                self.release(exchange)
-                return
             if len(self._waiting) >= self._most_waiting or not self._is_working():
                 self._drop(exchange)
                 return
@@ -183,8 +258,13 @@ class Watcher:
         """How many exchanges were not recorded because there was no room, in this process."""
         return self._dropped
 
+    @property
+    def passed_over(self) -> int:
+        """How many requests were not watched that seem to be for a model, but do not name one; the log names the servers."""
+        return self._passed_over
+
     def flush(self, timeout: float | None = 30.0) -> bool:
-        """Wait until all exchanges that are over have been handed on.
+        """Wait until all exchanges that are over have been handed on. Calls that an SDK may try again are over, too.
 
         Args:
             timeout: the most seconds to wait; ``None`` for as long as it takes.
@@ -195,12 +275,24 @@ class Watcher:
         if self._thread is threading.current_thread():
             return False
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
+            is_done = self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
+        with unwatched():
+            self._settle(all_of_them=True)
+        return is_done
 
     def close(self, timeout: float | None = 30.0) -> None:
-        """Watch nothing any more, hand on what is over, within *timeout* seconds, and close the sinks that can be closed."""
+        """Watch nothing any more, hand on what there is, within *timeout* seconds, and close the sinks that can be closed.
+
+        An exchange that still goes on is recorded as far as it came, as one that the application has left.
+        """
         if self._is_closed:
             return
+        with self._changed:
+            going_on = list(self._open)
+            if self._thread is None:  # none can be started at the end of the program
+                self._in_background = False
+        for exchange in going_on:
+            exchange.left()
         self.flush(timeout)
         with self._changed:
             self._is_closed = True
@@ -208,6 +300,7 @@ class Watcher:
                 self._drop(left)
             self._waiting.clear()
             self._changed.notify_all()
+        self._settle(all_of_them=True)
         self._tell_dropped()
         for sink in self._sinks:
             close = getattr(sink, "close", None)
@@ -215,7 +308,7 @@ class Watcher:
                 try:
                     close()
                 except Exception as error:
-                    self._tell(f"closing {_name(sink)}", error)
+                    self.report(f"closing {_name(sink)}", error)
 
     def __enter__(self) -> Watcher:
         return self
@@ -228,36 +321,52 @@ class Watcher:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._is_closed)
-                if not self._waiting:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed, self._next_deadline())
+                if self._is_closed and not self._waiting:
                     return
-                self._busy = self._waiting.popleft()
-                exchange = self._busy
+                self._busy = exchange = self._waiting.popleft() if self._waiting else None
             try:
-                exchange.context.run(self._hand_on, exchange)
-            except BaseException as error:  # a stranger's SystemExit must not end the watching
-                self._tell("a sink", error)
+                if exchange is not None:
+                    exchange.context.run(self._hand_on, exchange)
+                with unwatched():
+                    self._settle()
+            except BaseException as error:  # nothing must end the watching
+                self.report("a sink", error)
             del exchange
             with self._changed:
                 self._busy = None
                 self._changed.notify_all()
 
+    def _next_deadline(self) -> float | None:
+        """Seconds until the next call is over; the caller holds the lock."""
+        return max(0.0, self._unsettled[0][0] - time.monotonic()) if self._unsettled else None
+
     def _hand_on(self, exchange: Exchange) -> None:
         with unwatched():
+            record = None
             try:
-                record = record_of(exchange, self._registry, self.keep_bytes)
+                record = record_of(exchange, self._registry, self.keep_bytes, self._remembered)
             except Exception as error:
-                self._tell("reading an answer", error)
-                return
+                self.report("reading an answer", error)
             finally:
                 self.release(exchange)
+            with self._changed:
+                self._settle_later(exchange, record, longest_wait(exchange))
+            self._settle()
+            if record is None:
+                return
             if record.error is not None:
-                self._tell(f"reading an answer of {record.provider}", record.error)
-            for sink in self._sinks:
+                self.report(f"reading an answer of {record.provider}", record.error)
+            for position, sink in enumerate(self._sinks):
+                if exchange.call is not None and position in exchange.call.operations:
+                    continue
                 try:
                     sink(record)
-                except Exception as error:
-                    self._tell(_name(sink), error)
+                except (
+                    Exception,
+                    SystemExit,
+                ) as error:  # a stranger's exit ends neither program nor watching
+                    self.report(_name(sink), error)
             self._tell_dropped()
 
     # ---------------------------------------------------------------------------------- what it says
@@ -265,6 +374,7 @@ class Watcher:
     def _drop(self, exchange: Exchange) -> None:
         """Leave *exchange* out; the caller holds the lock."""
         self.release(exchange)
+        self._settle_later(exchange, None, 0.0)
         self._dropped += 1
 
     def _tell_dropped(self) -> None:
@@ -274,21 +384,34 @@ class Watcher:
             self._last_told, self._told_dropped = now, self._dropped
             _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
 
-    def _tell(self, doing: str, error: BaseException) -> None:
-        """Log *error*, which nobody else hears of, once for each kind; the text of a stranger's may quote content."""
-        kind = (doing, type(error))
-        if kind in self._told:
+    def _pass_over(self, site: Site, url: str) -> None:
+        if not site.is_exact:  # it only ends like one
             return
-        self._told.add(kind)
+        with self._changed:
+            self._passed_over += 1
+        server, last = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
+        include = f"names no model; include=[{server!r}] watches it"
+        why = include if site.providers else "has an answer that is not read"
+        self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
+
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see, once for each kind; the text of a stranger's may quote content."""
         said = type(error).__name__
         if isinstance(error, CrosswalkError):
             said += f": {error}"
         elif isinstance(error, OSError) and error.strerror:
             said += f": {error.strerror}"
-        _log.warning("%s failed with %s (said once)", doing, said)
+        self.note(f"{doing} failed with {said} (said once)", (doing, type(error)))
+
+    def note(self, message: str, kind: object = None) -> None:
+        """Log *message*, once for each *kind*; ``None`` for the message itself."""
+        kind = message if kind is None else kind
+        if kind not in self._told:
+            self._told.add(kind)
+            _log.warning("%s", message)
 
     def _tell_broken(self, error: Any) -> None:
-        self._tell(f"provider {error.plugin}", error)
+        self.report(f"provider {error.plugin}", error)
 
 
 def _name(sink: Sink) -> str:
@@ -298,10 +421,15 @@ def _name(sink: Sink) -> str:
 _all: weakref.WeakSet[Watcher] = weakref.WeakSet()
 
 
-@atexit.register
 def _close_all() -> None:
     for watcher in list(_all):
         watcher.close(_AT_EXIT)
+
+
+def _close_before_others() -> None:
+    """Close the watchers, at the end of the program, before what is registered by now, such as OpenTelemetry's providers."""
+    atexit.unregister(_close_all)
+    atexit.register(_close_all)
 
 
 def _renew_all() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["otel_attributes", "otel_provider_name"]
+__all__ = ["otel_attributes", "otel_error_type", "otel_provider_name"]
 
 AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 
+_WORD = re.compile(r"[A-Za-z][\w.-]{0,63}")
+_MADE_UP = {Provenance.ABSENT, Provenance.SYNTHETIC}
 _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions say ``tool_call`` for our ``tool_calls``; the other words are the same."""
 
@@ -39,14 +42,14 @@ def finish_word(reason: FinishReason) -> str:
 def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
     """What to put on a span, a metric or a log record about *response*.
 
-    Holds no content. A count that the provider did not send, and a time that nobody measured, is left out: neither is a
-    zero. Times are in seconds.
+    Holds no content. An id, a model or a count that the provider did not send, and a time that nobody measured, is left
+    out. Times are in seconds. ``error.type`` is the provider's code, where it has one; ``crosswalk.error.kind`` is ours.
     """
     usage, metadata = response.usage, response.metadata
     reasons = (response.finish_reason, *(other.finish_reason for other in response.alternatives))
     found: dict[str, AttributeValue | None] = {
         "gen_ai.provider.name": otel_provider_name(metadata.provider_id),
-        "gen_ai.response.id": response.id,
+        "gen_ai.response.id": _said(response, "id", response.id),
         "gen_ai.response.model": _said(response, "model", response.model),
         "gen_ai.response.finish_reasons": tuple(map(finish_word, reasons)),
         "gen_ai.usage.input_tokens": _said(response, "usage.prompt_tokens", usage.prompt_tokens),
@@ -58,13 +61,25 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.response.time_to_first_chunk": None
         if metadata.time_to_first_token is None
         else metadata.time_to_first_token.total_seconds(),
-        "error.type": None if response.error_info is None else response.error_info.kind.value,
+        "error.type": otel_error_type(response),
+        "crosswalk.error.kind": None if response.error_info is None else response.error_info.kind.value,
     }
     return {name: value for name, value in found.items() if value is not None}
 
 
+def otel_error_type(response: ChatResponse) -> str | None:
+    """The provider's code for the error that *response* tells of, or else its kind; ``None`` where it tells of none.
+
+    A code that is no single word might quote content.
+    """
+    info = response.error_info
+    if info is None:
+        return None
+    return info.code if info.code is not None and _WORD.fullmatch(info.code) else info.kind.value
+
+
 def _said(response: ChatResponse, path: str, value: int | str) -> int | str | None:
-    """*value*, or ``None`` where it is only a placeholder."""
-    absent = response.metadata.provenance
-    parents = (path, path.partition(".")[0])
-    return None if any(absent.get(p) is Provenance.ABSENT for p in parents) else value
+    """*value*, or ``None`` where the provider did not send it."""
+    provenance = response.metadata.provenance
+    made = _MADE_UP | {Provenance.DERIVED} if path == "model" else _MADE_UP
+    return None if any(provenance.get(p) in made for p in (path, path.partition(".")[0])) else value

@@ -63,7 +63,11 @@ def log_response(response: ChatResponse) -> None:
         return
     from crosswalk.codec.otel import otel_attributes  # only where somebody listens
 
-    extra: dict[str, Any] = {"event.name": "crosswalk.response", **otel_attributes(response)}
+    extra: dict[str, Any] = {
+        "event.name": "crosswalk.response",
+        **otel_attributes(response),
+        "gen_ai.response.id": response.id,
+    }
     if may_log_content():
         extra["crosswalk.content"] = shortened(response.text)
     provider, reason = response.metadata.provider_id, response.finish_reason.value

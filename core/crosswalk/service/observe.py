@@ -104,7 +104,7 @@ class _LogObservation:
             "gen_ai.request.stream": self._call.is_stream,
         }
         if response is not None:
-            extra |= otel_attributes(response)
+            extra |= {**otel_attributes(response), "gen_ai.response.id": response.id}
             extra["crosswalk.attempts"] = len(response.attempts)
             if may_log_content():
                 extra["crosswalk.content"] = shortened(response.text)

@@ -18,6 +18,7 @@ from crosswalk.service.request import ChatRequest
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
+from crosswalk.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -36,7 +37,8 @@ _REQUEST = {
 # The conventions' own advice on how to divide seconds and tokens.
 _SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 _TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
-_MOST_MODELS = 100
+_MOST_VALUES = 100
+_UNBOUNDED = {"gen_ai.request.model", "gen_ai.response.model", "error.type", "server.address"}
 
 
 class ClientTelemetry:
@@ -61,9 +63,9 @@ class ClientTelemetry:
             from opentelemetry import metrics, trace
         except ImportError:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
-        self._models: set[str] = set()
-        self._tracer = trace.get_tracer(name, tracer_provider=tracer_provider)
-        meter = metrics.get_meter(name, meter_provider=meter_provider)
+        self._values: dict[str, set[str]] = {}
+        self._tracer = trace.get_tracer(name, __version__, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(name, __version__, meter_provider=meter_provider)
         self._duration = meter.create_histogram(
             "gen_ai.client.operation.duration",
             "s",
@@ -98,8 +100,10 @@ class ClientTelemetry:
         """
         from opentelemetry.trace import SpanKind
 
-        name = " ".join(filter(None, ("chat", common.get("gen_ai.request.model"))))
         attributes = {"gen_ai.operation.name": "chat", **common, **said}
+        name = " ".join(
+            filter(None, (attributes["gen_ai.operation.name"], common.get("gen_ai.request.model")))
+        )
         return self._tracer.start_span(
             name, kind=SpanKind.CLIENT, attributes=attributes, start_time=_nanoseconds(began)
         )
@@ -131,31 +135,30 @@ class ClientTelemetry:
         if response is not None:
             found: dict[str, Any] = {**otel_attributes(response), **said}
             if response.finish_reason is FinishReason.ERROR:
-                span.set_status(Status(StatusCode.ERROR, response.refusal))
+                span.set_status(Status(StatusCode.ERROR, _description(found)))
             took = response.metadata.request_duration if took is None else took
         else:
             found = {**said, "error.type": type(error).__name__}
             span.set_status(Status(StatusCode.ERROR))
         span.set_attributes(found)
         if took is not None:
-            self._record(found, common, response, took)
+            self._record(found, common, took)
         span.end(_nanoseconds(ended))
 
     def _record(
         self,
         said: Mapping[str, Any],
         common: Mapping[str, Any],
-        response: ChatResponse | None,
         took: timedelta,
     ) -> None:
-        names = ("gen_ai.provider.name", "error.type")
+        names = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
         labels = {
             "gen_ai.operation.name": "chat",
             **common,
             **{name: said[name] for name in names if name in said},
         }
-        if response is not None:
-            labels["gen_ai.response.model"] = self._series_of(response.model)
+        for name in _UNBOUNDED & labels.keys():
+            labels[name] = self._series_of(name, labels[name])
         self._duration.record(took.total_seconds(), labels)
         first = said.get("gen_ai.response.time_to_first_chunk")
         if first is not None:
@@ -165,12 +168,19 @@ class ClientTelemetry:
             if count is not None:
                 self._tokens.record(count, {**labels, "gen_ai.token.type": kind})
 
-    def _series_of(self, model: str) -> str:
-        """*model*, as long as there are few: each is a series of its own, and it is the server that names it."""
-        if model not in self._models and len(self._models) >= _MOST_MODELS:
+    def _series_of(self, name: str, value: str) -> str:
+        """*value* of *name*, as long as there are few: each is a series of its own, and users and servers name them."""
+        values = self._values.setdefault(name, set())
+        if value not in values and len(values) >= _MOST_VALUES:
             return "_OTHER"
-        self._models.add(model)
-        return model
+        values.add(value)
+        return value
+
+
+def _description(said: Mapping[str, Any]) -> str:
+    """An error's kind and code: what a server says of it may quote the prompt."""
+    kind, code = said.get("crosswalk.error.kind"), said.get("error.type")
+    return str(kind) if code in (None, kind) else f"{kind}: {code}"
 
 
 def _nanoseconds(when: datetime | None) -> int | None:
@@ -221,7 +231,6 @@ class _SpanObservation:
                 "gen_ai.request.model": attempt.model,
                 "crosswalk.outcome": attempt.outcome.value,
                 "error.type": str(attempt.extra.get("kind", "_OTHER")),
-                "error.message": attempt.error,
             }
             self._span.add_event("crosswalk.attempt", said)
 

@@ -61,12 +61,7 @@ def test_the_address_of_a_provider_tells_whose_it_is(
     "url",
     [
         "https://api.openai.com/v1/embeddings",
-        "https://api.openai.com/v1/threads/t/messages",
-        "https://api.openai.com:8443/v1/chat/completions",
-        "https://api.openai.com.evil.example/v1/chat/completions",
-        "https://unknown.example/v1/chat/completions",
         "http://localhost:3000/login",
-        "http://localhost:9999/v1/chat/completions",
         "http://[broken/v1/chat/completions",
         "http://api.openai.com:port/v1/chat/completions",
         "ftp://api.openai.com/v1/chat/completions",
@@ -95,8 +90,10 @@ def test_the_environment_says_where_a_provider_is_too(
     found = site(url, {variable: value})
     assert found is not None
     assert found.providers == (provider,)
-    assert site(url, {variable: "http://[broken"}) is None
-    assert site(url, {variable: "http://:80"}) is None
+    for broken in ("http://[broken", "http://:80"):
+        elsewhere = site(url, {variable: broken})
+        assert elsewhere is not None
+        assert not elsewhere.is_known
 
 
 def test_the_owner_of_an_address_counts_more_than_who_is_asked_there_in_its_place() -> None:
@@ -125,6 +122,177 @@ def test_of_an_included_host_the_path_tells_who_it_may_be() -> None:
     assert {"vllm", "ollama", "mistral"} <= set(found.providers)
     assert not found.is_sure
     assert site("https://gateway.example/v1/models", include=["gateway.example"]) is None
+
+
+# ------------------------------------------------------------------- servers that nobody has named
+
+
+WATCHED = """
+https://r.openai.azure.com/openai/deployments/g/chat/completions?api-version=2025-01-01 openai
+https://r.openai.azure.com/openai/v1/chat/completions openai
+https://r.openai.azure.com/openai/v1/responses openai_responses
+https://r.openai.azure.com/openai/responses?api-version=preview openai_responses
+https://r.services.ai.azure.com/models/chat/completions openai
+https://r.services.ai.azure.com/anthropic/v1/messages anthropic
+https://r.cognitiveservices.azure.com/openai/deployments/g/chat/completions openai
+https://eu.api.openai.com/v1/chat/completions openai
+https://eu.api.openai.com/v1/responses openai_responses
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/g:generateContent gemini
+https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/g:streamGenerateContent gemini
+https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict anthropic
+https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:streamRawPredict anthropic
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict mistral
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi/chat/completions openai
+https://generativelanguage.googleapis.com/v1beta/openai/chat/completions openai
+https://generativelanguage.googleapis.com/v1/models/g:generateContent gemini
+https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1/chat/completions openai
+https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/invoke anthropic
+https://vpce-0a-bedrock-runtime.us-east-1.vpce.amazonaws.com/model/anthropic.claude/converse bedrock
+https://bedrock-runtime-fips.us-east-1.amazonaws.com/model/anthropic.claude/converse-stream bedrock
+http://host.docker.internal:11434/api/chat ollama
+http://host.docker.internal:11434/api/generate ollama
+http://host.docker.internal:11434/v1/chat/completions openai
+http://vllm.internal:8000/v1/chat/completions openai
+http://gpu-1:8000/v1/completions openai
+http://192.168.1.5:11434/api/chat ollama
+http://127.0.0.1:8001/v1/chat/completions openai
+http://127.0.0.1:24017/v1/chat/completions openai
+http://[fd00::1]:8000/v1/messages anthropic
+https://api.cerebras.ai/v1/chat/completions openai
+https://integrate.api.nvidia.com/v1/chat/completions openai
+https://router.huggingface.co/v1/chat/completions openai
+https://router.huggingface.co/v1/responses openai_responses
+https://api.moonshot.ai/v1/chat/completions openai
+https://api.moonshot.ai/anthropic/v1/messages anthropic
+https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions openai
+https://models.github.ai/inference/chat/completions openai
+https://api.z.ai/api/paas/v4/chat/completions openai
+https://api.z.ai/api/anthropic/v1/messages anthropic
+https://api.minimax.io/v1/chat/completions openai
+https://api.deepinfra.com/v1/openai/chat/completions openai
+https://api.sambanova.ai/v1/chat/completions openai
+https://ark.cn-beijing.volces.com/api/v3/chat/completions openai
+https://api.hyperbolic.xyz/v1/chat/completions openai
+https://api.novita.ai/v3/openai/chat/completions openai
+https://api.siliconflow.cn/v1/chat/completions openai
+https://gateway.ai.cloudflare.com/v1/a/g/openai/chat/completions openai
+https://gateway.ai.cloudflare.com/v1/a/g/anthropic/v1/messages anthropic
+https://api.cloudflare.com/client/v4/accounts/a/ai/v1/chat/completions openai
+https://ai-gateway.vercel.sh/v1/chat/completions openai
+https://api.portkey.ai/v1/chat/completions openai
+https://oai.helicone.ai/v1/chat/completions openai
+https://w.cloud.databricks.com/serving-endpoints/chat/completions openai
+https://api.openai.com:8443/v1/chat/completions openai
+https://litellm.corp.example/chat/completions openai
+https://litellm.corp.example/responses openai_responses
+https://tgi.corp.example/generate tgi
+"""
+
+
+@pytest.mark.parametrize("line", WATCHED.split("\n")[1:-1])
+def test_a_request_that_names_a_model_is_watched_at_any_host(
+    line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    url, provider = line.split()
+    body = b'{"model": "m", "messages": [], "contents": [], "inputs": "Why?", "input": "Why?"}'
+    with Watcher(in_background=False) as watcher:
+        exchange = watcher.begin("POST", url, {}, body)
+        assert exchange is not None
+        assert provider in exchange.site.providers
+        assert exchange.model is not None
+        exchange.answered(307, {})
+        assert watcher.passed_over == 0
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("https://vllm.internal:8000/v1/chat/completions", None),
+        ("https://vllm.internal:8000/v1/chat/completions", b'{"messages": []}'),
+        ("https://vllm.internal:8000/v1/chat/completions", b'{"model": ""}'),
+        ("https://vllm.internal:8000/v1/messages", b'["model"]'),
+        ("https://vllm.internal:8000/api/chat", b"model=m"),
+    ],
+)
+def test_a_request_that_names_no_model_is_passed_over_counted_and_named_once(
+    url: str, body: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Watcher(in_background=False) as watcher:
+        assert watcher.begin("POST", url, {}, body) is None
+        assert watcher.begin("POST", url, {}, body) is None
+        assert watcher.passed_over == 2
+    last = url.rpartition("/")[2]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"not watched: a POST to vllm.internal:8000, …/{last}, names no model; "
+        "include=['vllm.internal:8000'] watches it"
+    ]
+    with Watcher(in_background=False, include=["vllm.internal:8000"]) as watcher:
+        assert watcher.begin("POST", url, {}, body) is not None
+
+
+def test_a_stream_that_nobody_reads_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/invoke-with-response-stream"
+    with Watcher(in_background=False) as watcher:
+        assert watcher.begin("POST", url, {}, b"{}") is None
+        assert watcher.passed_over == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        "not watched: a POST to bedrock-runtime.us-east-1.amazonaws.com:443, …/invoke-with-response-stream, "
+        "has an answer that is not read"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("https://chat.example/api/v10/channels/1/messages", b'{"content": "Hi"}'),
+        ("https://cars.example/messages", b'{"model": "A4"}'),
+        ("https://pdf.example/generate", b'{"template": "x"}'),
+        ("https://rpc.example/", b'{"model": "m", "messages": []}'),
+    ],
+)
+def test_what_only_ends_like_a_path_of_a_plugin_is_nobodys(
+    url: str, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Watcher(in_background=False) as watcher:
+        assert watcher.begin("POST", url, {}, body) is None
+        assert watcher.passed_over == 0
+    assert caplog.records == []
+
+
+def test_what_the_answer_has_told_of_a_server_is_remembered_until_it_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import crosswalk_observe.reading as reading
+
+    asked: list[object] = []
+    detect = reading.detect
+
+    def noted(body: bytes, *arguments: Any, **options: Any) -> str:
+        asked.append(body)
+        return detect(body, *arguments, **options)
+
+    monkeypatch.setattr(reading, "detect", noted)
+    monkeypatch.setattr(reading, "_MOST_REMEMBERED", 1)
+    ollama = capture("ollama/chat_length.response.json").body
+    vllm = capture("vllm/chat_think.response.json").body
+
+    def ask(body: bytes, model: str = "m", status: int = 200) -> str:
+        exchange = watcher.begin(
+            "POST", "http://localhost:8000/v1/chat/completions", {}, b'{"model": "%s"}' % model.encode()
+        )
+        assert exchange is not None
+        exchange.answered(status, {})
+        exchange.chunk(body)
+        exchange.ended()
+        return seen[-1].provider
+
+    seen = Seen()
+    with Watcher(seen, in_background=False) as watcher:
+        assert [ask(ollama, status=500), len(asked)] == ["ollama", 1]
+        assert [ask(ollama), ask(ollama), len(asked)] == ["ollama", "ollama", 2]
+        assert [ask(vllm, "other"), ask(vllm, "other"), len(asked)] == ["vllm", "vllm", 3]
+        assert [ask(b"no JSON", "other"), ask(ollama, "other")] == ["vllm", "ollama"]
 
 
 class Stranger:

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from crosswalk import CrosswalkError, DetectionError, normalize, otel_attributes
+from crosswalk import CrosswalkError, DetectionError, __version__, normalize, otel_attributes
 from crosswalk.codec import otel_output_messages
 from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
 from crosswalk_observe import OpenTelemetrySink, Watcher
@@ -131,6 +131,30 @@ def test_a_span_says_what_was_asked_and_answered_and_how_long_it_took(
     }
 
 
+@pytest.mark.parametrize(
+    ("provider", "path", "name"),
+    [
+        ("gemini", "/v1beta/models/tiny:generateContent", "generate_content"),
+        ("gemini", "/v1beta/models/tiny:streamGenerateContent", "generate_content"),
+        ("openai", "/v1/completions", "text_completion"),
+        ("ollama", "/api/generate", "text_completion"),
+        ("ollama", "/api/chat", "chat"),
+        ("anthropic", "/v1/messages", "chat"),
+    ],
+)
+def test_an_operation_has_the_name_of_its_api(
+    provider: str, path: str, name: str, server: ReplayServer, telemetry: Telemetry
+) -> None:
+    server.add(Answer.failure(500))
+    ask(server, telemetry.sink(), provider=provider, path=path, model="tiny")
+    span = telemetry.span
+    assert (span.name, span.attributes["gen_ai.operation.name"]) == (f"{name} tiny", name)
+    assert "gen_ai.request.stream" not in span.attributes or "stream" in path
+    assert span.instrumentation_scope.version == __version__
+    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    assert duration.attributes["gen_ai.operation.name"] == name
+
+
 def test_the_metrics(server: ReplayServer, telemetry: Telemetry) -> None:
     server.add(capture(STREAM))
     ask(server, telemetry.sink())
@@ -167,16 +191,55 @@ def test_an_error_is_one_of_the_span_and_of_the_metrics(server: ReplayServer, te
     server.add(Answer.failure(429))
     ask(server, telemetry.sink())
     assert telemetry.span.status.status_code is StatusCode.ERROR
-    assert telemetry.span.attributes["error.type"] == "rate_limit"
+    attributes = telemetry.span.attributes
+    assert (attributes["error.type"], attributes["crosswalk.error.kind"]) == ("replay", "rate_limit")
     (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
-    assert duration.attributes["error.type"] == "rate_limit"
+    assert duration.attributes["error.type"] == "replay"
 
 
 def test_a_connection_that_breaks_before_any_answer(server: ReplayServer, telemetry: Telemetry) -> None:
     server.add(capture(STREAM), Cut(after_events=0))
     ask(server, telemetry.sink())
     assert telemetry.span.status.status_code is StatusCode.ERROR
-    assert telemetry.span.attributes["error.type"] == "server"
+    assert telemetry.span.attributes["error.type"] == "connection_lost"
+    assert telemetry.span.status.description == "server: connection_lost"
+    assert "gen_ai.response.id" not in telemetry.span.attributes
+    assert "gen_ai.response.model" not in telemetry.span.attributes
+    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    assert "gen_ai.response.model" not in duration.attributes
+
+
+@pytest.mark.parametrize(
+    ("provider", "path", "body"),
+    [
+        ("ollama", "/api/chat", {"error": "error parsing tool call: raw='{\"name\":\"Jane Doe, 12 High St\"', err=x"}),
+        ("vllm", CHAT, {"error": {"message": "'input': 'Jane Doe, 12 High St'", "type": "x", "code": 400}}),
+        ("openai", CHAT, {"error": {"message": "x", "type": "x", "code": "Jane Doe, 12 High St"}}),
+    ],
+)  # fmt: skip
+def test_a_span_without_content_does_not_quote_what_the_server_says(
+    provider: str, path: str, body: Any, server: ReplayServer, telemetry: Telemetry
+) -> None:
+    server.add(Answer.of_json(body, status=400), times=None)
+    ask(server, telemetry.sink(), provider=provider, path=path)
+    span = telemetry.span
+    assert "Jane" not in span.to_json()
+    assert span.status.description is not None
+
+
+def test_a_program_that_asks_for_many_models_makes_no_series_of_each(telemetry: Telemetry) -> None:
+    with Watcher(telemetry.sink(), in_background=False) as watcher:
+        for number in range(102):
+            body = json.dumps({"model": f"m{number}"}).encode()
+            exchange = watcher.begin("POST", "https://api.openai.com" + CHAT, {}, body)
+            assert exchange is not None
+            exchange.answered(500, {})
+            exchange.ended()
+    points = telemetry.points()["gen_ai.client.operation.duration"]
+    models = [point.attributes["gen_ai.request.model"] for point in points]
+    assert len(models) == 101
+    assert models[-1] == "_OTHER"
+    assert telemetry.exporter.get_finished_spans()[-1].name == "chat m101"
 
 
 def test_a_server_that_is_not_there(telemetry: Telemetry) -> None:
@@ -190,7 +253,7 @@ def test_a_server_that_is_not_there(telemetry: Telemetry) -> None:
     ):
         client.post("https://api.openai.com/v1/chat/completions", json=ASKED)
     said = telemetry.span.attributes
-    assert (said["error.type"], said["server.address"]) == ("server", "api.openai.com")
+    assert (said["error.type"], said["server.address"]) == ("connect_error", "api.openai.com")
     assert "http.response.status_code" not in said
 
 

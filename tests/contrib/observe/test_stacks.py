@@ -503,4 +503,4 @@ def test_what_stays_put_around_passes_while_nobody_watches() -> None:
 
     assert asyncio.run(watched_request(lambda: None, asked)(1, a=2)) == ((1,), {"a": 2})
     called = watched_urlopen(lambda: None, lambda *given, **more: (given, more))
-    assert called(1, "POST", "/x", a=2) == ((1, "POST", "/x", None, None), {"a": 2})
+    assert called(1, "POST", "/x", a=2) == ((1, "POST", "/x"), {"a": 2})

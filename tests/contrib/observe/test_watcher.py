@@ -140,14 +140,14 @@ def test_of_a_long_answer_the_beginning_is_kept(caplog: pytest.LogCaptureFixture
     assert record.response.text == "<think>\nThe user wants"
 
 
-def test_a_request_longer_than_what_is_kept_is_not_kept() -> None:
+def test_of_a_request_longer_than_what_is_kept_the_model_is_kept() -> None:
     seen = Seen()
     with Watcher(seen, providers=HOST, keep_bytes=10, in_background=False) as watcher:
         exchange = watcher.begin("POST", URL, {}, b'{"model": "tiny"}')
         assert exchange is not None
         exchange.ended()
     assert seen.one.request.body is None
-    assert seen.one.request.model is None
+    assert seen.one.request.model == "tiny"
 
 
 def test_a_sink_that_raises_hurts_nobody_and_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -162,7 +162,7 @@ def test_a_sink_that_raises_hurts_nobody_and_is_told_of_once(caplog: pytest.LogC
             raise OSError(28, "full")
 
     seen = Seen()
-    with Watcher(broken, seen, Leaves(), providers=HOST) as watcher:
+    with Watcher(broken, Leaves(), seen, providers=HOST) as watcher:
         ask(watcher)
         ask(watcher)
         assert watcher.flush(60)
@@ -172,12 +172,29 @@ def test_a_sink_that_raises_hurts_nobody_and_is_told_of_once(caplog: pytest.LogC
             "crosswalk.observe",
             "test_a_sink_that_raises_hurts_nobody_and_is_told_of_once.<locals>.broken failed with ValueError",
         ),
-        ("crosswalk.observe", "a sink failed with SystemExit"),
+        (
+            "crosswalk.observe",
+            "test_a_sink_that_raises_hurts_nobody_and_is_told_of_once.<locals>.Leaves failed with SystemExit",
+        ),
         (
             "crosswalk.observe",
             "closing test_a_sink_that_raises_hurts_nobody_and_is_told_of_once.<locals>.Leaves failed with OSError: full",
         ),
     ]
+
+
+def test_a_sink_that_is_interrupted_does_not_end_the_watching(caplog: pytest.LogCaptureFixture) -> None:
+    def interrupted(record: ObservedExchange) -> None:
+        raise KeyboardInterrupt
+
+    seen = Seen()
+    with Watcher(seen, interrupted, providers=HOST) as watcher:
+        ask(watcher)
+        ask(watcher)
+        assert watcher.flush(60)
+    assert len(seen) == 2
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["a sink failed with KeyboardInterrupt (said once)"]
 
 
 def test_sinks_are_closed_once_and_nothing_is_watched_any_more() -> None:
@@ -193,11 +210,11 @@ def test_sinks_are_closed_once_and_nothing_is_watched_any_more() -> None:
     ask(watcher)
     watcher.close()
     watcher.close()
-    assert closed == [1]
+    assert closed == [2]
     assert ask(watcher) is None
     assert late is not None
     late.ended()
-    assert len(sink) == 1
+    assert len(sink) == 2
 
 
 def test_what_cannot_be_handed_on_in_time_is_dropped_at_the_close() -> None:
@@ -309,8 +326,13 @@ def test_what_waits_at_a_fork_is_the_parents() -> None:
     assert watcher.dropped == 0
     going_on.ended()
     assert watcher._held == 0
+    late = ask(watcher, end=False)
+    assert late is not None
+    _renew_all()
     gate.may_go_on.set()
     watcher.close(60)
+    late.ended()
+    assert watcher.dropped == 0
 
 
 def test_what_has_come_is_handed_on_when_the_program_ends(tmp_path: Path) -> None:

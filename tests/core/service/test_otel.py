@@ -143,9 +143,9 @@ def test_failed_attempts_are_events(server: ReplayServer, service_of: Make, tele
     (span,) = telemetry.spans
     assert [event.attributes["error.type"] for event in span.events] == ["server"] * 3
     assert span.status.status_code is StatusCode.ERROR
-    assert span.attributes["error.type"] == "server"
+    assert (span.attributes["error.type"], span.attributes["crosswalk.error.kind"]) == ("replay", "server")
     (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
-    assert duration.attributes["error.type"] == "server"
+    assert duration.attributes["error.type"] == "replay"
 
 
 def test_what_could_not_be_sent(server: ReplayServer, service_of: Make, telemetry: Telemetry) -> None:

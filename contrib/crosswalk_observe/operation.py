@@ -1,0 +1,100 @@
+"""One call of an SDK, with all attempts at its request: what a span stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from crosswalk_observe.exchange import Exchange
+    from crosswalk_observe.record import ObservedExchange
+
+__all__ = ["Call", "Operation", "attempt_number", "call_of", "longest_wait"]
+
+_COUNT: Final = "x-stainless-retry-count"
+"""The header in which the SDKs of OpenAI, Anthropic and others number the attempts of one call, from 0."""
+_LONGEST_WAIT: Final = 10.0
+"""The most seconds that these SDKs wait before the next attempt, and some more, unless the server says how long."""
+_LONGEST_ASKED: Final = 60.0
+"""The longest time of a ``retry-after`` that they obey."""
+
+
+class Operation(Protocol):
+    """What a sink has begun for a call; see :meth:`crosswalk_observe.watcher.Watcher`."""
+
+    def current(self) -> AbstractContextManager[object]:
+        """Entered in the thread, or task, of the request while it is sent."""
+
+    def end(self, record: ObservedExchange | None) -> object:
+        """The call is over with *record*, the last attempt; ``None`` where that was not recorded."""
+
+
+class Call:
+    """The attempts at one request, and what sinks have begun for it.
+
+    Attributes:
+        operations: by the position of their sinks.
+        attempts: how many there have been before the last.
+        deadline: when the call is over, unless another attempt begins before; ``None`` while an attempt goes on.
+        record: that of the last attempt.
+    """
+
+    def __init__(self, url: str, attempts: int) -> None:
+        self.operations: dict[int, Operation] = {}
+        self.attempts = attempts
+        self.url = url
+        self.is_over = False
+        self.deadline: float | None = None
+        self.record: ObservedExchange | None = None
+
+
+_current: Final[ContextVar[Call | None]] = ContextVar("crosswalk.observe.call", default=None)
+
+
+def call_of(exchange: Exchange) -> tuple[Call, bool]:
+    """The call that *exchange* is an attempt of, and whether it has begun before.
+
+    An SDK that numbers its attempts makes them all in one thread or task, one after the other.
+    """
+    count = attempt_number(exchange)
+    before = _current.get()
+    if (
+        before is not None
+        and not before.is_over
+        and count == before.attempts + 1
+        and exchange.url == before.url
+    ):
+        before.attempts, before.deadline = count, None
+        return before, True
+    call = Call(exchange.url, count or 0)
+    if count is not None:
+        _current.set(call)
+    return call, False
+
+
+def attempt_number(exchange: Exchange) -> int | None:
+    """The number of the attempt, from 0; ``None`` where the SDK says none."""
+    value = _headers(exchange.request_headers).get(_COUNT, "")
+    return int(value) if value.isascii() and value.isdigit() else None
+
+
+def longest_wait(exchange: Exchange) -> float | None:
+    """The most seconds until the SDK tries again after *exchange*, which is over; ``None`` where it does not."""
+    if attempt_number(exchange) is None or (exchange.was_left and exchange.status is None):
+        return None
+    headers = _headers(exchange.headers)
+    should, status = headers.get("x-should-retry"), exchange.status
+    if should != "true" and (
+        should == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
+    ):
+        return None
+    asked = headers.get("retry-after", "")
+    seconds = float(asked) if asked.isascii() and asked.isdigit() else 0.0
+    return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_ASKED else 0.0)
+
+
+def _headers(headers: object) -> dict[str, str]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return {name.lower(): value for name, value in pairs}  # type: ignore[attr-defined]
