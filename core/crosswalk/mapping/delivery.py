@@ -106,10 +106,7 @@ class Delivery:
         state = self._state
         index = state.delta_count
         state.delta_count = index + 1
-        if parts.open is kind:
-            parts.text.append(text)
-        else:
-            parts.write(kind, text)
+        parts.text.append(text)  # the last event of the choice was such a piece, too
         if kind is _TEXT:
             return text_delta(index, text, None, None, choice, extensions)
         return text_delta(index, None, text, None, choice, extensions)

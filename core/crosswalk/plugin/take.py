@@ -15,7 +15,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from crosswalk.errors import WireTypeError
@@ -78,16 +77,6 @@ def mistyped() -> list[tuple[Any, Any]]:
 def note_again(found: list[tuple[Any, Any]]) -> None:
     """Go on with what :func:`mistyped` has given; others that were noted meanwhile are forgotten."""
     NOTED.values = {(id(container), key): container for container, key in found}
-
-
-@contextmanager
-def unnoted() -> Iterator[None]:
-    """Forget what is noted in the meantime: of events that nobody has sent."""
-    noted = mistyped()
-    try:
-        yield
-    finally:
-        note_again(noted)
 
 
 def _leave(container: Any, key: Any) -> None:

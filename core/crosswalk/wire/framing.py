@@ -98,11 +98,6 @@ class PushDecoder:
                 raise
         return frames
 
-    @property
-    def is_between_events(self) -> bool:
-        """Whether what comes next is read as if nothing had come before; false where that is not known."""
-        return False
-
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left; see :class:`Decoder`."""
         if self._failure is not None:

@@ -53,7 +53,7 @@ class NDJSONDecoder(LineDecoder):
 
     @property
     def is_between_events(self) -> bool:
-        """See :class:`PushDecoder`."""
+        """Whether the next bytes are read as if nothing had come before."""
         return self._begun and self._document is None and not (self._tail or self._failure)
 
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:

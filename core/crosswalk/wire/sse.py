@@ -82,7 +82,7 @@ class SSEDecoder(LineDecoder):
 
     @property
     def is_between_events(self) -> bool:
-        """See :class:`PushDecoder`."""
+        """Whether the next bytes are read as if nothing had come before."""
         begun = self._tail or self._held or self._data or self._event is not None
         return not (begun or self._after_cr or self._failure)
 

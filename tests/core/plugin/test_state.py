@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk import PluginError, normalize
+from crosswalk import PluginError, ResponseValidationError, normalize
+from crosswalk.plugin.state import End
 from crosswalk.plugins import MappingState
-from crosswalk.types import ContentFilterResult, Provenance
+from crosswalk.types import ContentFilterResult, FinishReason, Provenance
 
 Fragment = dict[str, Any]
 Call = tuple[str | None, str | None, str]
@@ -414,3 +415,31 @@ def test_thousands_of_calls_keep_their_identity() -> None:
         state.tool_call(index=number, id=f"id{number}", name="f")
     for number in range(5_000):
         assert state.tool_call(index=number, arguments="x").index == number
+
+
+def test_a_complete_call_is_followed_by_one_with_an_id_of_its_own() -> None:
+    """Servers number parallel calls 0 each. While the arguments are not JSON, another id continues the call."""
+    state = MappingState("test")
+    assert state.tool_call(index=0, id="a", name="go", arguments='{"x":').index == 0
+    assert state.tool_call(index=0, id="b", arguments="1}").index == 0
+    assert state.tool_call(index=0, id="c", arguments="{").index == 1
+    state.ends[0] = End(FinishReason.TOOL_CALLS, "tool_calls")
+    assert state.tool_call(index=0, id="d", arguments="}").index == 2
+
+
+@pytest.mark.parametrize("choice", [-1, "0", None, True])
+def test_a_choice_is_a_number_from_0(choice: Any) -> None:
+    with pytest.raises(ResponseValidationError, match="a choice is a number from 0"):
+        MappingState("test").begin(choice)
+
+
+def test_a_duration_is_checked_when_it_is_set() -> None:
+    """One of more than a thousand years is not kept: no server took so long."""
+    state = MappingState("test")
+    for wrong in (1.5, timedelta(-1)):
+        with pytest.raises(ResponseValidationError, match="request_duration must be a timedelta from 0"):
+            state.request_duration = wrong  # type: ignore[assignment]
+    state.request_duration = timedelta(days=400_000)
+    assert state.request_duration is None
+    state.request_duration = timedelta(seconds=1)
+    assert state.request_duration == timedelta(seconds=1)

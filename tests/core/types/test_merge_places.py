@@ -125,3 +125,13 @@ def test_a_note_names_the_item_of_a_list_that_arrives_in_pieces(learns: bool) ->
     noted = {path for path, why in response.metadata.provenance.items() if why == "mistyped"}
     assert noted == {f"metadata.extensions.logprobs[{n}].logprobs" for n in (7, 9, 10)}
     assert response.metadata.extensions["logprobs"][7]["logprobs"] == ("x",)
+
+
+def test_an_item_without_an_index_makes_an_array_of_pieces() -> None:
+    """From then on items with an index are appended as well: their places mean nothing any more."""
+    known: dict[str, Any] = {"choices": [{"index": 0}]}
+    arrays = Arrays()
+    for choices in ([{"x": 1}], [{"index": 0}]):
+        merge(known, {"choices": choices}, arrays)
+    assert known == {"choices": [{"index": 0}, {"x": 1}, {"index": 0}]}
+    assert arrays.is_mixed
