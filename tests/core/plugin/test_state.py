@@ -420,11 +420,17 @@ def test_thousands_of_calls_keep_their_identity() -> None:
 def test_a_complete_call_is_followed_by_one_with_an_id_of_its_own() -> None:
     """Servers number parallel calls 0 each. While the arguments are not JSON, another id continues the call."""
     state = MappingState("test")
-    assert state.tool_call(index=0, id="a", name="go", arguments='{"x":').index == 0
-    assert state.tool_call(index=0, id="b", arguments="1}").index == 0
-    assert state.tool_call(index=0, id="c", arguments="{").index == 1
+
+    def add(**fragment: Any) -> int:
+        delta = state.tool_call(index=0, **fragment)
+        state.choice(0).add_call(delta)
+        return delta.index
+
+    assert add(id="a", name="go", arguments='{"x":') == 0
+    assert add(id="b", arguments="1}") == 0
+    assert add(id="c", arguments="{") == 1
     state.ends[0] = End(FinishReason.TOOL_CALLS, "tool_calls")
-    assert state.tool_call(index=0, id="d", arguments="}").index == 2
+    assert add(id="d", arguments="}") == 2
 
 
 @pytest.mark.parametrize("choice", [-1, "0", None, True])
