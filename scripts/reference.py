@@ -53,6 +53,7 @@ INTERNAL = (
     "lazy",
     "manifest",
     "plain_errors",
+    "schemas",
     "text",
     "version",
 )

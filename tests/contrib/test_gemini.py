@@ -1360,3 +1360,26 @@ def test_its_openai_layer_is_read_where_it_is_named() -> None:
     answer = read({**in_layer("message"), "usage": counts, "odd": 1})
     assert (answer.text, answer.finish_reason, answer.usage) == ("Hi", FinishReason.STOP, UsageInfo(3, 1))
     assert answer.metadata.extensions.thawed() == {"object": "chat.completion", "odd": 1}
+
+
+def test_thoughts_that_repeat_are_no_text_of_the_answer() -> None:
+    """What a later event repeats is compared with the text alone."""
+
+    def chunk(text: str, **more: object) -> bytes:
+        part = {"text": text, **more}
+        event = {"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]}
+        return b"data: " + orjson.dumps(event) + b"\n\n"
+
+    end = {"candidates": [{"content": {"parts": [{"text": "!"}], "role": "model"}, "finishReason": "STOP"}]}
+    thoughts = [chunk(f"t{number} ", thought=True) for number in range(4)]
+    stream = normalize_stream([*thoughts, chunk("Hi"), b"data: " + orjson.dumps(end) + b"\n\n"], "gemini")
+    list(stream)
+    assert (stream.response.text, stream.response.reasoning) == ("Hi!", "t0 t1 t2 t3 ")
+
+
+def test_an_empty_list_of_likeliest_tokens_is_none() -> None:
+    result = {"chosenCandidates": [{"token": "Hi", "logProbability": -0.5}], "topCandidates": []}
+    candidate = {"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP", "logprobsResult": result}
+    response = normalize(orjson.dumps({"candidates": [candidate]}), "gemini")
+    assert response.logprobs is not None
+    assert [token.token for token in response.logprobs] == ["Hi"]

@@ -79,7 +79,15 @@ def test_detection_loads_those_that_may_know_the_body() -> None:
     loaded = modules_after(f"from crosswalk import normalize; assert normalize({CHAT!r}).text == 'Hi.'")
     assert sorted(loaded & {*NEVER, "cattrs"}) == []
     plugins = {name.partition(".")[0] for name in loaded if name.startswith("crosswalk_")}
-    assert plugins == {"crosswalk_llamacpp", "crosswalk_openai", "crosswalk_tgi", "crosswalk_vllm"}
+    assert plugins == {
+        "crosswalk_cloudflare",
+        "crosswalk_dashscope",
+        "crosswalk_gemini",
+        "crosswalk_llamacpp",
+        "crosswalk_openai",
+        "crosswalk_tgi",
+        "crosswalk_vllm",
+    }
 
 
 def modules_after(statements: str) -> set[str]:

@@ -64,9 +64,7 @@ def guesses(response: ChatResponse) -> Iterator[Guess]:
 
 
 def guessed(counts: Counter[str]) -> str:
-    """How many answers were read as which provider although they fit several; ``""`` for none."""
-    if not counts:
-        return ""
+    """How many answers were read as which provider although they fit several."""
     several = ", ".join(f"{count:,} as {provider}" for provider, count in counts.most_common())
     return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
 

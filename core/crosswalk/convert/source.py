@@ -47,6 +47,8 @@ def source_form(response: ChatResponse) -> WireForm | None:
         return WireForm.OPENAI_COMPLETIONS
     if "stop_sequence" in left:  # a message always says it
         return WireForm.ANTHROPIC
+    if "updated" in left:
+        return None  # an interaction of Gemini's, which ends with the words of the Responses API
     word = (response.raw_finish_reason or "").partition(":")[0]
     if word in responses_wire.FINISH_REASONS or _is_output(left.get("output")):
         return WireForm.OPENAI_RESPONSES

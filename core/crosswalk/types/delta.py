@@ -144,7 +144,6 @@ def text_delta(
     choice: int,
     extensions: FrozenObject,
     logprobs: tuple[TokenLogprob, ...] | None = None,
-    usage: UsageInfo | None = None,
 ) -> ResponseDelta:
     """A delta of a text, a reasoning or a fragment of a call, for a caller that has checked it: most of any stream.
 
@@ -165,8 +164,6 @@ def text_delta(
         fields["extensions"] = extensions
     if logprobs is not None:
         fields["logprobs"] = logprobs
-    if usage is not None:
-        fields["usage"] = usage
     return delta
 
 

@@ -887,3 +887,22 @@ def test_what_was_sent_empty_stays_also_among_very_many_objects(empty: bytes, to
     data = orjson.dumps(said).replace(b'"pad":', b'"foo":' + empty + b',"pad":')
     extensions = normalize(data, "vllm").metadata.extensions
     assert extensions.thawed()["foo"] == orjson.loads(empty)
+
+
+@pytest.mark.parametrize("key", ["", "a.b", "a[0]", 7, ("a",)])
+def test_a_key_is_one_key(key: Any) -> None:
+    with pytest.raises(ValueError, match="timestamp_key is one key, as in 'created_at', not "):
+        ProviderInfo(title="T", timestamp_key=key)
+
+
+def test_an_end_that_is_not_one_is_a_fault_of_the_plugin() -> None:
+    """Found with the last delta, where nothing has asked for it before."""
+
+    class Ends(Taker):
+        @hookimpl
+        def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+            state.ends[0] = "stop"  # type: ignore[assignment]
+            return dict(event)
+
+    with pytest.raises(PluginError, match="'test': it has set in the state what no response can have"):
+        read(Ends(), ndjson({"items": [{"text": "a"}]}))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, ClassVar
 
+import attrs
 import orjson
 import pytest
 
@@ -22,8 +23,11 @@ from crosswalk import (
     TooManyEventsError,
     UsageInfo,
     normalize_stream,
+    registry,
     to_json,
+    to_jsonable,
 )
+from crosswalk.mapping.reader import Reader
 from crosswalk.plugins import (
     DialectFamily,
     MappingState,
@@ -709,3 +713,32 @@ def test_a_plugin_that_somebody_overrides_gets_every_event() -> None:
     stream = normalize_stream(frames(A, B, C, D, END), "toy", registry=known)
     assert stream.until_done().text == "abcd"
     assert toy.events == [A, B, C, D, END]
+
+
+def test_log_probabilities_that_leave_a_list_are_mapped() -> None:
+    """A null that they leave is in the extensions already; a list may be pieces."""
+
+    def chunk(number: int, refusal: Any) -> bytes:
+        tokens = [{"token": "x", "logprob": -0.5 * number, "bytes": [120], "top_logprobs": []}]
+        logprobs = {"content": tokens, "refusal": refusal}
+        choice = {
+            "index": 0,
+            "delta": {"content": f"t{number} "},
+            "logprobs": logprobs,
+            "finish_reason": None,
+        }
+        return b"data: " + orjson.dumps({"id": "c", "model": "m", "choices": [choice]}) + b"\n\n"
+
+    chunks = [chunk(number, None) for number in range(4)] + [chunk(4, [{"x": 1}]), chunk(5, None)]
+    end = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    stream = [*chunks, b"data: " + orjson.dumps(end) + b"\n\n", b"data: [DONE]\n\n"]
+    mapper = registry.mapper("vllm")
+    readings = []
+    for one in (mapper, attrs.evolve(mapper, is_unmodified=False)):
+        reader = Reader(one)
+        deltas = [delta for part in stream for delta in reader.read(part)]
+        readings.append(
+            (to_jsonable([*deltas, *reader.finish()]), to_jsonable(reader.response())["metadata"])
+        )
+    assert readings[0] == readings[1]
+    assert readings[0][1]["extensions"]["choices"][0]["logprobs"]["refusal"] == [{"x": 1}]
