@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from crosswalk import normalize
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError
+from crosswalk.service import LLMService, SyncLLMService
 from crosswalk.types import ToolCall
+
+ANSWER = {
+    "id": "c",
+    "choices": [{"index": 0, "message": {"content": "lemonsqueezer"}, "finish_reason": "stop"}],
+}
 
 
 @pytest.fixture
@@ -155,3 +162,54 @@ def test_yaml_is_loaded_only_where_a_file_exists(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.parametrize("kind", [LLMService, SyncLLMService])
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_service_that_reads_the_settings_applies_all_of_them(
+    kind: type[LLMService] | type[SyncLLMService],
+    is_file: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if is_file:
+        (tmp_path / ".agent").mkdir()
+        (tmp_path / ".agent/config.yml").write_text(
+            "model: {default_provider: vllm}\n"
+            "logging: {include_response_content: true, max_content_length: 7}\n"
+        )
+    else:
+        monkeypatch.setenv("CROSSWALK_DEFAULT_PROVIDER", "vllm")
+        monkeypatch.setenv("CROSSWALK_INCLUDE_RESPONSE_CONTENT", "true")
+        monkeypatch.setenv("CROSSWALK_MAX_CONTENT_LENGTH", "7")
+    assert "vllm" in repr(kind())
+    with caplog.at_level("DEBUG", "crosswalk"):
+        response = normalize(ANSWER, "vllm")
+    assert "squeezer" not in repr(response)
+    logged = [str(vars(record)) for record in caplog.records]
+    assert any("lemons" in text for text in logged)
+    assert not any("squeezer" in text for text in logged)
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_service_with_settings_of_its_own_leaves_the_process_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CROSSWALK_MAX_CONTENT_LENGTH", "7")
+    LLMService("vllm", settings=Settings(max_content_length=3))
+    assert "lemonsqueezer" in repr(normalize(ANSWER, "vllm"))
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_service_that_cannot_be_made_applies_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CROSSWALK_MAX_CONTENT_LENGTH", "7")
+    with pytest.raises(ConfigurationError, match="no endpoint"):
+        LLMService()
+    assert "lemonsqueezer" in repr(normalize(ANSWER, "vllm"))

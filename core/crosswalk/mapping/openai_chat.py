@@ -259,7 +259,6 @@ class OpenAIChatDialect:
             state: the state of this answer.
             whole: whether the part is a message, not a piece of one.
         """
-        logprobs = None
         reasoning = self.reasoning(part, index, state)
         refusal = take_string(part, "refusal")
         try:
@@ -275,10 +274,7 @@ class OpenAIChatDialect:
                 content = take_string(choice, "text")
             elif not take_same(choice, "text", content):
                 take_same(choice, "text", "")
-        if choice.get("logprobs") is not None:
-            logprobs = self.logprobs(choice, content)
-        else:
-            choice.pop("logprobs", None)
+        logprobs = self.logprobs(choice, content)
         if refusal or logprobs:
             yield ResponseDelta(
                 content_delta=content or None,
@@ -289,15 +285,14 @@ class OpenAIChatDialect:
             )
         elif content or reasoning:
             yield said(content or None, reasoning or None, choice=index)
+        for call in self.tool_calls(part, index, state, whole=whole):
+            yield said(None, None, call, choice=index)
         if part:
-            for call in self.tool_calls(part, index, state, whole=whole):
-                yield said(None, None, call, choice=index)
             take_same(part, "role", "assistant")
             if part.get("annotations") == []:
                 del part["annotations"]  # OpenAI's way to say that there are none, as others do with null
-            if part:
-                for segment in self.segments(part, index, state):
-                    yield ResponseDelta(segment=segment, choice=index)
+        for segment in self.segments(part, index, state):
+            yield ResponseDelta(segment=segment, choice=index)
         finish = take_string(choice, "finish_reason")
         if finish:
             yield ResponseDelta(raw_finish_reason=finish, choice=index)
@@ -336,8 +331,7 @@ class OpenAIChatDialect:
         if are_full and not any(calls):
             part.pop("tool_calls", None)  # nothing is left of them
         if legacy and not calls:
-            arguments, _ = take_arguments(legacy)
-            yield state.take_tool_call({"index": 0}, legacy, arguments=arguments, choice=choice)
+            yield self.tool_call({"index": 0, "function": legacy}, choice, state, whole=False)
 
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
 import attrs
 
-from crosswalk.config import Settings, load_settings
+from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
@@ -89,7 +89,8 @@ class LLMService:
             :data:`Middleware`.
         cache: keeps whole answers and gives them where the same is asked again, to the same endpoints; such a response
             has no ``attempts``. ``None`` to ask each time. Errors and answers that are not whole are not kept.
-        settings: the user's settings; ``None`` to read them from their file and the environment.
+        settings: the user's settings; ``None`` to read them from their file and the environment, and to apply all of
+            them: those for logs and ``repr`` count for the whole process.
         registry: where to look up providers; ``None`` for the installed ones.
         id_factory: makes the id where a provider sends none.
         clock: tells the time of creation where a provider sends none.
@@ -138,6 +139,7 @@ class LLMService:
         for name, given in (("id_factory", id_factory), ("clock", clock), ("timer", timer)):
             if not callable(given):
                 raise ConfigurationError(f"{name} must be a function", key=name)
+        has_own_settings = settings is not None
         settings = load_settings() if settings is None else settings
         if not endpoints and settings.default_provider is not None:
             endpoints = (settings.default_provider,)
@@ -185,6 +187,8 @@ class LLMService:
 
             innermost = cached(cache, self._setup, blocks=self.blocks)
             self._setup = attrs.evolve(self._setup, middleware=(*middleware, innermost))
+        if not has_own_settings:
+            apply_settings(settings)
 
     async def complete(self, request: Asked) -> ChatResponse:
         """The complete answer to *request*, with every attempt in ``attempts``.

@@ -1,0 +1,190 @@
+"""A method of OpenAIChatDialect that a subclass overrides is called for every part, whatever the part holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from crosswalk import ChatResponse, Registry, Segment, SegmentType, normalize, normalize_stream
+from crosswalk.plugins import MappingState, OpenAIChatDialect
+from crosswalk.types import ResponseDelta, TokenLogprob, ToolCallDelta, UsageInfo
+
+MESSAGES: dict[str, dict[str, Any]] = {
+    "text alone": {"content": "Hi"},
+    "with a role": {"role": "assistant", "content": "Hi"},
+    "a role alone": {"role": "assistant"},
+    "empty": {},
+    "with a refusal": {"refusal": "No."},
+    "with a field of the server's own": {"content": "Hi", "mood": "calm"},
+}
+
+PER_PART = ["choice_deltas", "reasoning", "tool_calls", "segments", "logprobs"]
+
+
+class Counting(OpenAIChatDialect):
+    """Notes the calls of each method that a subclass may override."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        self.calls.append("choice_deltas")
+        return super().choice_deltas(choice, part, index, state, whole=whole)
+
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
+        self.calls.append("reasoning")
+        return super().reasoning(part, choice, state)
+
+    def tool_calls(
+        self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ToolCallDelta]:
+        self.calls.append("tool_calls")
+        return super().tool_calls(part, choice, state, whole=whole)
+
+    def tool_call(
+        self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> ToolCallDelta:
+        self.calls.append("tool_call")
+        return super().tool_call(call, choice, state, whole=whole)
+
+    def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterable[Segment]:
+        self.calls.append("segments")
+        return super().segments(part, choice, state)
+
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
+        self.calls.append("logprobs")
+        return super().logprobs(choice, content)
+
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
+        self.calls.append("usage_info")
+        return super().usage_info(usage, state)
+
+
+def registry_of(dialect: OpenAIChatDialect) -> Registry:
+    registry = Registry(installed=[])
+    registry.register(dialect, "mine")
+    return registry
+
+
+def body(message: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **fields}
+
+
+def chunk(delta: dict[str, Any], **choice: Any) -> dict[str, Any]:
+    return {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, **choice}]}
+
+
+def stream(events: list[dict[str, Any]], dialect: OpenAIChatDialect) -> ChatResponse:
+    lines = [b"data: %b\n\n" % json.dumps(event).encode() for event in events]
+    return normalize_stream([*lines, b"data: [DONE]\n\n"], "mine", registry=registry_of(dialect)).until_done()
+
+
+@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+def test_a_message_is_given_to_every_method(message: dict[str, Any]) -> None:
+    dialect = Counting()
+    normalize(body(message), "mine", registry=registry_of(dialect))
+    assert sorted(dialect.calls) == sorted(PER_PART)
+
+
+@pytest.mark.parametrize("delta", MESSAGES.values(), ids=MESSAGES)
+def test_every_delta_of_a_stream_is_given_to_every_method(delta: dict[str, Any]) -> None:
+    dialect = Counting()
+    stream([chunk(delta)] * 5 + [chunk({}, finish_reason="stop")], dialect)
+    assert sorted(dialect.calls) == sorted(PER_PART * 6)
+
+
+def test_a_completion_without_a_message_is_given_to_every_method() -> None:
+    dialect = Counting()
+    choice = {"index": 0, "text": "Hi", "finish_reason": "stop"}
+    assert normalize({"id": "c", "choices": [choice]}, "mine", registry=registry_of(dialect)).text == "Hi"
+    assert sorted(dialect.calls) == sorted(PER_PART)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"function_call": {"name": "f", "arguments": "{}"}},
+        {"tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "f", "input": "{}"}}]},
+    ],
+    ids=["tool_calls", "function_call", "custom"],
+)
+def test_a_call_in_any_form_is_given_to_the_method(message: dict[str, Any]) -> None:
+    dialect = Counting()
+    response = normalize(body(message), "mine", registry=registry_of(dialect))
+    assert [call.name for call in response.tool_calls] == ["f"]
+    assert dialect.calls.count("tool_call") == 1
+
+
+def test_a_usage_object_is_given_to_the_method_wherever_it_arrives() -> None:
+    dialect = Counting()
+    usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
+    normalize(body({"content": "Hi"}, usage=usage), "mine", registry=registry_of(dialect))
+    stream(
+        [chunk({"content": "Hi"}, finish_reason="stop"), {**chunk({}), "choices": [], "usage": usage}],
+        dialect,
+    )
+    assert dialect.calls.count("usage_info") == 2
+
+
+class InText(OpenAIChatDialect):
+    """Reads reasoning and calls that the server writes into the text, and scores under a key of its own."""
+
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
+        text = part.get("content") or ""
+        if text.startswith("(("):
+            thought, _, part["content"] = text[2:].partition("))")
+            return thought
+        return super().reasoning(part, choice, state)
+
+    def tool_calls(
+        self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ToolCallDelta]:
+        yield from super().tool_calls(part, choice, state, whole=whole)
+        if not state.own(Called).is_done:
+            state.own(Called).is_done = True
+            yield state.tool_call(index=0, id="t", name="ping", arguments="{}", choice=choice, whole=True)
+
+    def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterable[Segment]:
+        return [] if state.own(Called).is_cited else self.cite(state)
+
+    def cite(self, state: MappingState) -> list[Segment]:
+        state.own(Called).is_cited = True
+        return [Segment(SegmentType.CITATION, "x")]
+
+    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
+        score = choice.pop("score", None)
+        return (
+            (TokenLogprob(content or "", score),) if score is not None else super().logprobs(choice, content)
+        )
+
+
+class Called:
+    is_done = False
+    is_cited = False
+
+
+@pytest.mark.parametrize(
+    "message", [{"content": "((Hm.))Yes"}, {"role": "assistant", "content": "((Hm.))Yes"}]
+)
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_what_an_override_reads_does_not_depend_on_the_fields_around_it(
+    message: dict[str, Any], is_stream: bool
+) -> None:
+    if is_stream:
+        events = [chunk(message, score=-0.5), chunk({}, finish_reason="stop")]
+        response = stream(events, InText())
+    else:
+        payload = body(message)
+        payload["choices"][0]["score"] = -0.5
+        response = normalize(payload, "mine", registry=registry_of(InText()))
+    assert (response.reasoning, response.text) == ("Hm.", "Yes")
+    assert [call.name for call in response.tool_calls] == ["ping"]
+    assert [segment.type for segment in response.segments].count(SegmentType.CITATION) == 1
+    assert response.logprobs is not None
+    assert [token.logprob for token in response.logprobs] == [-0.5]
