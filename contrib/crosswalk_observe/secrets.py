@@ -108,9 +108,11 @@ def _words(name: str, value: str) -> list[str]:
 
 def _secret(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those of *pairs*, of a name and a value, whose value is a credential."""
-    if holds_key("\n".join(value for _, value in pairs)):  # one search for all of them, for it is seldom so
-        return [(name, value) for name, value in pairs if _is_named_secret(name) or holds_key(value)]
-    return [pair for pair in pairs if _is_named_secret(pair[0])]
+    named = [pair for pair in pairs if _is_named_secret(pair[0])]
+    others = [pair for pair in pairs if not _is_named_secret(pair[0])]
+    if holds_key("\n".join(value for _, value in others)):  # one search for all of them, for it is seldom so
+        named += [pair for pair in others if holds_key(pair[1])]
+    return named
 
 
 @lru_cache(1024)  # the names of headers are few, and the same in every exchange

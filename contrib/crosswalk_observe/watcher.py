@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from crosswalk import CrosswalkError, Registry, registry as installed
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.hosts import Hosts, Site
-from crosswalk_observe.operation import Call, attempt_number, call_of, longest_wait
+from crosswalk_observe.operation import Call, call_of, longest_wait
 from crosswalk_observe.options import json_object
 from crosswalk_observe.passing import is_unwatched, unwatched
 from crosswalk_observe.reading import record_of
@@ -198,7 +198,7 @@ class Watcher:
         """*exchange* is over, and so is its call, unless another attempt begins within *wait* seconds; the caller holds the
         lock."""
         call = exchange.call
-        if call is None or not call.operations or (attempt_number(exchange) or 0) < call.attempts:
+        if call is None or not call.operations or (exchange.attempt or 0) < call.attempts:
             return
         call.record, call.deadline = record, time.monotonic() + (wait or 0.0)
         heappush(self._unsettled, (call.deadline, next(_numbers), call))
