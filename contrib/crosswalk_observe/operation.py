@@ -35,7 +35,8 @@ class Call:
     """The attempts at one request, and what sinks have begun for it.
 
     Attributes:
-        operations: by the position of their sinks.
+        operations: by the position of their sinks; those that have ended are let go.
+        sinks: the positions of the sinks that have begun one.
         attempts: how many there have been before the last.
         deadline: when the call is over, unless another attempt begins before; ``None`` while an attempt goes on.
         record: that of the last attempt.
@@ -43,6 +44,7 @@ class Call:
 
     def __init__(self, url: str, attempts: int) -> None:
         self.operations: dict[int, Operation] = {}
+        self.sinks: set[int] = set()
         self.attempts = attempts
         self.url = url
         self.is_over = False

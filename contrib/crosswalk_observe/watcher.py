@@ -164,6 +164,7 @@ class Watcher:
             if started is not None:
                 try:
                     call.operations[position] = started(exchange)
+                    call.sinks.add(position)
                 except Exception as error:
                     self.report(_name(sink), error)
 
@@ -221,6 +222,7 @@ class Watcher:
                 except (Exception, SystemExit) as error:
                     self.report(_name(self._sinks[position]), error)
             call.record = None
+            call.operations.clear()  # the context of a later request may hold the call
 
     def deliver(self, exchange: Exchange) -> None:
         """Map *exchange*, which is over, and hand it on: soon."""
@@ -358,7 +360,7 @@ class Watcher:
             if record.error is not None:
                 self.report(f"reading an answer of {record.provider}", record.error)
             for position, sink in enumerate(self._sinks):
-                if exchange.call is not None and position in exchange.call.operations:
+                if exchange.call is not None and position in exchange.call.sinks:
                     continue
                 try:
                     sink(record)
