@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from crosswalk_observe.context import current_labels, current_trace
 from crosswalk_observe.hosts import Site
-from crosswalk_observe.operation import Call
+from crosswalk_observe.operation import Call, attempt_number
 from crosswalk_observe.options import options_of
 from crosswalk_observe.passing import unwatched
 
@@ -90,6 +90,7 @@ class Exchange:
         self.model = model if isinstance(model, str) and model else site.model
         self.options = options_of(body)
         self.is_json = bool(body)
+        self.attempt = attempt_number(headers)
         self.call: Call | None = None
         self.labels = current_labels()
         self.trace = current_trace()

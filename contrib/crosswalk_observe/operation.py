@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Protocol
@@ -35,7 +35,8 @@ class Call:
     """The attempts at one request, and what sinks have begun for it.
 
     Attributes:
-        operations: by the position of their sinks.
+        operations: by the position of their sinks; those that have ended are let go.
+        sinks: the positions of the sinks that have begun one.
         attempts: how many there have been before the last.
         deadline: when the call is over, unless another attempt begins before; ``None`` while an attempt goes on.
         record: that of the last attempt.
@@ -43,6 +44,7 @@ class Call:
 
     def __init__(self, url: str, attempts: int) -> None:
         self.operations: dict[int, Operation] = {}
+        self.sinks: set[int] = set()
         self.attempts = attempts
         self.url = url
         self.is_over = False
@@ -58,7 +60,7 @@ def call_of(exchange: Exchange) -> tuple[Call, bool]:
 
     An SDK that numbers its attempts makes them all in one thread or task, one after the other.
     """
-    count = attempt_number(exchange)
+    count = exchange.attempt
     before = _current.get()
     if (
         before is not None
@@ -74,17 +76,17 @@ def call_of(exchange: Exchange) -> tuple[Call, bool]:
     return call, False
 
 
-def attempt_number(exchange: Exchange) -> int | None:
-    """The number of the attempt, from 0; ``None`` where the SDK says none."""
-    value = _headers(exchange.request_headers).get(_COUNT, "")
+def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:
+    """The number of the attempt, from 0, that the *headers* of a request say; ``None`` where they say none."""
+    value = _by_name(headers).get(_COUNT, "")
     return int(value) if value.isascii() and value.isdigit() else None
 
 
 def longest_wait(exchange: Exchange) -> float | None:
     """The most seconds until the SDK tries again after *exchange*, which is over; ``None`` where it does not."""
-    if attempt_number(exchange) is None or (exchange.was_left and exchange.status is None):
+    if exchange.attempt is None or (exchange.was_left and exchange.status is None):
         return None
-    headers = _headers(exchange.headers)
+    headers = _by_name(exchange.headers)
     should, status = headers.get("x-should-retry"), exchange.status
     if should != "true" and (
         should == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
@@ -95,6 +97,6 @@ def longest_wait(exchange: Exchange) -> float | None:
     return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_ASKED else 0.0)
 
 
-def _headers(headers: object) -> dict[str, str]:
+def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return {name.lower(): value for name, value in pairs}  # type: ignore[attr-defined]
+    return {name.lower(): value for name, value in pairs}

@@ -86,7 +86,8 @@ class OpenTelemetrySink:
         site = exchange.site
         common = _common(exchange.url, site.providers[0], site.host, site.port, exchange.model)
         span = self._telemetry.start(common, _asked(exchange.options), exchange.began)
-        return _SpanOperation(span, lambda record: self._end(span, exchange.began, record))
+        began = exchange.began
+        return _SpanOperation(span, lambda record: self._end(span, began, record))
 
     def _end(self, span: Span, began: datetime, record: ObservedExchange | None) -> None:
         if record is None:

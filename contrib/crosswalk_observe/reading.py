@@ -20,7 +20,6 @@ from crosswalk.errors import (
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.operation import attempt_number
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
@@ -57,7 +56,7 @@ def record_of(
     )
     record = ObservedExchange(
         id=exchange.id,
-        resend_count=attempt_number(exchange) or 0,
+        resend_count=exchange.attempt or 0,
         labels=exchange.labels,
         trace_id=exchange.trace and exchange.trace[0],
         span_id=exchange.trace and exchange.trace[1],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -43,8 +43,8 @@ class Secrets:
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
         given = {unquote(parts.password or ""), unquote(parts.username or "")}
-        for name, value in (*headers.items(), *query):
-            if _is_secret(name, value):
+        for pairs in (headers.items(), query):
+            for name, value in _secret(pairs):
                 given.update(_words(name, value))
         for found in _IN_JSON.finditer(content or b""):
             given.update(_words("", found[2].decode(errors="replace")))
@@ -58,12 +58,11 @@ class Secrets:
     def url(self) -> str:
         """The URL without user, password, fragment and the secrets of its query."""
         parts = urlsplit(self._url)
-        query = [
-            (name, MARK if _is_secret(name, value) else value)
-            for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        ]
+        query = parse_qsl(parts.query, keep_blank_values=True)
+        secret = set(_secret(query))
+        query = [(name, MARK if (name, value) in secret else value) for name, value in query]
         place = parts.netloc.rpartition("@")[2]
-        path = self.without(parts.path.encode(errors="replace")).decode()
+        path = self._without(parts.path)
         return urlunsplit(
             (parts.scheme, place, path, urlencode(query, safe="<>/:", quote_via=quote, errors="replace"), "")
         )
@@ -75,10 +74,10 @@ class Secrets:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """*headers* without credentials: those of the request, or of the answer."""
-        return {
-            name: MARK if _is_secret(name, value) else self.without(value.encode(errors="replace")).decode()
-            for name, value in headers.items()
-        }
+        found = {**headers, **{name: MARK for name, _ in _secret(headers.items())}}
+        if self.are_in("\n".join(found.values()).encode(errors="replace")):
+            found = {name: self._without(value) for name, value in found.items()}
+        return found
 
     def without(self, data: bytes) -> bytes:
         """*data* without what was a credential of the request."""
@@ -86,6 +85,9 @@ class Secrets:
             if form in data:
                 data = data.replace(form, MARK.encode())
         return data
+
+    def _without(self, text: str) -> str:
+        return self.without(text.encode(errors="replace")).decode()
 
     def are_in(self, data: bytes) -> bool:
         """Whether a credential of the request stands in *data*."""
@@ -104,8 +106,13 @@ def _words(name: str, value: str) -> list[str]:
     return re.split(r"[\s,]+", value)
 
 
-def _is_secret(name: str, value: str) -> bool:
-    return _is_named_secret(name) or holds_key(value)
+def _secret(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of *pairs*, of a name and a value, whose value is a credential."""
+    named = [pair for pair in pairs if _is_named_secret(pair[0])]
+    others = [pair for pair in pairs if not _is_named_secret(pair[0])]
+    if holds_key("\n".join(value for _, value in others)):  # one search for all of them, for it is seldom so
+        named += [pair for pair in others if holds_key(pair[1])]
+    return named
 
 
 @lru_cache(1024)  # the names of headers are few, and the same in every exchange

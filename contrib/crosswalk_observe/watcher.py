@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from crosswalk import CrosswalkError, Registry, registry as installed
 from crosswalk_observe.exchange import Exchange
 from crosswalk_observe.hosts import Hosts, Site
-from crosswalk_observe.operation import Call, attempt_number, call_of, longest_wait
+from crosswalk_observe.operation import Call, call_of, longest_wait
 from crosswalk_observe.options import json_object
 from crosswalk_observe.passing import is_unwatched, unwatched
 from crosswalk_observe.reading import record_of
@@ -164,6 +164,7 @@ class Watcher:
             if started is not None:
                 try:
                     call.operations[position] = started(exchange)
+                    call.sinks.add(position)
                 except Exception as error:
                     self.report(_name(sink), error)
 
@@ -198,7 +199,7 @@ class Watcher:
         """*exchange* is over, and so is its call, unless another attempt begins within *wait* seconds; the caller holds the
         lock."""
         call = exchange.call
-        if call is None or not call.operations or (attempt_number(exchange) or 0) < call.attempts:
+        if call is None or not call.operations or (exchange.attempt or 0) < call.attempts:
             return
         call.record, call.deadline = record, time.monotonic() + (wait or 0.0)
         heappush(self._unsettled, (call.deadline, next(_numbers), call))
@@ -221,6 +222,7 @@ class Watcher:
                 except (Exception, SystemExit) as error:
                     self.report(_name(self._sinks[position]), error)
             call.record = None
+            call.operations.clear()  # the context of a later request may hold the call
 
     def deliver(self, exchange: Exchange) -> None:
         """Map *exchange*, which is over, and hand it on: soon."""
@@ -358,7 +360,7 @@ class Watcher:
             if record.error is not None:
                 self.report(f"reading an answer of {record.provider}", record.error)
             for position, sink in enumerate(self._sinks):
-                if exchange.call is not None and position in exchange.call.operations:
+                if exchange.call is not None and position in exchange.call.sinks:
                     continue
                 try:
                     sink(record)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any
@@ -146,6 +148,16 @@ def test_calls_that_are_not_tried_again_in_time_are_over_in_the_background(
         attempt(watcher, 0, 429)
         assert sink.has_ended.wait(60)
     assert len(sink.records) == 1
+
+
+def test_nothing_is_held_of_a_call_that_is_over(spans: Spans) -> None:
+    with Watcher(spans.sink, in_background=False) as watcher:
+        calls = [
+            weakref.ref(attempt(watcher, number % 2, 429 if number % 2 == 0 else 200)) for number in range(20)
+        ]
+        gc.collect()
+        assert [call() for call in calls[:-1]] == [None] * 19
+    assert len(spans.ended) == 10
 
 
 def test_another_call_is_another_span(spans: Spans) -> None:
