@@ -26,9 +26,11 @@ from crosswalk.codec.unions import json_types
 from crosswalk.responses.families import Family, LazyFamily, Member, resolved, tags_of
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, freeze, plain_view
 
-__all__ = ["PLAIN", "add_shared_hooks", "is_record", "record_converter", "silent"]
+__all__ = ["PLAIN", "OnUnknown", "add_shared_hooks", "is_record", "record_converter", "silent"]
 
 OnUnknown: TypeAlias = Literal["raise", "keep"]
+"""What to do with an item, event, part … of a type that nobody registered, and with an unknown word of a closed
+vocabulary: refuse it, or keep it."""
 
 _new: Final = object.__new__
 _ABSENT: Final = object()

@@ -11,7 +11,7 @@ from crosswalk.codec.located import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.responses.families import LazyFamily, UnknownType
-from crosswalk.responses.hooks import record_converter, silent
+from crosswalk.responses.hooks import OnUnknown, record_converter, silent
 from crosswalk.responses.records import Record
 from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.merge import copy_json
@@ -45,9 +45,6 @@ R = TypeVar("R", bound=Record)
 
 JSONInput: TypeAlias = bytes | bytearray | str | Mapping[str, Any]
 """A JSON object as UTF-8 bytes, as text, or decoded."""
-OnUnknown: TypeAlias = Literal["raise", "keep"]
-"""What to do with an item, event, part … of a type that nobody registered, and with an unknown word of a closed
-vocabulary: refuse it, or keep it."""
 
 
 def parse(cls: type[R], data: JSONInput, *, unknown: OnUnknown = "raise") -> R:

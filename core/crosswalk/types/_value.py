@@ -141,21 +141,17 @@ def wrong_type(value: Any, name: str, wanted: str) -> ResponseValidationError:
 
 
 @functools.cache
-def _layout(cls: Any) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
-    """The defaults of an attrs class, and what sets each of its fields on an object that is frozen."""
-    fields = attrs.fields(cls)
-    setters = [(field.name, vars(cls)[field.name].__set__) for field in fields]
-    return {field.name: field.default for field in fields}, setters
+def _defaults(cls: Any) -> dict[str, Any]:
+    """The default of each field of an attrs class."""
+    return {field.name: field.default for field in attrs.fields(cls)}
 
 
 def unchecked(cls: type[T], **fields: Any) -> T:
-    """A value of the slotted attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
+    """A value of the attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
     kind: Any = cls
-    defaults, setters = _layout(kind)
-    values = {**defaults, **fields}
     made = _new(cls)
-    for name, set_field in setters:
-        set_field(made, values[name])
+    for name, value in {**_defaults(kind), **fields}.items():
+        _set(made, name, value)
     return made
 
 

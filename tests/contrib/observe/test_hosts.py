@@ -143,7 +143,7 @@ https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/
 https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:streamRawPredict anthropic
 https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict mistral
 https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi/chat/completions openai
-https://generativelanguage.googleapis.com/v1beta/openai/chat/completions openai
+https://generativelanguage.googleapis.com/v1beta/openai/chat/completions gemini
 https://generativelanguage.googleapis.com/v1/models/g:generateContent gemini
 https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1/chat/completions openai
 https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/invoke anthropic
@@ -162,13 +162,13 @@ https://api.cerebras.ai/v1/chat/completions openai
 https://integrate.api.nvidia.com/v1/chat/completions openai
 https://router.huggingface.co/v1/chat/completions openai
 https://router.huggingface.co/v1/responses openai_responses
-https://api.moonshot.ai/v1/chat/completions openai
-https://api.moonshot.ai/anthropic/v1/messages anthropic
-https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions openai
+https://api.moonshot.ai/v1/chat/completions moonshot
+https://api.moonshot.ai/anthropic/v1/messages moonshot
+https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions dashscope
 https://models.github.ai/inference/chat/completions openai
-https://api.z.ai/api/paas/v4/chat/completions openai
-https://api.z.ai/api/anthropic/v1/messages anthropic
-https://api.minimax.io/v1/chat/completions openai
+https://api.z.ai/api/paas/v4/chat/completions zai
+https://api.z.ai/api/anthropic/v1/messages zai
+https://api.minimax.io/v1/chat/completions minimax
 https://api.deepinfra.com/v1/openai/chat/completions openai
 https://api.sambanova.ai/v1/chat/completions openai
 https://ark.cn-beijing.volces.com/api/v3/chat/completions openai
@@ -177,7 +177,7 @@ https://api.novita.ai/v3/openai/chat/completions openai
 https://api.siliconflow.cn/v1/chat/completions openai
 https://gateway.ai.cloudflare.com/v1/a/g/openai/chat/completions openai
 https://gateway.ai.cloudflare.com/v1/a/g/anthropic/v1/messages anthropic
-https://api.cloudflare.com/client/v4/accounts/a/ai/v1/chat/completions openai
+https://api.cloudflare.com/client/v4/accounts/a/ai/v1/chat/completions cloudflare
 https://ai-gateway.vercel.sh/v1/chat/completions openai
 https://api.portkey.ai/v1/chat/completions openai
 https://oai.helicone.ai/v1/chat/completions openai

@@ -295,3 +295,28 @@ def test_a_class_of_yours_is_written_as_it_is_read() -> None:
 
 
 INNER = orjson.loads(new_converter().dumps(Holder("i")))
+
+
+@attrs.frozen
+class Leaf:
+    size: int
+
+
+@attrs.frozen
+class Left:
+    child: Left | Right | Leaf
+
+
+@attrs.frozen
+class Right:
+    child: Left | Right | Leaf
+
+
+def test_a_union_in_a_union_is_tried_once_for_each_object() -> None:
+    """What no member could read is not tried again for each outer member: forty levels would never end."""
+    document: Any = {"size": "wide"}
+    for _ in range(40):
+        document = {"child": document}
+    with pytest.raises(cattrs.ClassValidationError) as caught:
+        new_converter().structure(document, Left)
+    assert [problem.at for problem in problems_in(caught.value)] == [40 * ".child" + ".size"]

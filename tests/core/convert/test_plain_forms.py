@@ -474,3 +474,19 @@ def test_openais_client_reads_completions() -> None:
         chunks = [*client.completions.create(model="m", prompt="?", stream=True)]
     assert "".join(chunk.choices[0].text for chunk in chunks[:-1]) == "Look:"
     assert chunks[-1].usage is not None
+
+
+def test_an_interaction_of_gemini_has_no_form_of_these() -> None:
+    """It ends with words of the Responses API, and is none of its responses."""
+    left = {"updated": "2026-01-01T00:00:00Z"}
+    answer = ChatResponse(
+        id="i",
+        created=datetime(2026, 1, 1, tzinfo=UTC),
+        model="m",
+        message=ChatMessage(role=Role.ASSISTANT, content="Hi"),
+        usage=UsageInfo(prompt_tokens=1, completion_tokens=1),
+        finish_reason=FinishReason.STOP,
+        raw_finish_reason="completed",
+        metadata=ResponseMetadata(provider_id="gemini", model_id="m", extensions=left),
+    )
+    assert source_form(answer) is None
