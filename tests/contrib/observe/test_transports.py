@@ -28,6 +28,9 @@ from .conftest import (
     same_as_normalized,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""The replay server's sockets are sometimes collected before its loop has closed them."""
+
 STREAM = "vllm/chat_think_stream.response.sse"
 CHAT = "/v1/chat/completions"
 ASKED = {"model": "tiny", "messages": [{"role": "user", "content": "Why?"}], "stream": True, "seed": 7}
