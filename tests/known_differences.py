@@ -165,13 +165,7 @@ ENDS_TWICE = Broken(
     frozenset({"P4"}), "the server says STOP more than once: cut after the first, the stream looks whole"
 )
 
-NO_BEGINNING = Broken(
-    frozenset({"P4"}),
-    "no event says a role, nothing says that the stream is over: the same bytes once more look like more of it",
-)
-
 BROKEN_PROMISES = {
-    "ai__mistral-incremental-tool-call": NO_BEGINNING,
     "generative-ai-js__mock-responses-streaming-success-search-grounding": ENDS_TWICE,
     "pydantic-ai__openrouter-openrouter_stream_error": Broken(
         frozenset({"P1", "P4"}),
@@ -182,7 +176,6 @@ BROKEN_PROMISES = {
         frozenset({"P4"}), "its status is a word that the API has not"
     ),
     "rig__stream_terminal_matrix-two_terminal_stream_with_visible_thoughts": ENDS_TWICE,
-    "ruby_llm__vcr_chat_streaming_responses_gpustack_qwen3_supports_streaming_responses": NO_BEGINNING,
     "vertexai-sdk-test-data__vertexai-streaming-failure-recitation-no-content": ENDS_TWICE,
     "vertexai-sdk-test-data__vertexai-unary-success-detailed-token-response": NO_ANSWER,
 }

@@ -23,6 +23,7 @@ from crosswalk.testing.perturbation import (
 )
 from crosswalk.text import counted
 from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import dump_json
 
 __all__ = ["errors_show", "null_erases_nothing", "one_answer_at_a_time", "output_shows", "recognizes_its_own"]
 
@@ -115,12 +116,16 @@ def _extensions(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
-    """P4: an answer behind this one is an error, or changes nothing that was said; one beside it changes nothing."""
+    """P4: another answer behind this one is an error, or changes nothing that was said; one beside it changes nothing.
+
+    What repeats the id of an answer belongs to that answer, so the second one gets an id of its own.
+    """
     if case.is_answer:
         yield from _side_by_side(case)
     if not case.is_answer or case.mapper.info.repeats_finish:
         return
-    after = case.map_bytes(case.capture.body + b"\n\n" + case.capture.body)
+    body, own_id = case.capture.body, dump_json(case.baseline.response["id"])
+    after = case.map_bytes(body + b"\n\n" + body.replace(own_id, b'"another-answer"'))
     is_accepted = after.error is None and after.response["finish_reason"] != "error"
     if is_accepted and answer(after.response) != answer(case.baseline.response):
         yield case.problem("P4", "the answer twice", "a second answer is added to the first")
