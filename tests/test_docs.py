@@ -194,6 +194,14 @@ def test_a_program_of_readme_runs_alone_and_anywhere(number: int, tmp_path: Path
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_first_program_of_readme_prints_what_is_shown_below_it() -> None:
+    program, output = blocks(ROOT / "README.md", "python")[0], blocks(ROOT / "README.md", "text")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == output
+
+
 def test_importing_crosswalk_is_as_light_as_readme_promises() -> None:
     code = "import sys; before = set(sys.modules); import crosswalk; print(*(set(sys.modules) - before))"
     done = subprocess.run(
