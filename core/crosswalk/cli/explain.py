@@ -113,7 +113,7 @@ def _cells(trace: Trace) -> list[str]:
 def _words(trace: Trace, main: list[Effect]) -> Iterator[str]:
     yield from dict.fromkeys(effect.how.value for effect in main)
     if trace.is_lost:
-        yield "not mapped: nothing tells of it"
+        yield "not mapped: the value is lost"
     elif trace.refused and trace.leaf.value is None:
         yield How.EMPTY.value
     elif trace.refused:

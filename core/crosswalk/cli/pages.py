@@ -21,7 +21,7 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
     lines = [
         f"# The crosswalk of {_markdown(title)}",
         "",
-        f"Written by `{command}`; not to be edited by hand.",
+        f"`{command}` generates this page, so do not edit it by hand.",
         "",
     ]
     lines += [_markdown(NOTE), "", "| how | |", "|---|---|"]

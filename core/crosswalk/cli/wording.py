@@ -1,4 +1,4 @@
-"""What the rows of a crosswalk say, in words: the same for every format."""
+"""The words in the rows of a crosswalk, the same for every format."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ LOST: Final = "LOST"
 
 LEGEND: Final[dict[str, str]] = {
     How.TYPED: "a typed field holds the value",
-    How.CONVERTED: "a typed field says it in another unit or form",
-    How.DECIDES: "a switch: what the typed fields say hangs on it",
-    How.SAME: "a typed field says the same already",
-    How.EMPTY: "it is null: the typed field for it is empty",
-    How.EXTENSIONS: "kept as it came",
-    IMPLIED: "the structure of the typed fields says it",
-    IN_DELTA: "the delta of its event keeps it; in the response a later event replaces it",
-    ELSEWHERE: "where the extensions keep a value that the typed fields do not say",
-    REFUSED: "the error that some other value meets",
-    LOST: "nothing tells of it: a bug of the plugin",
+    How.CONVERTED: "a typed field holds the value in another unit or form",
+    How.DECIDES: "the value decides what the typed fields hold",
+    How.SAME: "a typed field already holds the same value",
+    How.EMPTY: "the value is null, and so is the typed field",
+    How.EXTENSIONS: "stored exactly as sent",
+    IMPLIED: "the structure of the typed fields implies it",
+    IN_DELTA: "the delta of its event holds it, and a later event replaces it in the response",
+    ELSEWHERE: "the extensions hold a value that the typed fields cannot hold",
+    REFUSED: "the error that another value raises",
+    LOST: "the value is lost, which is a bug of the plugin",
 }
-"""The words of the tables, and what they mean."""
+"""The words of the tables with their meaning."""
 
 NOTE: Final = (
-    "Found out by changing every leaf of recorded answers and mapping them again: where something else "
-    "changes, there the leaf goes. [] stands for every item of an array, * for every key of an object whose "
-    "keys are data, [text] and the like for the segments of that type. With several choices, those after the "
-    "first have the same paths below alternatives[]."
+    "Crosswalk changes each leaf of the recorded answers, maps them again, and lists the canonical paths that change. "
+    "In a path, [] means every item of an array, * means every key of an object with free keys, and [text] means the "
+    "segments of type text. If an answer has several choices, the others have the same paths below alternatives[]."
 )
-"""What has to be known to read a table."""
+"""The explanation above each table."""
 
 
 @attrs.frozen

@@ -178,4 +178,4 @@ def test_a_lost_leaf_is_shown_and_fails(
     (tmp_path / "a.json").write_text('{"said": "x"}')
     done = run("explain", "a.json", "--provider", provider(Deaf(), "deaf"), *options)
     assert done.status == 1
-    assert ("not mapped: nothing tells of it" in done.out) or '"lost": true' in done.out
+    assert ("not mapped: the value is lost" in done.out) or '"lost": true' in done.out
