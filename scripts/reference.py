@@ -48,7 +48,6 @@ FACES = (
 INTERNAL = (
     "__main__",
     "cli",
-    "deprecation",
     "drafts",
     "lazy",
     "manifest",
