@@ -1,6 +1,6 @@
-"""What a gateway is told: the types of its one file. :func:`crosswalk_serve.reading.load_config` reads them.
+"""The types of the gateway's configuration file. :func:`crosswalk_serve.reading.load_config` reads it.
 
-Every class here is a section of the file, and its docstring the reference of it: ``docs/serve.md`` is written from them.
+Every class here is a section of the file. ``docs/serve-configuration.md`` is generated from their docstrings.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ _COUNT = _above(0, whole=True)
 
 @attrs.frozen(kw_only=True)
 class Patience(Timeouts):
-    """How long one attempt at a server, and a whole call, may take, in seconds."""
+    """Limits of one attempt at a server, and of a whole call, in seconds."""
 
     total: float | None = attrs.field(default=600.0, validator=_POSITIVE)
 
 
 @attrs.frozen(kw_only=True)
 class Target:
-    """A server that is asked for a model.
+    """A server that serves a model.
 
     Attributes:
-        provider: whose dialect it speaks: a provider id, as ``crosswalk providers`` lists them.
-        model: what it calls the model; without it, what the client wrote.
-        base_url: where it is; without it, what the environment says, else the provider's default.
-        api_key: the key to it; without it, what the environment says.
-        headers: more headers for every request to it; their values are treated as secrets.
-        takes_media: whether its model can be shown images, sounds and files.
-        weight: how often it is asked first, beside the others of the list: of 3 and 1 the one gets three quarters. One
-            without a weight, where others have one, is asked only when they have failed.
-        options: what only its API knows, merged into the body of every request to it.
-        counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``; by default only ``anthropic`` has.
+        provider: the provider id of its dialect, as ``crosswalk providers`` lists them.
+        model: the server's name of the model, by default the client's.
+        base_url: the address, by default from the environment, otherwise the provider's own.
+        api_key: the key, by default from the environment.
+        headers: additional headers for every request. Their values are secrets.
+        takes_media: whether the model accepts images, audio and files.
+        weight: its share of first attempts. With weights 3 and 1, the first gets three quarters. A server without a weight
+            in a list with weights is asked only after the others have failed.
+        options: fields for the body of every request, in the words of its API.
+        counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``, by default only ``anthropic`` has.
     """
 
     provider: str
@@ -88,7 +88,7 @@ class Target:
     counts_tokens: bool | None = None
 
     def endpoint(self) -> Endpoint:
-        """It as the service asks it.
+        """The endpoint for the service.
 
         Raises:
             ConfigurationError: a credential or a header that HTTP cannot carry.
@@ -105,11 +105,11 @@ class Target:
 
 @attrs.frozen(kw_only=True)
 class Price:
-    """What a model costs, for budgets; without it the price lists are asked (``crosswalk-llm[prices]``).
+    """The price of a model for budgets, by default from the price lists (``crosswalk-llm[prices]``).
 
     Attributes:
-        input_per_million: for a million tokens of the prompt, in US dollars.
-        output_per_million: for a million tokens of the answer.
+        input_per_million: US dollars for a million tokens of the prompt.
+        output_per_million: US dollars for a million tokens of the answer.
     """
 
     input_per_million: float = attrs.field(validator=_above(-1))
@@ -118,16 +118,16 @@ class Price:
 
 @attrs.frozen(kw_only=True)
 class Model:
-    """What stands behind the name of a model. Its endpoints' list, or the one endpoint, may stand there alone.
+    """The servers of a model. You may write the list of endpoints, or one endpoint, in place of the section.
 
     Attributes:
-        endpoints: the servers, in the order in which they are asked: the next one when one has failed.
-        aliases: other names for it.
-        defaults: options for requests that do not say them, in Crosswalk's words: ``temperature``, ``max_tokens`` …
-        timeouts: how long an attempt and a call may take; without it, those of the gateway.
-        retry: what is tried again; without it, as the gateway does.
-        on_unsupported: as that of the gateway, for this model.
-        price: what it costs.
+        endpoints: the servers in order. The next one is asked after a failure.
+        aliases: other names of the model.
+        defaults: options for requests without them, in Crosswalk's words: ``temperature``, ``max_tokens`` …
+        timeouts: limits of an attempt and a call, by default the gateway's.
+        retry: the retry policy, by default the gateway's.
+        on_unsupported: like the gateway's, for this model.
+        price: the price of the model.
     """
 
     endpoints: tuple[Target, ...] = attrs.field()
@@ -146,9 +146,9 @@ class Model:
 
 @attrs.frozen
 class KeyHash:
-    """A key as it is kept: nobody can tell it from this.
+    """The stored hash of a key.
 
-    Keys are drawn at random and long, so a plain salted SHA-256 is as good as a slow hash, and no request waits for it.
+    Keys are long and random, so a salted SHA-256 is as good as a slow hash, and no request waits for it.
 
     Args:
         salt: makes equal keys different.
@@ -165,10 +165,10 @@ class KeyHash:
 
     @classmethod
     def parse(cls, text: str) -> KeyHash:
-        """What ``str`` of one was.
+        """Parse the text that ``str`` writes.
 
         Raises:
-            ConfigurationError: it is none; *text*, which may be a key, is not quoted.
+            ConfigurationError: *text* is not a hash. The message does not quote it, because it may be a key.
         """
         found = re.fullmatch(r"sha256:((?:[0-9a-f]{2}){8,32}):([0-9a-f]{64})", text)
         if found is None:
@@ -176,7 +176,7 @@ class KeyHash:
         return cls(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
 
     def fits(self, key: str) -> bool:
-        """Whether it is that of *key*; takes the same time wherever they differ."""
+        """Whether it is the hash of *key*, compared in constant time."""
         return hmac.compare_digest(self.digest, KeyHash.of(key, self.salt).digest)
 
     def __str__(self) -> str:
@@ -185,14 +185,14 @@ class KeyHash:
 
 @attrs.frozen(kw_only=True)
 class Key:
-    """Who may ask, for what, and how much of it.
+    """A client's key with its rights and limits.
 
     Attributes:
-        hash: that of the key: ``crosswalk serve --new-key`` prints both.
-        models: the models that it may ask for, ``*`` at the end of a name for any; without it all, with ``[]`` none.
-        requests_per_minute: how many requests a minute; without it, any number.
-        tokens_per_minute: how many tokens a minute, of prompts and answers; a request is refused once they are used up.
-        budget_per_day: how many US dollars a day, which begins at midnight UTC; likewise.
+        hash: the hash of the key. ``crosswalk serve --new-key`` prints both.
+        models: the models that it may use, with ``*`` at the end of a name for any ending. All by default, none with ``[]``.
+        requests_per_minute: the most requests in a minute, unlimited by default.
+        tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
+        budget_per_day: the most US dollars in a day that begins at midnight UTC. At the limit, requests are refused.
         metrics: whether it may read ``/metrics``.
     """
 
@@ -204,14 +204,14 @@ class Key:
     metrics: bool = False
 
     def may_ask(self, model: str) -> bool:
-        """Whether it may ask for *model*, the name in the file."""
+        """Whether it may use *model*, a name of the file."""
         return self.models is None or any(
             model.startswith(one[:-1]) if one.endswith("*") else model == one for one in self.models
         )
 
     @property
     def is_limited(self) -> bool:
-        """Whether something is counted for it."""
+        """Whether it has a limit."""
         return any((self.requests_per_minute, self.tokens_per_minute, self.budget_per_day))
 
 
@@ -220,7 +220,7 @@ class TLS:
     """The files for HTTPS, in PEM.
 
     Attributes:
-        certificate: the certificate, and those of its issuers behind it.
+        certificate: the certificate, followed by those of its issuers.
         key: its private key.
     """
 
@@ -235,16 +235,15 @@ def _check_port(_: Any, attribute: attrs.Attribute[int], value: int) -> None:
 
 @attrs.frozen(kw_only=True)
 class Listen:
-    """Where the gateway listens.
+    """The address of the gateway.
 
     Attributes:
-        host: the address; other machines reach ``0.0.0.0`` or ``::``.
-        port: the port; 0 for one that is free.
-        workers: how many processes; more than one want ``redis`` where keys have limits, and keep no responses without it.
-        trusted_proxies: addresses whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed; ``*`` for all.
-        origins: web pages that may ask from a browser, such as ``https://chat.example.com``; others are refused.
-        open: serve everybody who reaches it: without ``keys``, other addresses than this machine's own are refused
-            unless this is true.
+        host: the address. Other machines reach ``0.0.0.0`` or ``::``.
+        port: the port, or 0 for any free one.
+        workers: the number of processes. Several need ``redis`` if keys have limits, and store no responses without it.
+        trusted_proxies: addresses whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` count, or ``*`` for all.
+        origins: web pages that may call from a browser, such as ``https://chat.example.com``. Others are refused.
+        open: serve everybody. Without ``keys`` the gateway refuses addresses that other machines reach, unless this is true.
     """
 
     host: str = "127.0.0.1"
@@ -256,7 +255,7 @@ class Listen:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether only this machine reaches the address."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -265,17 +264,16 @@ class Listen:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much may come from outside, and how long a client may take; in bytes and seconds.
+    """Limits of input in bytes and of clients in seconds.
 
     Attributes:
         body_bytes: the longest body of a request.
-        answer_bytes: the longest answer of a server, as it comes from there; one that never ends is cut here. To be read,
-            it takes some four times as much memory.
-        head_seconds: until the head of a request is there.
-        body_seconds: until its body is there.
-        send_seconds: until a client takes the next piece of an answer.
-        concurrent_requests: how many requests each process answers at once; the next one is told to come again.
-        shutdown_seconds: how long answers may go on once the gateway has been told to end.
+        answer_bytes: the longest answer of a server. Reading it takes about four times as much memory.
+        head_seconds: until the head of a request is complete.
+        body_seconds: until its body is complete.
+        send_seconds: until a client accepts the next piece of an answer.
+        concurrent_requests: the most requests that a process answers at once. More get a 503 with ``retry-after``.
+        shutdown_seconds: until open answers are cut after the shutdown begins.
     """
 
     body_bytes: int = attrs.field(default=32 * MIB, validator=_COUNT)
@@ -289,13 +287,13 @@ class Limits:
 
 @attrs.frozen(kw_only=True)
 class Log:
-    """What is written down.
+    """The logs.
 
     Attributes:
-        exchanges: a file that each answer is added to, a line of JSON each, which ``crosswalk batch`` and
-            ``crosswalk normalize`` read; it holds what models said. Without it, none.
-        requests: whether each request for an answer is a line on standard error, without content, and each wrong key one
-            with the address that it came from.
+        exchanges: a file of JSON lines, one for each answer with its content, for ``crosswalk batch`` and
+            ``crosswalk normalize``. None by default.
+        requests: whether standard error gets a line for each request without content, and for each wrong key with the
+            address of its client.
     """
 
     exchanges: Path | None = None
@@ -304,12 +302,12 @@ class Log:
 
 @attrs.frozen(kw_only=True)
 class Store:
-    """What is kept of answers of the Responses API, for ``previous_response_id``; each for the key that asked alone.
+    """Stored answers of the Responses API for ``previous_response_id``, visible only to the key that made them.
 
     Attributes:
-        entries: how many; the oldest goes first. 0 keeps none.
-        bytes: how much, in memory; with ``redis`` that has its own limit.
-        seconds: how long.
+        entries: the most answers. The oldest goes first, and 0 stores none.
+        bytes: the most memory. Redis has its own limit.
+        seconds: the lifetime of an answer.
     """
 
     entries: int = attrs.field(default=1000, validator=_above(-1, whole=True))
@@ -319,11 +317,11 @@ class Store:
 
 @attrs.frozen(kw_only=True)
 class Redis:
-    """Where processes and machines share what they count and keep.
+    """The store that processes and machines share for counts and responses.
 
     Attributes:
-        url: ``redis://…``, ``rediss://…`` or ``unix://…``; it may hold a password.
-        prefix: what all keys in it start with.
+        url: ``redis://…``, ``rediss://…`` or ``unix://…``, with an optional password.
+        prefix: the prefix of all keys in it.
     """
 
     url: Secret
@@ -332,22 +330,22 @@ class Redis:
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """The file as a whole.
+    """The whole file.
 
     Attributes:
-        models: what stands behind which name. A name that ends in ``*`` is for all that begin so; the longest one counts.
-        keys: who may ask; without any, everybody who reaches it.
-        listen: where it listens; ``host:port`` may stand there alone.
-        tls: for HTTPS; without it, HTTP.
-        limits: for clients, and for what servers send.
-        on_unsupported: ``refuse`` what a server cannot express, naming it, or ``drop`` it and say so.
-        timeouts: how long servers may take.
-        retry: what is tried again.
-        responses: what is kept for ``previous_response_id``.
-        log: what is written down.
-        metrics: whether there is ``/metrics`` for Prometheus (``crosswalk-llm[prometheus]``).
-        tracing: whether OpenTelemetry is told of every call (``crosswalk-llm[otel]``).
-        redis: where processes share what they count and keep; without it, each has its own.
+        models: the models by name. A name with ``*`` at its end matches all names that begin so. The longest match counts.
+        keys: the clients' keys. Without keys, the gateway serves everybody who reaches it.
+        listen: the address, or ``host:port`` in place of the section.
+        tls: the files for HTTPS. Without them, the gateway speaks HTTP.
+        limits: limits for clients and for the answers of servers.
+        on_unsupported: ``refuse`` an option that a server cannot express, or ``drop`` it and say so.
+        timeouts: limits for servers.
+        retry: the retry policy.
+        responses: the store for ``previous_response_id``.
+        log: the logs.
+        metrics: whether ``/metrics`` serves Prometheus (``crosswalk-llm[prometheus]``).
+        tracing: whether OpenTelemetry gets every call (``crosswalk-llm[otel]``).
+        redis: the store that processes share. Without it, each process has its own.
     """
 
     models: Mapping[str, Model] = attrs.field()

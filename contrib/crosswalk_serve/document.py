@@ -1,4 +1,4 @@
-"""The gateway's file as a page of Markdown, out of its types; ``python -m crosswalk_serve`` writes it."""
+"""Generates the page of the gateway's configuration from its types; ``python -m crosswalk_serve`` writes it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["configuration_page"]
 
 _HEAD: Final = """# The gateway's configuration
 
-Written by `python -m crosswalk_serve`; not to be edited by hand. [A gateway](serve.md) tells what it is for.
+`python -m crosswalk_serve` generates this page, so do not edit it by hand. [A gateway](serve.md) is the guide.
 
-One file of YAML. `${NAME}` in a text is what the environment has under that name; a secret may also be `{file: PATH}`, for
-those that are mounted. A list of one may stand there without its brackets. What is wrong is said with its line and key
-before anything listens: `crosswalk serve --check FILE`.
+You configure the gateway with one YAML file. `${NAME}` in a text is an environment variable. A secret may also be
+`{file: PATH}`, for mounted secrets. You may omit the brackets of a list with one item. `crosswalk serve --check FILE`
+reports mistakes with line and key, and the gateway does not start with one.
 """
 _UNIONS: Final = (types.UnionType, typing.Union)
 _WORDS: Final = {
