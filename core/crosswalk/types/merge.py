@@ -166,6 +166,8 @@ def _merge_arrays(
             return _merge_indexed(known, by_index, items, arrays, rules, is_increment=is_increment)
         arrays.is_mixed = True
     if rules is CUMULATIVE:
+        if not items:
+            return []
         last = arrays.latest(known)
         arrays.receive(known, items)
         items = items[len(last) :] if same_json(last, items[: len(last)]) else items

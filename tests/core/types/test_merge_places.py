@@ -135,3 +135,10 @@ def test_an_item_without_an_index_makes_an_array_of_pieces() -> None:
         merge(known, {"choices": choices}, arrays)
     assert known == {"choices": [{"index": 0}, {"x": 1}, {"index": 0}]}
     assert arrays.is_mixed
+
+
+def test_an_empty_cumulative_array_says_nothing_of_what_came_before() -> None:
+    arrays, known = Arrays(), {"a": [1, 2]}
+    changes = [merge(known, {"a": items}, arrays, RULES) for items in ([], [1, 2], [], [1, 2, 3])]
+    assert changes == [{}, {}, {}, {"a": [3]}]
+    assert known == {"a": [1, 2, 3]}
