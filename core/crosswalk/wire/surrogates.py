@@ -77,7 +77,7 @@ def _is_second(character: str) -> bool:
 
 
 def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
-    """Each string in *value*, as its container, its key there, and its path."""
+    """Each string in *value*, as its container, its key there, and its path, in which an item with an ``index`` has that."""
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
     while level:
         container, path = level.pop()
@@ -90,5 +90,7 @@ def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
         for key, item in items:
             if type(item) is str:
                 yield container, key, (*path, key)
+            elif type(container) is list and type(item) is dict and type(item.get("index")) is int:
+                level.append((item, (*path, ("index", item["index"]))))
             else:
                 level.append((item, (*path, key)))

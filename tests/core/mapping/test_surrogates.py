@@ -61,6 +61,25 @@ def test_a_lone_half_is_replaced_and_noted(contents: list[bytes], text: str) -> 
     assert response.metadata.provenance["segments"] == "cut"
 
 
+DONE = b"data: [DONE]\n\n"
+
+
+def choice(index: int, content: bytes) -> bytes:
+    return b'{"index":%d,"delta":{"content":"%b"}}' % (index, content)
+
+
+def test_halves_are_joined_within_their_choice() -> None:
+    def event(*choices: bytes) -> bytes:
+        return b'data: {"id":"c","model":"m","choices":[%b]}\n\n' % b",".join(choices)
+
+    ends = event(*(b'{"index":%d,"delta":{},"finish_reason":"stop"}' % number for number in (0, 1)))
+    cut, rest = rb"a\ud83d", rb"\ude00b"
+    _, response = read(event(choice(0, cut)), event(choice(1, rest)), ends + DONE)
+    assert [one.message.content for one in (response, *response.alternatives)] == ["a�", "�b"]
+    _, response = read(event(choice(0, cut)), event(choice(1, b"x"), choice(0, rest)), ends + DONE)
+    assert [one.message.content for one in (response, *response.alternatives)] == ["a😀b", "x"]
+
+
 def test_a_half_in_a_field_that_nobody_maps_is_noted_there() -> None:
     _, response = read(chunk(b"a"), chunk(b"b", new=rb'"\ud83d"'), END)
     assert response.text == "ab"
