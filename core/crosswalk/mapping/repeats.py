@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from types import NoneType
 from typing import Any, Final
 
 import orjson
@@ -20,6 +21,7 @@ import orjson
 from crosswalk.mapping.delivery import Delivery
 from crosswalk.mapping.event import EventMapper
 from crosswalk.plugin.info import LogprobReader, Path
+from crosswalk.plugin.mapper import is_cancellation
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import NOTED, empty_containers, prune
 from crosswalk.types.answer import Choice
@@ -155,7 +157,6 @@ class Repeats:
         self._events = events
         self._delivery = delivery
         self._state = state
-        self._map_usage = events.mapper.map_usage
         self._paths = [_TextPath(path) for path in info.text_paths]
         self._path = self._paths[0]
         self._timestamp_key = info.timestamp_key
@@ -167,6 +168,7 @@ class Repeats:
         self._fast: _Repeat | None = None  # the last repetition, if only its text may change
         self._by_choice: dict[int, tuple[_TextPath, bytes]] = {}
         self._candidate: tuple[_TextPath, bytes, str, tuple[bool, bool, bool]] | None = None
+        self._timestamp: str | None = None  # of the candidate
         self._texts: dict[int, list[str]] = defaultdict(list)
         state.repeated_texts = self._texts
 
@@ -241,7 +243,9 @@ class Repeats:
             if tokens is not None:
                 tokens.attach()
             self.event = event
-            self._candidate = path, skeleton, text, detached
+            if timestamp is not None or self._timestamp_key is None or event.get(self._timestamp_key) is None:
+                self._candidate = path, skeleton, text, detached
+                self._timestamp = timestamp
             return None
         if usage is not None or tokens is not None:
             values = {self._timestamp_key: timestamp, self._usage_key: usage}
@@ -276,6 +280,7 @@ class Repeats:
             or delta is None
             or not self._events.is_settled
             or self._number_key in changes  # which the hooks then do not take for the next number
+            or not self._keeps_timestamp()
             or (usage is not None and not candidate[3][1])
             or (delta.logprobs is not None and not candidate[3][2])
             or not self._is_piece(delta, candidate[2])
@@ -301,6 +306,11 @@ class Repeats:
             for path in self._paths:
                 path.repeats.clear()
         self._fast = None
+
+    def _keeps_timestamp(self) -> bool:
+        """Whether the extensions keep the timestamp of the event that was looked at last as it came."""
+        timestamp = self._timestamp
+        return timestamp is None or self._state.extensions.get(str(self._timestamp_key)) == timestamp
 
     def _locate(self, event: Any) -> Any:
         """What holds the text of *event*, at the path that :attr:`_path` then is; ``None`` without a text."""
@@ -335,7 +345,10 @@ class Repeats:
         is_new = (
             not opened.arguments and opened.id is opened.name is None
         )  # the next such event may open another one
-        return call.arguments_delta == text and call.id is call.name is None and not is_new
+        is_its_own = (
+            call.id is call.name is opened.other_id is None
+        )  # whose another id is, depends on the arguments
+        return call.arguments_delta == text and is_its_own and not is_new
 
     def _detach_logprobs(self, event: Any) -> _Logprobs | None:
         for steps, key, read in self._logprob_paths:
@@ -378,7 +391,8 @@ class Repeats:
     ) -> list[ResponseDelta] | None:
         """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all.
 
-        The hooks get these values alone, and what they leave is the residue, in the order of the *event*.
+        The hooks get these values alone, and what they leave is the residue, in the order of the *event*. Where one fails,
+        it gets the whole event anew, and its error is raised there.
         """
         residue: dict[str, Any] = {}
         for key in event:
@@ -387,13 +401,29 @@ class Repeats:
             elif values.get(key) is not None:
                 residue[key] = values[key]
         sent_empty = empty_containers(residue)
-        logprobs = None if tokens is None else tokens.take(text)
-        counts = None if values.get(self._usage_key) is None else self._map_usage(residue, self._state)
-        prune(residue, sent_empty)
-        left = None if tokens is None else residue.pop(tokens.first, None)
+        logprobs = counts = left = None
+        mapper, has_failed = self._events.mapper, False
+        try:
+            if tokens is not None:
+                logprobs = tokens.take(text)
+            if values.get(self._usage_key) is not None:
+                counts = mapper.map_usage(residue, self._state)
+            prune(residue, sent_empty)
+            if tokens is not None:
+                left = residue.pop(tokens.first, None)
+            if residue and mapper.extensions is not None:
+                kept = mapper.extensions(residue, self._state)
+                residue = {} if kept is None else kept
+        except BaseException as error:
+            if is_cancellation(error):
+                raise
+            has_failed = True
         if (
-            NOTED.values
-            or (tokens is not None and logprobs is None)
+            has_failed
+            or NOTED.values
+            or type(counts) not in (UsageInfo, NoneType)
+            or type(residue) is not dict
+            or (tokens is not None and type(logprobs) is not tuple)
             or (left is not None and tokens is not None and not self._has_kept(tokens, left))
         ):
             NOTED.values.clear()

@@ -172,7 +172,8 @@ def _reads_as_declared(plugin: Any) -> bool:
     for number, kind in enumerate(kinds):
         own = vars(kind).keys()
         if declaration in own:
-            break
+            # What comes in between by multiple inheritance may override a method of the bases.
+            return kind not in classes or classes[classes.index(kind) :] == kind.__mro__[:-1]
         if any(_overrides(name, vars(kind)[name], kinds[number + 1 :]) for name in own - _NOT_READING):
             return False
     return True

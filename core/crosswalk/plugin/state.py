@@ -326,6 +326,7 @@ class MappingState(Answer):
         new_id = new_name = None
         if id is not None and call.id is None and calls.identify(call, id):
             new_id = id
+        call.other_id = None if id == call.id else id
         if name is not None and call.name is None:
             call.name = new_name = name
         if new_id is new_name is None and type(arguments) is str and arguments and arguments.isascii():

@@ -73,9 +73,10 @@ class Call:
         name: the tool's name; ``None`` until one comes.
         arguments: the pieces of its arguments so far.
         wire_index: the provider's own index; ``None`` where it sends none.
+        other_id: the id of its last fragment, if that is not the id of the call.
     """
 
-    __slots__ = ("arguments", "id", "index", "name", "wire_index")
+    __slots__ = ("arguments", "id", "index", "name", "other_id", "wire_index")
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -83,6 +84,7 @@ class Call:
         self.name: str | None = None
         self.arguments: list[str] = []
         self.wire_index: int | None = None
+        self.other_id: str | None = None
 
     def text(self, *, partial: bool) -> str:
         """The arguments; of a whole call without any the empty object, which is what it means."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from crosswalk import (
     FinishReason,
     Limits,
     MappingError,
+    PluginError,
     ResponseDelta,
     Segment,
     SegmentType,
@@ -154,6 +156,47 @@ class Toy:
         )
 
 
+class Shortens(Toy):
+    """It keeps neither the time as it came nor all that is left of the counts."""
+
+    provider_info = Toy.provider_info
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> Any:
+        """Shorten the time and drop a count."""
+        if "at" in event:
+            event["at"] = event["at"][:1]
+        event.get("usage", {}).pop("more", None)
+        return event or None
+
+
+def take_no_three(holder: dict[str, Any], text: str | None) -> Any:
+    """Take log probabilities; it fails on -3.0 and gives a list for -4.0."""
+    taken = take_probs(holder, text) or ()
+    numbers = [token.logprob for token in taken]
+    return numbers if numbers == [-4.0] else 1 / (numbers != [-3.0]) and taken
+
+
+class Fails(Toy):
+    """It fails on a count of 3 and gives a text for 4."""
+
+    fault: BaseException = ZeroDivisionError()
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare the same, with a reader that fails."""
+        return attrs.evolve(super().provider_info(), logprob_paths={"probs": take_no_three})
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> Any:
+        """Fail, where the count is bad."""
+        usage = super().map_usage(event, state)
+        count = usage and usage.prompt_tokens
+        if count == 3:
+            raise self.fault
+        return "four" if count == 4 else usage
+
+
 class Asked(Toy):
     """The same, but it overrides a method and declares no paths: its hooks get every event."""
 
@@ -194,6 +237,19 @@ def mapped(*events: Any, kind: type[Toy] = Toy, **options: Any) -> list[Any]:
     return plugin.events
 
 
+def mapped_by(kind: type[Toy], *events: Any) -> list[Any]:
+    """The same as :func:`mapped`, for a plugin that is compared with itself without its declaration; errors are equal too."""
+
+    class Off(kind):  # type: ignore[misc, valid-type]
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Any:
+            return super().map_delta(event, state)
+
+    plugin, chunks = kind(), frames(*events, END)
+    assert told(plugin, chunks) == told(Off(), chunks)
+    return [event for event in plugin.events if event != END]
+
+
 def say(text: str, **more: Any) -> dict[str, Any]:
     """An event with a text."""
     return {"text": text, **more}
@@ -229,6 +285,13 @@ def test_arguments_repeat() -> None:
     opens = {"call": {"index": 0, "id": "c", "name": "f", "args": "{"}}
     pieces = [{"call": {"index": 0, "args": text}} for text in ('"a"', ":", "1", "}")]
     assert mapped(opens, *pieces) == [opens, pieces[0]]
+
+
+@pytest.mark.parametrize("end", ["2}", "2"])
+def test_arguments_with_the_id_of_another_call_are_mapped(end: str) -> None:
+    opens = {"call": {"index": 1, "id": "a", "name": "f", "args": '{"x":'}}
+    foreign = [{"call": {"index": 1, "id": "b", "args": text}} for text in ("1", "1", "1", end, "3", "4")]
+    assert mapped_by(Toy, opens, *foreign) == [opens, *foreign]
 
 
 def test_the_same_text_again_is_more_text() -> None:
@@ -462,6 +525,49 @@ def test_a_time_of_another_type_is_mapped(at: Any) -> None:
     assert mapped(*events, say("x", at=at), say("x")) == [*events[:2], say("x", at=at), say("x")]
 
 
+@pytest.mark.parametrize("times", [(1, 2), (1, "t2"), ("t1", 2), ({"x": 1}, {"x": 2})])
+def test_times_of_another_type_and_choices_in_turn_are_mapped(times: tuple[Any, Any]) -> None:
+    events = [say("x", choice=number % 2, at=times[number % 2]) for number in range(6)]
+    mapped(*events, say("y", at=times[0]))
+
+
+def test_a_time_that_the_extensions_do_not_keep_is_mapped() -> None:
+    events = [say("x", at=f"t{number}") for number in range(4)]
+    assert mapped_by(Shortens, *events) == events
+
+
+def test_what_is_left_of_counts_goes_through_the_hook_for_extensions() -> None:
+    events = [say("x", usage={"in": number, "more": number, "rest": number}) for number in range(4)]
+    assert mapped_by(Shortens, *events) == events[:2]
+
+
+@pytest.mark.parametrize(
+    ("before", "more"),
+    [
+        ({"usage": {"in": 1}}, {"usage": {"in": 3}}),
+        ({"probs": [-1.0]}, {"probs": [-3.0]}),
+        ({"probs": [-1.0]}, {"probs": [-4.0]}),
+    ],
+)
+def test_a_hook_that_fails_on_a_repetition_gets_the_event_whole(before: Any, more: Any) -> None:
+    events = [*(say(text, **before) for text in "abc"), say("d", **more)]
+    assert mapped_by(Fails, *events) == [*events[:2], events[3]]
+
+
+def test_a_repetition_with_counts_of_another_type_is_a_fault_of_the_plugin() -> None:
+    with pytest.raises(PluginError, match="map_usage gave str, not UsageInfo"):
+        told(Fails(), frames(*(say("x", usage={"in": count}) for count in (1, 1, 4))))
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), CancelledError()])
+def test_an_interrupt_in_a_repetition_passes(fault: BaseException) -> None:
+    plugin = Fails()
+    plugin.fault = fault
+    with pytest.raises(type(fault)):
+        told(plugin, frames(*(say("x", usage={"in": count}) for count in (1, 1, 3))))
+    assert len(plugin.events) == 2
+
+
 def test_a_time_is_put_back_into_an_event_that_is_mapped() -> None:
     event = say("same", at="t2", n=3, usage={"in": 3}, probs=[-0.5], left="same")
     before = [say(t, at="t1", n=n, usage={"in": n}, probs=[-0.25], left="same") for n, t in enumerate("abc")]
@@ -630,6 +736,18 @@ class Declares(Redacts):
     text_paths: ClassVar[tuple[str, ...]] = Chat.text_paths
 
 
+class Mix(OpenAIChatDialect):
+    """It overrides a method, and may stand between a class and its base."""
+
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> Any:
+        """Say nothing."""
+        return None
+
+
+class Mixed(Declares, Mix):
+    """The class that declares the paths does not know of the one behind it."""
+
+
 class Computed(Chat):
     """A property in the place of a method is an override as well."""
 
@@ -686,6 +804,7 @@ def module() -> ModuleType:
         (Redacts(), False),
         (Inherits(), False),
         (Declares(), True),
+        (Mixed(), False),
         (Computed(), False),
         (Anything(), False),
         (with_attribute(), False),
