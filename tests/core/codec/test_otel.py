@@ -23,7 +23,7 @@ from crosswalk.types import UsageDetails
 
 def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
     """Counts, times and the finish word, which there is tool_call; no content."""
-    details = UsageDetails(*range(1, 16), 0)
+    details = UsageDetails(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0)
     call = ToolCall("c1", "f", '{"secret": 1}')
     response = ChatResponse.tool_calls_required(
         ChatMessage.assistant("the content", tool_calls=[call]),
