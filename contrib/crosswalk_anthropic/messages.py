@@ -199,8 +199,8 @@ class AnthropicDialect:
             return None
         seen = state.own(_Message)
         if seen.starts > 1 and is_start:
-            for path, count in seen.first.items():
-                take_same_at(usage, path, count)  # the start once more knows nothing new
+            for path, first in seen.first.items():
+                take_same_at(usage, path, first)  # the start once more knows nothing new
             return None
         known = seen.counts
         for name, path in _COUNTS.items():
