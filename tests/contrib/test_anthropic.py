@@ -634,6 +634,7 @@ def test_details_survive_a_repeated_start_and_a_later_report() -> None:
     events = [
         start(usage=counts),
         start(usage=counts),
+        start(usage=FULL),
         opened(0, type="text", text="Hi"),
         closed(0),
         ending(usage={"output_tokens": 2, "server_tool_use": {"web_search_requests": 1}}),

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from crosswalk import ChatResponse, UsageInfo, normalize
+from crosswalk.convert import WireForm, convert
 from crosswalk.plugins import UsageDetails
 
 
@@ -194,3 +195,13 @@ def test_dashscope_has_modalities_beside_the_input() -> None:
     details = UsageDetails(text_input_tokens=40, image_input_tokens=860, text_output_tokens=4)
     assert response.usage == UsageInfo(900, 4, details=details)
     assert "usage" not in response.metadata.extensions
+
+
+def test_a_message_has_whole_groups_of_details() -> None:
+    """Anthropic's form demands both lifetimes; the report says which details it has no place for."""
+    usage = {"inputTokens": 5, "outputTokens": 2, "totalTokens": 11, "cacheWriteInputTokens": 4}
+    response = read("bedrock", converse({**usage, "cacheDetails": [{"ttl": "5m", "inputTokens": 4}]}))
+    written = orjson.loads(convert(response, WireForm.ANTHROPIC).value)["usage"]
+    assert written["cache_creation"] == {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 0}
+    report = convert(response, WireForm.OPENAI_CHAT).report
+    assert report.names("usage.details.cache_write_5m_tokens")
