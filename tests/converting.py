@@ -417,7 +417,7 @@ def _exact(text: str) -> Any:
 
 
 def _counts(usage: UsageInfo) -> tuple[int, ...]:
-    fields = attrs.asdict(usage, filter=lambda field, _: field.name != "cost")
+    fields = attrs.asdict(usage, filter=lambda field, _: field.name not in ("cost", "details"))
     return tuple(count or 0 for count in fields.values())
 
 

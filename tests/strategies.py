@@ -45,6 +45,7 @@ from crosswalk.types import (
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
+    UsageDetails,
     UsageInfo,
 )
 from crosswalk.types.event import TERMINAL
@@ -83,8 +84,18 @@ def tuples(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...
 
 amounts = st.decimals(0, 10**9, allow_nan=False, allow_infinity=False, places=12)
 costs = st.builds(Cost, amounts, st.just("USD"), optional(st.sampled_from(Provenance)))
+usage_details = st.builds(
+    UsageDetails, **{field.name: optional(counts) for field in attrs.fields(UsageDetails)}
+)
 usage_infos = st.builds(
-    UsageInfo, counts, counts, optional(counts), optional(counts), optional(counts), optional(costs)
+    UsageInfo,
+    counts,
+    counts,
+    optional(counts),
+    optional(counts),
+    optional(counts),
+    optional(costs),
+    st.just(UsageDetails.EMPTY) | usage_details,
 )
 tool_calls = st.builds(ToolCall, names, names, texts | st.just('{"city": "Bern"}'))
 tool_call_deltas = st.builds(ToolCallDelta, indexes, optional(names), optional(names), optional(texts))
@@ -252,6 +263,7 @@ BY_TYPE: dict[type, st.SearchStrategy[Any]] = {
     TokenLogprob: token_logprobs,
     ToolCall: tool_calls,
     ToolCallDelta: tool_call_deltas,
+    UsageDetails: usage_details,
     UsageInfo: usage_infos,
     Cost: costs,
 }

@@ -7,7 +7,7 @@ section 9.4, and "llama.cpp", section 8, need no code of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from crosswalk.plugins import (
     ErrorInfo,
@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     TrailingContentError,
+    UsageDetails,
     UsageInfo,
     accept_count_at,
     accept_object,
@@ -35,6 +36,7 @@ from crosswalk.plugins import (
     take_error,
     take_objects,
     take_same,
+    take_same_at,
     take_string,
     take_whole,
     unknown_event,
@@ -42,6 +44,8 @@ from crosswalk.plugins import (
 from crosswalk_anthropic.blocks import ContentBlocks
 
 __all__ = ["AnthropicDialect", "anthropic_error"]
+
+_COUNTS: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
 def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
@@ -195,20 +199,25 @@ class AnthropicDialect:
             return None
         seen = state.own(_Message)
         if seen.starts > 1 and is_start:
-            for name, value in seen.first.items():
-                take_same(usage, name, value)  # the start once more knows nothing new
+            for path, first in seen.first.items():
+                take_same_at(usage, path, first)  # the start once more knows nothing new
             return None
         known = seen.counts
-        for name, path in wire.COUNTS.items():
+        for name, path in _COUNTS.items():
             if (count := accept_count_at(usage, (path,))) is not None:
                 known[name] = count
         if is_start:
-            seen.first = {wire.COUNTS[name]: count for name, count in known.items()}
+            seen.first = {_COUNTS[name]: count for name, count in known.items()}
         prompt, completion, cached, written, reasoning = map(known.get, wire.COUNTS)
         if prompt is not None:  # without the tokens that the cache had or got: the three make up the prompt
             prompt += (cached or 0) + (written or 0)
         return state.usage_info(
-            prompt, completion, cached_tokens=cached, reasoning_tokens=reasoning, cache_write_tokens=written
+            prompt,
+            completion,
+            cached_tokens=cached,
+            reasoning_tokens=reasoning,
+            cache_write_tokens=written,
+            details=UsageDetails(**{name: known[name] for name in wire.DETAILS if name in known}),
         )
 
     @hookimpl

@@ -24,6 +24,7 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     UnknownEventError,
+    UsageDetails,
     UsageInfo,
     accept_count,
     accept_count_at,
@@ -216,7 +217,9 @@ class Bedrock:
         written = accept_count_at(usage, ("cacheWriteInputTokens", "cacheWriteInputTokenCount"))
         if prompt is not None:  # a part is not the count
             prompt += (cached or 0) + (written or 0)
-        found = state.usage_info(prompt, completion, cached_tokens=cached, cache_write_tokens=written)
+        found = state.usage_info(
+            prompt, completion, cached_tokens=cached, cache_write_tokens=written, details=_lifetimes(usage)
+        )
         accept_object(usage, "serverToolUsage")  # mostly empty: then it says nothing
         look_at_count(usage, "totalTokens")
         take_same(usage, "totalTokens", None if found is None else found.total_tokens)
@@ -227,6 +230,22 @@ class Bedrock:
         """See the hook ``extensions``: what is left of a stream's events stands where a body has it."""
         message = state.own(_Message)
         return at_home(event, message.event, message.blocks.last)
+
+
+def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
+    """The tokens written to the cache by how long they stay there; other lifetimes stay in the usage."""
+    found: dict[str, int] = {}
+    for item in accept_objects(usage, "cacheDetails"):
+        ttl = item.get("ttl")
+        name = f"cache_write_{ttl}_tokens"
+        if (
+            ttl in ("5m", "1h")
+            and name not in found
+            and (count := accept_count(item, "inputTokens")) is not None
+        ):
+            found[name] = count
+            del item["ttl"]
+    return UsageDetails(**found)
 
 
 def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:

@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     Segment,
     SegmentType,
+    UsageDetails,
     UsageInfo,
     accept_object,
     accept_objects,
@@ -121,7 +122,7 @@ def usage_info(
     """
     tokens = accept_object(usage, "tokens") or {}
     prompt, completion = _accept_count(tokens, "input_tokens"), _accept_count(tokens, "output_tokens")
-    images = _look_at_count(tokens, "image_tokens")
+    images = _accept_count(tokens, "image_tokens")
     is_derived = bool(images) and prompt is not None
     if prompt is not None:
         prompt += images or 0
@@ -136,6 +137,7 @@ def usage_info(
         charged[1] if completion is None else completion,
         cached_tokens=_accept_count(usage, "cached_tokens"),
         reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
+        details=UsageDetails(image_input_tokens=images),
     )
     if is_derived or (prompt is None and charged[0] is not None):
         state.note("usage.prompt_tokens", Provenance.DERIVED)

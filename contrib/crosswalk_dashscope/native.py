@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_count,
     accept_count_at,
+    accept_details,
     accept_object,
     require_object,
     take_arguments,
@@ -36,6 +37,15 @@ __all__ = ["NativeDialect"]
 
 _ERROR = {"code", "message", "request_id"}
 _CHAT = OpenAIChatDialect()
+_DETAILS = {
+    f"{modality}_{side}_tokens": (
+        f"{side}_tokens_details.{modality}_tokens",
+        *((f"{modality}_tokens",) if side == "input" and modality != "text" else ()),
+    )
+    for side in ("input", "output")
+    for modality in ("text", "audio", "image", "video")
+}
+"""Where the usage has the counts by modality; those beside ``input_tokens`` are part of it."""
 
 
 class _Text:
@@ -158,6 +168,7 @@ class NativeDialect:
             completion,
             cached_tokens=accept_count_at(usage, ("prompt_tokens_details.cached_tokens",)),
             reasoning_tokens=accept_count_at(usage, ("output_tokens_details.reasoning_tokens",)),
+            details=accept_details(usage, _DETAILS),
         )
 
 

@@ -29,6 +29,7 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
+from crosswalk_gemini.parts import accept_modalities, details_of
 
 __all__ = ["STATUSES", "Progress", "interaction_deltas", "interaction_usage", "is_interaction"]
 
@@ -140,7 +141,14 @@ def interaction_usage(event: dict[str, Any], state: MappingState) -> UsageInfo |
     if output is not None:
         output += thoughts or 0
     cached = accept_count(usage, "total_cached_tokens")
-    return state.usage_info(prompt, output, cached_tokens=cached, reasoning_tokens=thoughts)
+    details = details_of(
+        accept_modalities(usage, "input_tokens_by_modality", "tokens"),
+        accept_modalities(usage, "tool_use_tokens_by_modality", "tokens", take=False),
+        accept_modalities(usage, "output_tokens_by_modality", "tokens"),
+        accept_modalities(usage, "cached_tokens_by_modality", "tokens"),
+        state,
+    )
+    return state.usage_info(prompt, output, cached_tokens=cached, reasoning_tokens=thoughts, details=details)
 
 
 def _interaction(

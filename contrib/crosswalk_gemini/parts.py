@@ -25,6 +25,7 @@ from crosswalk.plugins import (
     SegmentType,
     TokenLogprob,
     ToolCallDelta,
+    UsageDetails,
     UsageInfo,
     accept_count,
     accept_logprobs,
@@ -48,7 +49,9 @@ __all__ = [
     "SERVER_TOOLS",
     "Answer",
     "Answers",
+    "accept_modalities",
     "blocked_segment",
+    "details_of",
     "number_word",
     "take_logprobs",
     "usage_info",
@@ -383,6 +386,13 @@ _COMPLETION = ("candidatesTokenCount", "thoughtsTokenCount")
 _CACHED = "cachedContentTokenCount"
 _COUNTS = (*_PROMPT, *_COMPLETION, _CACHED)
 _TOTAL = "totalTokenCount"
+_MODALITIES = {
+    "promptTokensDetails": True,
+    "toolUsePromptTokensDetails": False,
+    "candidatesTokensDetails": True,
+    "cacheTokensDetails": True,
+}
+"""The lists of counts by modality, and whether what is read of one is taken."""
 _NONE: frozenset[str] = frozenset()
 
 
@@ -392,11 +402,13 @@ class _Counts:
 
     Attributes:
         last: of each count the last one sent: they are cumulative, and zeros are left out.
+        modalities: of each list of counts by modality, by its name, the last one sent.
         total_is_kept: whether a total said more than the counts beside it: from then on every one stays, or an old one
             would pass for the last.
     """
 
     last: dict[str, int] = attrs.Factory(dict)
+    modalities: dict[str, dict[str, int]] = attrs.Factory(dict)
     total_is_kept: bool = False
 
 
@@ -423,7 +435,8 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
         if counts.total_is_kept or total != known:
             counts.total_is_kept = True
             usage[_TOTAL] = total
-    if not sent:
+    details = _details(usage, counts.modalities, state)
+    if not sent and details == UsageDetails.EMPTY:
         return None
     last = counts.last
     last.update(sent)
@@ -436,12 +449,63 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
         sum(completion) if completion else None,
         cached_tokens=last.get(_CACHED),
         reasoning_tokens=last.get("thoughtsTokenCount"),
+        details=details,
     )
     if len(prompt) > 1:
         state.note("usage.prompt_tokens", Provenance.DERIVED)
     if len(completion) > 1:
         state.note("usage.completion_tokens", Provenance.DERIVED)
     return info
+
+
+def _details(usage: dict[str, Any], known: dict[str, dict[str, int]], state: MappingState) -> UsageDetails:
+    """The counts by modality so far. Those of the tools' results are part of the prompt, and stay where they are as well."""
+    for name, is_taken in _MODALITIES.items():
+        if name in usage:
+            known.setdefault(name, {}).update(accept_modalities(usage, name, "tokenCount", take=is_taken))
+    prompt, tools, output, cached = (known.get(name, {}) for name in _MODALITIES)
+    return details_of(prompt, tools, output, cached, state)
+
+
+def accept_modalities(usage: dict[str, Any], key: str, count: str, *, take: bool = True) -> dict[str, int]:
+    """The token counts by modality in the array under *key*; those of modalities that are not ours stay.
+
+    Args:
+        usage: the object that has the array.
+        key: its name.
+        count: the key of each item's count.
+        take: whether what is read is taken.
+    """
+    found: dict[str, int] = {}
+    for item in accept_objects(usage, key):
+        modality = item.get("modality")
+        name = modality.lower() if isinstance(modality, str) else ""
+        if name not in ("text", "audio", "image", "video") or name in found:
+            continue
+        tokens = accept_count(item, count) if take else look_at_count(item, count)
+        if tokens is not None:
+            found[name] = tokens
+            if take:
+                del item["modality"]
+    return found
+
+
+def details_of(
+    prompt: Mapping[str, int],
+    tools: Mapping[str, int],
+    output: Mapping[str, int],
+    cached: Mapping[str, int],
+    state: MappingState,
+) -> UsageDetails:
+    """Counts by modality: of the prompt, of the tools' results, which are part of it, of the output and the cache."""
+    inputs = {name: prompt.get(name, 0) + tools.get(name, 0) for name in (*prompt, *tools)}
+    for name in prompt.keys() & tools.keys():
+        state.note(f"usage.details.{name}_input_tokens", Provenance.DERIVED)
+    return UsageDetails(
+        **{f"{name}_input_tokens": tokens for name, tokens in inputs.items()},
+        **{f"{name}_output_tokens": tokens for name, tokens in output.items()},
+        **{f"{name}_cache_read_tokens": tokens for name, tokens in cached.items()},
+    )
 
 
 def _are_thoughts_counted_twice(last: dict[str, int], total: int | None) -> bool:

@@ -352,6 +352,10 @@ class OpenRouter(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("choices[].native_finish_reason",)
     cost_currency: ClassVar[str | None] = "USD"  # one credit is one dollar
+    usage_details: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **ChatDialect.usage_details,
+        "web_search_requests": ("server_tool_use.web_search_requests",),
+    }
     # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
     call_names: ClassVar[str | None] = _NAMES

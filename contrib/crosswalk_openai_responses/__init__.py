@@ -7,21 +7,26 @@ dialect too: :class:`ResponsesDialect` reads them under their own provider ids, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+import attrs
 
 from crosswalk.plugins import (
     Access,
     CallIds,
     FinishReason,
     MappingState,
+    OpenAIChatDialect,
     ProviderInfo,
     Recognition,
     ResponseDelta,
     UsageInfo,
     accept_count,
     accept_count_at,
+    accept_details,
     accept_object,
     hookimpl,
+    look_at,
     look_at_cost,
     look_at_count,
     requests_of,
@@ -126,7 +131,8 @@ class ResponsesDialect:
         usage = accept_object(event, "usage") if "usage" in event else None
         if not usage:
             return None
-        names = wire.COUNTS if "prompt_tokens" not in usage or "input_tokens" in usage else _CHAT_COUNTS
+        is_chat = "prompt_tokens" in usage and "input_tokens" not in usage
+        names, details = (_CHAT_COUNTS, _CHAT_DETAILS) if is_chat else (wire.COUNTS, _DETAILS)
         prompt = accept_count(usage, names["prompt_tokens"])
         completion = accept_count(usage, names["completion_tokens"])
         look_at_count(usage, names["total_tokens"])
@@ -139,7 +145,14 @@ class ResponsesDialect:
             reasoning_tokens=accept_count_at(usage, (names["reasoning_tokens"],)),
             cache_write_tokens=accept_count_at(usage, (names["cache_write_tokens"],)),
             cost=look_at_cost(usage),
+            details=attrs.evolve(accept_details(usage, details), web_search_requests=_searches(event)),
         )
+
+
+def _searches(event: dict[str, Any]) -> int | None:
+    """How often the server searched the web. It stays with the rest of ``tool_usage``, which is beside the usage."""
+    searches = (look_at(event, "tool_usage", dict) or {}).get("web_search")
+    return look_at_count(searches, "num_requests") if isinstance(searches, dict) else None
 
 
 _CHAT_COUNTS = {
@@ -151,6 +164,8 @@ _CHAT_COUNTS = {
     "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
 }
 """Where proxies that translate Chat Completions leave the counts."""
+_CHAT_DETAILS: Final = OpenAIChatDialect.usage_details
+_DETAILS: Final = {name: (path,) for name, path in wire.DETAILS.items()}
 _OPEN_RESPONSES = {
     f"response.reasoning.{word}": wire.EVENTS[f"response.reasoning_text.{word}"] for word in ("delta", "done")
 }

@@ -144,9 +144,19 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
         detail = take_string(details, "reason")
     elif status == "failed" and type(response.get("error")) is dict:
         detail = response["error"].get("code")
+    elif status == "completed" and _has_cut_message(response.get("output")):
+        return "incomplete"  # the message says so of itself
     if status is not None:
         take_same(details, "reason", None)
     return f"{status}:{detail}" if detail and type(detail) is str else status
+
+
+def _has_cut_message(output: Any) -> bool:
+    """Whether an item of the *output* is a message that is not whole by its own word."""
+    return type(output) is list and any(
+        type(item) is dict and item.get("type") == "message" and item.get("status") == "incomplete"
+        for item in output
+    )
 
 
 # Texts and their parts.

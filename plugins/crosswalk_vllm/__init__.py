@@ -5,6 +5,7 @@ Facts: provider document "vLLM". The dialect is OpenAI's; only what vLLM adds or
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import Access, OpenAIChatDialect, hookimpl
@@ -39,6 +40,16 @@ class VLLM(OpenAIChatDialect):
     )
     reasoning_name: ClassVar[str] = "reasoning"
     cache_write_tokens: ClassVar[tuple[str, ...]] = ("prompt_tokens_details.created_cache_tokens",)
+    usage_details: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **OpenAIChatDialect.usage_details,
+        **{
+            f"{modality}_input_tokens": (
+                f"prompt_tokens_details.multimodal_tokens.{modality}",
+                f"prompt_tokens_details.{modality}_tokens",
+            )
+            for modality in ("audio", "image", "video")
+        },
+    }
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:8000", "VLLM")
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
 

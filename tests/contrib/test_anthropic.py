@@ -29,7 +29,7 @@ from crosswalk import (
 )
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
-from crosswalk.plugins import DialectFamily, MappingState, Recognition
+from crosswalk.plugins import DialectFamily, MappingState, Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance
 from crosswalk_anthropic import AnthropicDialect, CompletionsDialect, HostedMessages, plugin
 
@@ -610,10 +610,40 @@ def test_usage_is_cumulative(first: Any, later: Any, usage: UsageInfo, absent: l
 
 
 def test_usage_of_a_body() -> None:
-    details = {"cache_creation": {"ephemeral_5m_input_tokens": 4}, "service_tier": "standard"}
-    response = one(body(usage={**FULL, **details, "output_tokens_details": {"thinking_tokens": 1}}))
-    assert response.usage == UsageInfo(116, 2, 100, 1, 4)
-    assert response.metadata.extensions.thawed() == {"usage": details}
+    details = {
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": 3,
+            "ephemeral_1h_input_tokens": 1,
+            "ephemeral_24h": 0,
+        },
+        "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 0},
+        "output_tokens_details": {"thinking_tokens": 1},
+    }
+    response = one(body(usage={**FULL, **details, "service_tier": "standard"}))
+    parts = UsageDetails(
+        cache_write_5m_tokens=3, cache_write_1h_tokens=1, web_search_requests=2, web_fetch_requests=0
+    )
+    assert response.usage == UsageInfo(116, 2, 100, 1, 4, details=parts)
+    rest = {"cache_creation": {"ephemeral_24h": 0}, "service_tier": "standard"}
+    assert response.metadata.extensions.thawed() == {"usage": rest}
+
+
+def test_details_survive_a_repeated_start_and_a_later_report() -> None:
+    """The start of a message counts writes to the cache, its end what the server's tools did."""
+    counts = {**FULL, "cache_creation": {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 0}}
+    events = [
+        start(usage=counts),
+        start(usage=counts),
+        start(usage=FULL),
+        opened(0, type="text", text="Hi"),
+        closed(0),
+        ending(usage={"output_tokens": 2, "server_tool_use": {"web_search_requests": 1}}),
+        STOP,
+    ]
+    response = read(*events)
+    parts = UsageDetails(cache_write_5m_tokens=4, cache_write_1h_tokens=0, web_search_requests=1)
+    assert response.usage.details == parts
+    assert "usage" not in response.metadata.extensions
 
 
 def test_usage_so_far_survives_a_cut() -> None:

@@ -21,7 +21,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
-from crosswalk.plugins import Recognition
+from crosswalk.plugins import Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance
 from crosswalk_cohere import plugin
 
@@ -582,10 +582,14 @@ def test_without_a_finish_word_it_is_incomplete() -> None:
         ),
         (
             {"tokens": {"input_tokens": 34, "output_tokens": 6, "image_tokens": 259}},
-            UsageInfo(293, 6),
+            UsageInfo(293, 6, details=UsageDetails(image_input_tokens=259)),
             {"usage.prompt_tokens": "derived"},
         ),
-        ({"tokens": {"input_tokens": 34, "output_tokens": 6, "image_tokens": 0}}, UsageInfo(34, 6), {}),
+        (
+            {"tokens": {"input_tokens": 34, "output_tokens": 6, "image_tokens": 0}},
+            UsageInfo(34, 6, details=UsageDetails(image_input_tokens=0)),
+            {},
+        ),
         (
             {"billed_units": {"input_tokens": 20.0, "output_tokens": 14.0}},
             UsageInfo(20, 14),

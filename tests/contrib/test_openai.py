@@ -26,7 +26,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
-from crosswalk.plugins import Recognition
+from crosswalk.plugins import Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import ChatDialect, OpenAI, plugin
 from wires import body, chunk, ndjson, one, outcome, read, sse, usage
@@ -225,8 +225,27 @@ def test_usage() -> None:
     details = {"cached_tokens": 32, "cache_write_tokens": 4, "audio_tokens": 1}
     counts = usage(40, 18, prompt_tokens_details=details, completion_tokens_details={"reasoning_tokens": 12})
     response = openai(chunk({"content": "x"}, "stop"), chunk(usage=counts))
-    assert response.usage == UsageInfo(40, 18, 32, 12, 4)
-    assert extensions(response)["usage"] == {"prompt_tokens_details": {"audio_tokens": 1}}
+    assert response.usage == UsageInfo(40, 18, 32, 12, 4, details=UsageDetails(audio_input_tokens=1))
+    assert "usage" not in extensions(response)
+
+
+def test_usage_by_modality() -> None:
+    inputs = {"text_tokens": 20, "audio_tokens": 9, "image_tokens": 8, "video_tokens": 3, "smell_tokens": 1}
+    outputs = {"text_tokens": 2, "audio_tokens": 16, "image_tokens": 0}
+    counts = usage(40, 18, prompt_tokens_details=inputs, completion_tokens_details=outputs)
+    response = openai(chunk({"content": "x"}, "stop"), chunk(usage=counts))
+    assert response.usage.details == UsageDetails(20, 9, 8, 3, 2, 16, 0)
+    assert extensions(response)["usage"] == {"prompt_tokens_details": {"smell_tokens": 1}}
+    assert not {path for path in response.metadata.provenance if path.startswith("usage")}
+
+
+def test_a_count_by_modality_above_its_whole_is_marked() -> None:
+    counts = usage(
+        4, 3, prompt_tokens_details={"image_tokens": 5}, completion_tokens_details={"audio_tokens": 3}
+    )
+    response = openai(chunk({"content": "x"}, "stop"), chunk(usage=counts))
+    marks = {path: mark for path, mark in response.metadata.provenance.items() if path.startswith("usage")}
+    assert marks == {"usage.details.image_input_tokens": "mistyped"}
 
 
 # ------------------------------------------------------------------------------------------ section 7

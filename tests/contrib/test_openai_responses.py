@@ -239,6 +239,20 @@ def test_the_status_counts_more_than_the_event(kind: str, status: Any, reason: s
     assert answer.finish_reason == reason
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"), [("incomplete", "length"), ("completed", "stop"), (None, "stop")]
+)
+def test_a_message_that_is_not_whole_cuts_a_completed_response(status: Any, reason: str) -> None:
+    item = {"type": "message", "id": "m", "role": "assistant", "status": status}
+    part = {"type": "output_text", "text": "Half", "annotations": []}
+    body = response({**item, "content": [part]})
+    streamed = started(), event("completed", response=body)
+    for answer in (read(body, keep=True), read(*streamed, keep=True)):
+        assert answer.finish_reason == reason
+        assert answer.is_complete is (reason == "stop")
+        assert answer.text == "Half"
+
+
 USAGE: list[tuple[dict[str, Any], UsageInfo, dict[str, Any]]] = [
     (
         {

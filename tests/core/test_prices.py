@@ -17,6 +17,7 @@ from crosswalk import (
     UsageInfo,
     cost_of,
 )
+from crosswalk.types import UsageDetails
 
 
 def answer(
@@ -52,6 +53,23 @@ def test_the_model_decides_where_the_provider_was_worked_out() -> None:
 def test_the_providers_word_comes_first() -> None:
     said = Cost(Decimal("0.5"))
     assert cost_of(answer("openai", "gpt-4o", UsageInfo(1000, 100, cost=said))) == said
+
+
+def test_tokens_of_audio_have_a_price_of_their_own() -> None:
+    """Where part of the prompt was cached, the price hangs on how much of that was audio."""
+
+    def cost(cached: int, details: UsageDetails = UsageDetails.EMPTY) -> Decimal | None:
+        found = cost_of(answer("gemini", "gemini-2.5-flash", UsageInfo(1000, 100, cached, details=details)))
+        return None if found is None else found.amount
+
+    text, audio = cost(0), cost(0, UsageDetails(audio_input_tokens=800))
+    assert text is not None
+    assert audio is not None
+    assert audio > text > 0
+    cached = cost(400, UsageDetails(audio_input_tokens=800, audio_cache_read_tokens=300))
+    assert cached is not None
+    assert text < cached < audio
+    assert cost(400, UsageDetails(audio_input_tokens=800)) is None
 
 
 def test_there_is_no_price_for_counts_that_cannot_be_right() -> None:

@@ -18,6 +18,7 @@ from crosswalk import (
     UsageInfo,
     registry,
 )
+from crosswalk.plugins import UsageDetails
 from wires import body, chunk, one, outcome, read, sse, usage
 
 STOP, LENGTH, CALLS, ERROR = (
@@ -566,7 +567,7 @@ def test_an_unknown_word() -> None:
 
 
 def test_full_usage() -> None:
-    """Cached and created tokens are part of the prompt, reasoning of the completion; the rest is kept."""
+    """Cached, created and image tokens are part of the prompt, reasoning of the completion."""
     counts = usage(
         120,
         60,
@@ -581,10 +582,9 @@ def test_full_usage() -> None:
         one("vllm", body({"content": "Hi"}, usage=counts)),
         vllm(chunk({}, "stop"), chunk(None, usage=counts)),
     ):
-        assert response.usage == UsageInfo(120, 60, 96, 25, 16)
-        assert response.metadata.extensions["usage"] == {
-            "prompt_tokens_details": {"multimodal_tokens": {"image": 64}}
-        }
+        parts = UsageDetails(image_input_tokens=64)
+        assert response.usage == UsageInfo(120, 60, 96, 25, 16, details=parts)
+        assert "usage" not in response.metadata.extensions
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from crosswalk.types.metadata import ProviderAttempt, ResponseMetadata
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import CitationRef, SafetyAnnotation, Segment
 from crosswalk.types.tools import ToolCall, ToolCallDelta
-from crosswalk.types.usage import Cost, UsageInfo
+from crosswalk.types.usage import Cost, UsageDetails, UsageInfo
 
 __all__ = [
     "CANONICAL",
@@ -61,6 +61,7 @@ CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
+    UsageDetails,
     UsageInfo,
 }
 """Every type that has a JSON object of its own."""
@@ -79,6 +80,7 @@ _ORDER: Final[dict[type, tuple[str, ...]]] = {
         "reasoning_tokens",
         "cache_write_tokens",
         "cost",
+        "details",
     ),
     ResponseMetadata: (
         "provider_id",
@@ -113,8 +115,8 @@ _RENAMED: Final[dict[tuple[type, str], str]] = {
     (ResponseMetadata, "time_to_first_token"): "time_to_first_token_seconds",
 }
 
-# No empty collection, and yet left out at its default: nearly every delta belongs to the only choice.
-_OMITTED_AT_ZERO: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice")}
+# Left out at its default, although it is not an empty collection.
+_OMITTED_AT_DEFAULT: Final[set[tuple[type, str]]] = {(ResponseDelta, "choice"), (UsageInfo, "details")}
 
 
 @attrs.frozen
@@ -171,7 +173,7 @@ def _field_key(cls: type, field: attrs.Attribute[Any]) -> Key:
         attribute=field.name,
         type=without_none(hint),
         required=field.default is attrs.NOTHING and NoneType not in union_members(hint),
-        omit_empty=empty or (cls, field.name) in _OMITTED_AT_ZERO,
+        omit_empty=empty or (cls, field.name) in _OMITTED_AT_DEFAULT,
         nullable=field.default is None or NoneType in union_members(hint),
     )
 

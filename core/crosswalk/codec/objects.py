@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -22,7 +22,7 @@ from crosswalk.codec.unions import optional
 from crosswalk.codec.version import FORMAT_VERSION, check_version
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.usage import OPENAI_COUNTS, UsageInfo
+from crosswalk.types.usage import OPENAI_COUNTS, OPENAI_DETAILS, UsageInfo
 
 __all__ = ["add_classes", "is_canonical"]
 
@@ -127,26 +127,35 @@ def _check_format(value: _Object) -> _Object:
     return value
 
 
-_NESTED: Final = [path.split(".") for path in OPENAI_COUNTS.values() if "." in path]
+_NESTED: Final = {path: name for name, path in OPENAI_COUNTS.items() if "." in path}
+_NESTED_DETAILS: Final = {path: name for name, path in OPENAI_DETAILS.items()}
 
 
 def _flattened(value: _Object) -> _Object:
     """Usage in the flat form, with the counts of OpenAI's details moved up."""
     if "prompt_tokens_details" not in value and "completion_tokens_details" not in value:
         return value
-    for details, name in _NESTED:
-        nested = value.get(details)
+    value = {**value, **dict(_nested(value, _NESTED, value))}
+    if value.get("details") is None and (details := dict(_nested(value, _NESTED_DETAILS, {}))):
+        value["details"] = details
+    return value
+
+
+def _nested(value: _Object, names: Mapping[str, str], known: _Object) -> Iterator[tuple[str, int]]:
+    """The counts in the groups of *value*, by our names for their paths, less those that are *known*."""
+    for path, name in names.items():
+        group, _, key = path.partition(".")
+        nested = value.get(group)
         if nested is None:
             continue
         if type(nested) is not dict:
-            raise Problem.wrong_type("object", nested, at=f".{details}")
-        count = nested.get(name)
-        if count is None or value.get(name) is not None:
+            raise Problem.wrong_type("object", nested, at=f".{group}")
+        count = nested.get(key)
+        if count is None or known.get(name) is not None:
             continue
         if type(count) is not int:
-            raise Problem.wrong_type("integer", count, at=f".{details}.{name}")
-        value = {**value, name: count}
-    return value
+            raise Problem.wrong_type("integer", count, at=f".{path}")
+        yield name, count
 
 
 _PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {

@@ -19,6 +19,27 @@ _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions say ``tool_call`` for our ``tool_calls``; the other words are the same."""
 
 
+_DETAILS = {
+    "text_input_tokens": "gen_ai.usage.text.input_tokens",
+    "audio_input_tokens": "gen_ai.usage.audio.input_tokens",
+    "image_input_tokens": "gen_ai.usage.image.input_tokens",
+    "video_input_tokens": "crosswalk.usage.video.input_tokens",
+    "text_output_tokens": "gen_ai.usage.text.output_tokens",
+    "audio_output_tokens": "gen_ai.usage.audio.output_tokens",
+    "image_output_tokens": "gen_ai.usage.image.output_tokens",
+    "video_output_tokens": "crosswalk.usage.video.output_tokens",
+    "text_cache_read_tokens": "gen_ai.usage.text.cache_read.input_tokens",
+    "audio_cache_read_tokens": "gen_ai.usage.audio.cache_read.input_tokens",
+    "image_cache_read_tokens": "gen_ai.usage.image.cache_read.input_tokens",
+    "video_cache_read_tokens": "crosswalk.usage.video.cache_read.input_tokens",
+    "cache_write_5m_tokens": "crosswalk.usage.cache_write_5m.input_tokens",
+    "cache_write_1h_tokens": "crosswalk.usage.cache_write_1h.input_tokens",
+    "web_search_requests": "crosswalk.usage.web_search.requests",
+    "web_fetch_requests": "crosswalk.usage.web_fetch.requests",
+}
+"""The conventions' words for the details of usage, and ours where the conventions have none."""
+
+
 _PROVIDERS = {
     "bedrock": "aws.bedrock",
     "gemini": "gcp.gemini",
@@ -55,8 +76,9 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.usage.input_tokens": _said(response, "usage.prompt_tokens", usage.prompt_tokens),
         "gen_ai.usage.output_tokens": _said(response, "usage.completion_tokens", usage.completion_tokens),
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+        **{word: getattr(usage.details, name) for name, word in _DETAILS.items()},
         "gen_ai.client.operation.duration": metadata.request_duration.total_seconds() or None,
         "gen_ai.response.time_to_first_chunk": None
         if metadata.time_to_first_token is None

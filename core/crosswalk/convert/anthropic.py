@@ -287,7 +287,7 @@ class MessagesWriter(Writer):
         yield from self._begin()
         yield from self._advance(to_the_end=True)
         yield from self._unsaid()
-        last = _event("message_delta", delta=self._end(), usage=_usage(self.usage))
+        last = _event("message_delta", delta=self._end(), usage=_usage(self.usage, is_own=self.is_own))
         if self.is_own:
             for name, value in self.left.items():
                 if name == "usage" or name not in ("content", *self._begun):
@@ -337,7 +337,7 @@ class MessagesWriter(Writer):
     def _message(self) -> Event:
         said = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
         ended = {"stop_reason": None, "stop_sequence": None}
-        return {**said, "content": [], **ended, "usage": _usage(self.usage)}
+        return {**said, "content": [], **ended, "usage": _usage(self.usage, is_own=self.is_own)}
 
     def _end(self) -> Event:
         end: Event = {"stop_reason": self._stop_reason, "stop_sequence": None}
@@ -362,14 +362,20 @@ def _text(about: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _usage(usage: UsageInfo | None) -> Event:
-    """Counts in Anthropic's parts: the prompt less what the cache had and got."""
-    counts: dict[str, int | None] = dict.fromkeys(("prompt_tokens", "completion_tokens"), 0)
-    if usage is not None:
-        counts = {name: getattr(usage, name) for name in wire.COUNTS}
-        cached = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
-        if cached > usage.prompt_tokens:  # some servers count cached tokens otherwise; the sum is what counts
-            counts["cached_tokens"] = counts["cache_write_tokens"] = None
-        else:
-            counts["prompt_tokens"] = usage.prompt_tokens - cached
-    return counts_at(wire.COUNTS, counts)
+def _usage(usage: UsageInfo | None, *, is_own: bool) -> Event:
+    """Counts in Anthropic's parts: the prompt less what the cache had and got.
+
+    Each group of details is whole, with 0 for what the provider did not say, unless the answer *is* of the form's *own*.
+    """
+    usage = usage or UsageInfo.EMPTY
+    paths = {**wire.COUNTS, **wire.DETAILS}
+    cached = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
+    if cached > usage.prompt_tokens:  # some servers count cached tokens otherwise; the sum is what counts
+        written = counts_at(paths, usage, cached_tokens=None, cache_write_tokens=None)
+    else:
+        written = counts_at(paths, usage, prompt_tokens=usage.prompt_tokens - cached)
+    for path in wire.DETAILS.values():
+        group, _, name = path.partition(".")
+        if group in written and not is_own:
+            written[group].setdefault(name, 0)
+    return written

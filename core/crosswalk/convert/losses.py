@@ -52,7 +52,9 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
             yield from _between(name, getattr(before, name), None if lost else getattr(after, name))
     yield from _fields("", before, after, "model")
     yield from _answer("", before, after)
-    yield from _fields("usage.", before.usage, after.usage, *_names(before.usage))
+    counts, parts = before.usage, before.usage.details
+    yield from _fields("usage.", counts, after.usage, *(name for name in _names(counts) if name != "details"))
+    yield from _fields("usage.details.", parts, after.usage.details, *_names(parts))
     yield from _fields("", before, after, "content_filter_results")
     others = {alternative.index: alternative for alternative in after.alternatives}
     for place, alternative in enumerate(before.alternatives):

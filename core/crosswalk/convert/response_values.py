@@ -12,7 +12,7 @@ from crosswalk.convert.writer import Event, url_citation
 from crosswalk.types.json import load_json
 from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo, counts_at
-from crosswalk.wire.responses import ANNOTATIONS, COUNTS, ITEMS, ItemRole, WireItem
+from crosswalk.wire.responses import ANNOTATIONS, COUNTS, DETAILS, ITEMS, ItemRole, WireItem
 
 __all__ = ["action_item", "annotation_of", "server_item", "usage_of"]
 
@@ -97,5 +97,5 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
 
 def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
     """*usage*, with 0 for what the provider did not say and the form demands, unless it *is* of the form's *own*."""
-    counts = {name: getattr(usage, name) for name in COUNTS}
-    return counts_at(COUNTS, counts if is_own else {name: count or 0 for name, count in counts.items()})
+    zeros = {} if is_own else {name: 0 for name in COUNTS if getattr(usage, name) is None}
+    return counts_at({**COUNTS, **DETAILS}, usage, **zeros)

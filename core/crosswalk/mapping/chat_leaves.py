@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -9,8 +10,9 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import accept_count, accept_object, take_objects, take_same, take_string
 from crosswalk.types.json import dump_json
 from crosswalk.types.metadata import Provenance
+from crosswalk.types.usage import UsageDetails
 
-__all__ = ["accept_count_at", "take_arguments", "take_text"]
+__all__ = ["accept_count_at", "accept_details", "take_arguments", "take_same_at", "take_text"]
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
@@ -64,21 +66,42 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
     return take_string(function, key), False
 
 
+def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) -> UsageDetails:
+    """Take the details of a usage object, each at the first of its *paths* that has one."""
+    found = {
+        name: count for name, places in paths.items() if (count := accept_count_at(usage, places)) is not None
+    }
+    return UsageDetails(**found) if found else UsageDetails.EMPTY
+
+
 def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
     """Take the count at the first of *paths* that has one, and what the others say alike; ``None`` where none has."""
     found: int | None = None
     for path in paths:
-        *groups, name = path.split(".")
-        holder: dict[str, Any] | None = usage
-        for group in groups:
-            holder = accept_object(holder, group) if holder is not None and group in holder else None
-        if holder is None or name not in holder:
+        holder, name = _holder(usage, path)
+        if name not in holder:
             continue
         if found is None:
             found = accept_count(holder, name)
         else:
             take_same(holder, name, found)
     return found
+
+
+def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
+    """Take the value at *path* where it says again what is *known*, or is ``null``."""
+    holder, name = _holder(container, path)
+    if name in holder:
+        take_same(holder, name, known)
+
+
+def _holder(container: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """The object that may have the value at *path*, and under which key; an empty one where there is none."""
+    *groups, name = path.split(".")
+    holder: dict[str, Any] = container
+    for group in groups:
+        holder = accept_object(holder, group) or {} if group in holder else {}
+    return holder, name
 
 
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:

@@ -11,6 +11,7 @@ __all__ = ["SEVERAL_PATHS", "spell"]
 
 SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
 """The counts that stand elsewhere with some servers."""
+_WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
 def spell(
@@ -36,7 +37,7 @@ def spell(
     usage = event.get("usage")
     if usage:
         for name, path in paths.items():
-            _move(usage, wire.COUNTS[name], path)
+            _move(usage, _WRITTEN[name], path)
 
 
 def _move(usage: dict[str, Any], old: str, new: str) -> None:

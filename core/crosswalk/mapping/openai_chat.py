@@ -19,7 +19,14 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.lazy import later
-from crosswalk.mapping.chat_leaves import accept_count_at, has_mark, is_error, take_arguments, take_text
+from crosswalk.mapping.chat_leaves import (
+    accept_count_at,
+    accept_details,
+    has_mark,
+    is_error,
+    take_arguments,
+    take_text,
+)
 from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
 from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
@@ -82,6 +89,7 @@ class OpenAIChatDialect:
             that is there counts, and the others are taken where they say the same.
         cache_write_tokens: likewise, the tokens written to a cache.
         reasoning_tokens: likewise, the completion's tokens that were reasoning.
+        usage_details: likewise, each count of ``UsageDetails`` by its name.
         cost_currency: the currency, as a code of ISO 4217, of a usage object's number ``cost`` that has nothing beside it;
             ``None`` where such a number is no money that anybody knows.
         finish_reasons: the provider's finish words.
@@ -121,6 +129,9 @@ class OpenAIChatDialect:
     cached_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cached_tokens"],)
     cache_write_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["cache_write_tokens"],)
     reasoning_tokens: ClassVar[tuple[str, ...]] = (wire.COUNTS["reasoning_tokens"],)
+    usage_details: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        name: (path,) for name, path in wire.DETAILS.items()
+    }
     cost_currency: ClassVar[str | None] = None
     sentinel: ClassVar[bool] = True
     access: ClassVar[Access | None] = None
@@ -373,6 +384,7 @@ class OpenAIChatDialect:
         from crosswalk.mapping.chat_spelling import SEVERAL_PATHS, spell  # who reads has no need of it
 
         paths = {name: getattr(self, name)[0] for name in SEVERAL_PATHS}
+        paths |= {name: places[0] for name, places in self.usage_details.items() if name in wire.DETAILS}
         spell(event, paths, self.reasoning_name, numbers_calls=self.numbers_calls)
 
     @hookimpl
@@ -404,6 +416,7 @@ class OpenAIChatDialect:
             reasoning_tokens=accept_count_at(usage, self.reasoning_tokens),
             cache_write_tokens=accept_count_at(usage, self.cache_write_tokens),
             cost=look_at_cost(usage, self.cost_currency),
+            details=accept_details(usage, self.usage_details),
         )
 
     @hookimpl

@@ -25,7 +25,7 @@ from crosswalk.types.metadata import LONGEST, Provenance
 from crosswalk.types.response import ChatResponse, as_utc
 from crosswalk.types.segment import Segment
 from crosswalk.types.tools import ToolCallDelta, arguments_delta
-from crosswalk.types.usage import Cost, UsageInfo, later_usage, usage_of
+from crosswalk.types.usage import Cost, UsageDetails, UsageInfo, later_usage, usage_of
 
 __all__ = ["End", "MappingState"]
 
@@ -227,10 +227,11 @@ class MappingState(Answer):
         reasoning_tokens: int | None = None,
         cache_write_tokens: int | None = None,
         cost: Cost | None = None,
+        details: UsageDetails = UsageDetails.EMPTY,
     ) -> UsageInfo | None:
         """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        if cost is None and counts.count(None) == len(counts):
+        if cost is None and counts.count(None) == len(counts) and details == UsageDetails.EMPTY:
             return None
         provenance = self.provenance
         if prompt_tokens is None:
@@ -242,7 +243,7 @@ class MappingState(Answer):
         else:
             provenance.pop("usage.completion_tokens", None)
         counts = prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens
-        return usage_of(counts, cost)
+        return usage_of(counts, cost, details)
 
     def report(self, usage: UsageInfo) -> None:
         """Take a usage report: a later report replaces an earlier one, field by field."""

@@ -6,7 +6,7 @@ adds what comes from several threads; the state of a mapping (``crosswalk.plugin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from math import isfinite
 from types import MappingProxyType
@@ -38,7 +38,7 @@ from crosswalk.types.response import (
 )
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall, ToolCallDelta
-from crosswalk.types.usage import UsageInfo, later_usage
+from crosswalk.types.usage import UsageDetails, UsageInfo, later_usage
 
 __all__ = ["PARTS", "Answer", "Built", "Call", "Choice"]
 
@@ -55,6 +55,14 @@ _WHOLES: Final = {
     "reasoning_tokens": "completion_tokens",
 }
 """Which count each one is a part of; a server that counts a part above it counts otherwise than it promises."""
+_DETAIL_WHOLES: Final = {
+    **{f"{modality}_input_tokens": "prompt_tokens" for modality in ("text", "audio", "image", "video")},
+    **{f"{modality}_output_tokens": "completion_tokens" for modality in ("text", "audio", "image", "video")},
+    **{f"{modality}_cache_read_tokens": "cached_tokens" for modality in ("text", "audio", "image", "video")},
+    "cache_write_5m_tokens": "cache_write_tokens",
+    "cache_write_1h_tokens": "cache_write_tokens",
+}
+"""The same of the details."""
 _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
@@ -503,11 +511,9 @@ class Answer:
         else:
             if _ABSENT in (provenance.get("usage.prompt_tokens"), provenance.get("usage.completion_tokens")):
                 provenance["usage.total_tokens"] = _ABSENT  # one count of two is not their total
-            for part, whole in _WHOLES.items():
-                count = getattr(self.usage, part, None)
-                is_known = provenance.get(f"usage.{whole}") is not _ABSENT
-                if count is not None and is_known and count > getattr(self.usage, whole):
-                    provenance.setdefault(f"usage.{part}", Provenance.MISTYPED)
+            self._mark_parts(self.usage, _WHOLES, "usage.", provenance)
+            if self.usage.details is not UsageDetails.EMPTY:
+                self._mark_parts(self.usage.details, _DETAIL_WHOLES, "usage.details.", provenance)
         if self.id is None:
             provenance["id"] = _SYNTHETIC
         if self.created is None:
@@ -516,6 +522,16 @@ class Answer:
             provenance["model"] = _ABSENT
         if duration is None:
             provenance["metadata.request_duration"] = _ABSENT
+
+    def _mark_parts(
+        self, counts: object, wholes: Mapping[str, str], path: str, provenance: dict[str, Provenance]
+    ) -> None:
+        """Mark each of the *counts* that is above the whole it is a part of."""
+        for part, name in wholes.items():
+            count, whole = getattr(counts, part), getattr(self.usage, name)
+            is_known = whole is not None and provenance.get(f"usage.{name}") is not _ABSENT
+            if count is not None and is_known and count > whole:
+                provenance.setdefault(path + part, Provenance.MISTYPED)
 
 
 def _constructed(cls: type[T], **fields: Any) -> T:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     decimal = later("decimal")  # next to no answer says what it cost
 
-__all__ = ["Cost", "UsageInfo"]
+__all__ = ["Cost", "UsageDetails", "UsageInfo"]
 
 _CURRENCY: Final = pattern("[A-Z]{3}")
 
@@ -65,6 +65,74 @@ class Cost:
 
 @final
 @attrs.frozen(weakref_slot=False)
+class UsageDetails:
+    """Counts that only some providers send: tokens by modality, cache writes by lifetime, requests of server tools.
+
+    The names are those of OpenTelemetry's GenAI conventions where these have one. Tokens by modality are part of the
+    prompt or of the completion; the parts need not add up to it. Each count is ``None`` when the provider does not say.
+
+    Attributes:
+        text_input_tokens: prompt tokens that were text.
+        audio_input_tokens: prompt tokens that were audio.
+        image_input_tokens: prompt tokens that were images.
+        video_input_tokens: prompt tokens that were video.
+        text_output_tokens: completion tokens that are text.
+        audio_output_tokens: completion tokens that are audio.
+        image_output_tokens: completion tokens that are images.
+        video_output_tokens: completion tokens that are video.
+        text_cache_read_tokens: cached prompt tokens that were text.
+        audio_cache_read_tokens: cached prompt tokens that were audio.
+        image_cache_read_tokens: cached prompt tokens that were images.
+        video_cache_read_tokens: cached prompt tokens that were video.
+        cache_write_5m_tokens: prompt tokens written to a cache for five minutes.
+        cache_write_1h_tokens: prompt tokens written to a cache for one hour.
+        web_search_requests: how often the server searched the web.
+        web_fetch_requests: how often the server fetched a page.
+
+    Raises:
+        ResponseValidationError: a count is negative (``ACODE-RSP-004``), not an ``int``, or one of more than 63 bits.
+    """
+
+    EMPTY: ClassVar[UsageDetails]
+    """No count is known: the identity of ``+``."""
+
+    text_input_tokens: int | None = None
+    audio_input_tokens: int | None = None
+    image_input_tokens: int | None = None
+    video_input_tokens: int | None = None
+    text_output_tokens: int | None = None
+    audio_output_tokens: int | None = None
+    image_output_tokens: int | None = None
+    video_output_tokens: int | None = None
+    text_cache_read_tokens: int | None = None
+    audio_cache_read_tokens: int | None = None
+    image_cache_read_tokens: int | None = None
+    video_cache_read_tokens: int | None = None
+    cache_write_5m_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    web_search_requests: int | None = None
+    web_fetch_requests: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name in _DETAILS:
+            count = getattr(self, name)
+            if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
+                raise _wrong_count(name, count)
+
+    def __add__(self, other: object) -> UsageDetails:
+        if not isinstance(other, UsageDetails):
+            return NotImplemented
+        if other is UsageDetails.EMPTY:
+            return self
+        return UsageDetails(*(_add(getattr(self, name), getattr(other, name)) for name in _DETAILS))
+
+
+_DETAILS: Final = tuple(field.name for field in attrs.fields(UsageDetails))
+UsageDetails.EMPTY = UsageDetails()
+
+
+@final
+@attrs.frozen(weakref_slot=False)
 class UsageInfo:
     """Tokens of one request, or of several added up.
 
@@ -82,6 +150,7 @@ class UsageInfo:
         cache_write_tokens: how many of the prompt tokens were written to a cache; ``None`` when the provider
             does not say.
         cost: what the request cost; ``None`` when the provider does not say.
+        details: counts by modality, cache lifetime and server tool; each is ``None`` when the provider does not say.
 
     Whether a 0 was counted or is merely missing stands in ``ResponseMetadata.provenance``.
 
@@ -98,6 +167,7 @@ class UsageInfo:
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
     cost: Cost | None = None
+    details: UsageDetails = UsageDetails.EMPTY
 
     def __attrs_post_init__(self) -> None:
         # Spelt out, not looped: this runs for every usage report of a stream.
@@ -115,17 +185,20 @@ class UsageInfo:
             self._refuse()
         if self.cost is not None and type(self.cost) is not Cost:
             raise wrong_type(self, "cost", "a Cost")
+        if type(self.details) is not UsageDetails:
+            raise wrong_type(self, "details", "a UsageDetails")
 
     def _refuse(self) -> NoReturn:
         """Say which of the counts is wrong, and why."""
-        counts = {name: getattr(self, name) for name in _FIELDS if name != "cost"}
-        for name, count in counts.items():
+        for name in _COUNTS:
+            count = getattr(self, name)
             if type(count) is not int and (count is not None or name in _REQUIRED):
-                raise ResponseValidationError(f"{name} must be an integer, not {json_type_name(count)}")
-        for name, count in counts.items():
+                raise _wrong_count(name, count)
+        for name in _COUNTS:
+            count = getattr(self, name)
             if count is not None and count < 0:
-                raise ResponseValidationError(f"Token count cannot be negative: {name}", code="ACODE-RSP-004")
-        raise ResponseValidationError("Token counts have at most 63 bits")
+                raise _wrong_count(name, count)
+        raise _wrong_count("", LARGEST + 1)
 
     @property
     def total_tokens(self) -> int:
@@ -147,6 +220,21 @@ class UsageInfo:
         """``cached_tokens`` in OpenTelemetry's and genai-prices' words."""
         return self.cached_tokens
 
+    @property
+    def input_audio_tokens(self) -> int | None:
+        """``details.audio_input_tokens`` in genai-prices' words."""
+        return self.details.audio_input_tokens
+
+    @property
+    def cache_audio_read_tokens(self) -> int | None:
+        """``details.audio_cache_read_tokens`` in genai-prices' words."""
+        return self.details.audio_cache_read_tokens
+
+    @property
+    def output_audio_tokens(self) -> int | None:
+        """``details.audio_output_tokens`` in genai-prices' words."""
+        return self.details.audio_output_tokens
+
     def add(self, other: UsageInfo) -> UsageInfo:
         """Both requests together; an optional count is ``None`` only if both sides' are, and so is the cost.
 
@@ -160,6 +248,7 @@ class UsageInfo:
             _add(self.reasoning_tokens, other.reasoning_tokens),
             _add(self.cache_write_tokens, other.cache_write_tokens),
             _add_costs(self.cost, other.cost),
+            self.details + other.details,
         )
 
     def __add__(self, other: object) -> UsageInfo:
@@ -167,7 +256,7 @@ class UsageInfo:
 
     def to_openai(self) -> dict[str, Any]:
         """The counts in OpenAI's nested form; details that are not known are left out."""
-        return counts_at(OPENAI_COUNTS, {name: getattr(self, name) for name in OPENAI_COUNTS})
+        return counts_at({**OPENAI_COUNTS, **OPENAI_DETAILS}, self)
 
     def __str__(self) -> str:
         counts = (self.prompt_tokens, self.completion_tokens, self.total_tokens)
@@ -186,24 +275,45 @@ OPENAI_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Where OpenAI's nested form has each count."""
 
+OPENAI_DETAILS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"{modality}_{side}_tokens": f"{group}_tokens_details.{modality}_tokens"
+        for side, group in (("input", "prompt"), ("output", "completion"))
+        for modality in ("text", "audio", "image", "video")
+    }
+)
+"""Where OpenAI's nested form has each count of :class:`UsageDetails`."""
 
-def counts_at(paths: Mapping[str, str], counts: Mapping[str, int | None]) -> dict[str, Any]:
-    """The *counts*, by name, each at its path in *paths*; those that are ``None`` are left out."""
-    said: dict[str, Any] = {}
-    for name, count in counts.items():
+
+def counts_at(paths: Mapping[str, str], usage: UsageInfo, **other: int | None) -> dict[str, Any]:
+    """The counts of *usage*, each at its path in *paths*; those that are ``None`` are left out.
+
+    Args:
+        paths: by count, where it stands, with dots between the keys.
+        usage: the counts; those of its details have paths, too.
+        other: the counts to write in place of those of *usage*.
+    """
+    written: dict[str, Any] = {}
+    for name, path in paths.items():
+        count = other[name] if name in other else getattr(usage.details if name in _DETAILS else usage, name)
         if count is not None:
-            group, _, leaf = paths[name].rpartition(".")
-            (said.setdefault(group, {}) if group else said)[leaf] = count
-    return said
+            *groups, leaf = path.split(".")
+            holder = written
+            for group in groups:
+                holder = holder.setdefault(group, {})
+            holder[leaf] = count
+    return written
 
 
 _new: Final = object.__new__
-_set_prompt, _set_completion, _set_cached, _set_reasoning, _set_written, _set_cost = (
+_set_prompt, _set_completion, _set_cached, _set_reasoning, _set_written, _set_cost, _set_details = (
     vars(UsageInfo)[field.name].__set__ for field in attrs.fields(UsageInfo)
 )
 
 
-def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
+def usage_of(
+    counts: tuple[int | None, ...], cost: Cost | None, details: UsageDetails = UsageDetails.EMPTY
+) -> UsageInfo:
     """A :class:`UsageInfo` of its five counts in their order, in half the time of its constructor."""
     for count in counts:
         if count is not None and (type(count) is not int or not 0 <= count <= LARGEST):
@@ -218,6 +328,7 @@ def usage_of(counts: tuple[int | None, ...], cost: Cost | None) -> UsageInfo:
     _set_reasoning(made, reasoning)
     _set_written(made, written)
     _set_cost(made, cost)
+    _set_details(made, details)
     return made
 
 
@@ -235,10 +346,27 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         or (new.reasoning_tokens is None and old.reasoning_tokens is not None)
         or (new.cache_write_tokens is None and old.cache_write_tokens is not None)
         or (new.cost is None and old.cost is not None)
+        or old.details is not UsageDetails.EMPTY
     ):
         return new  # most of any stream that counts in every event
-    kept = {name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent}
-    return attrs.evolve(new, **kept)
+    kept: dict[str, Any] = {
+        name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent
+    }
+    return attrs.evolve(new, **kept, details=_later_details(old.details, new.details))
+
+
+def _later_details(old: UsageDetails, new: UsageDetails) -> UsageDetails:
+    return attrs.evolve(
+        old, **{name: count for name in _DETAILS if (count := getattr(new, name)) is not None}
+    )
+
+
+def _wrong_count(name: str, count: Any) -> ResponseValidationError:
+    if type(count) is not int:
+        return ResponseValidationError(f"{name} must be an integer, not {json_type_name(count)}")
+    if count < 0:
+        return ResponseValidationError(f"Token count cannot be negative: {name}", code="ACODE-RSP-004")
+    return ResponseValidationError("Token counts have at most 63 bits")
 
 
 def _add(left: int | None, right: int | None) -> int | None:
@@ -263,5 +391,6 @@ def _add_costs(left: Cost | None, right: Cost | None) -> Cost | None:
 
 
 _FIELDS = tuple(field.name for field in attrs.fields(UsageInfo))
+_COUNTS = tuple(name for name in _FIELDS if name not in ("cost", "details"))
 _REQUIRED = ("prompt_tokens", "completion_tokens")
 UsageInfo.EMPTY = UsageInfo(0, 0)

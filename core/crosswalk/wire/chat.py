@@ -12,7 +12,7 @@ from typing import Final
 
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.segment import SegmentType
-from crosswalk.types.usage import OPENAI_COUNTS as COUNTS
+from crosswalk.types.usage import OPENAI_COUNTS as COUNTS, OPENAI_DETAILS as DETAILS
 
 __all__ = [
     "AUDIO",
@@ -20,6 +20,7 @@ __all__ = [
     "CHUNK",
     "CITATION",
     "COUNTS",
+    "DETAILS",
     "FIELDS",
     "FINISH_REASONS",
     "SPEECH",

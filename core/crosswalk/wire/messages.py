@@ -19,6 +19,7 @@ __all__ = [
     "BLOCKS",
     "CATEGORIES",
     "COUNTS",
+    "DETAILS",
     "ERRORS",
     "EVENTS",
     "FINISH_REASONS",
@@ -193,6 +194,16 @@ COUNTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Where a usage has each count."""
+
+DETAILS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cache_write_5m_tokens": "cache_creation.ephemeral_5m_input_tokens",
+        "cache_write_1h_tokens": "cache_creation.ephemeral_1h_input_tokens",
+        "web_search_requests": "server_tool_use.web_search_requests",
+        "web_fetch_requests": "server_tool_use.web_fetch_requests",
+    }
+)
+"""Where a usage has each of its details."""
 
 ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {

@@ -19,6 +19,7 @@ __all__ = [
     "ANNOTATIONS",
     "BESIDE",
     "COUNTS",
+    "DETAILS",
     "ERRORS",
     "EVENTS",
     "FAMILIES",
@@ -225,6 +226,16 @@ COUNTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Where a usage has each count."""
+
+DETAILS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"{modality}_{side}_tokens": f"{side}_tokens_details.{modality}_tokens"
+        for side in ("input", "output")
+        for modality in ("text", "audio", "image", "video")
+    }
+)
+"""Where a usage has each of its details."""
+
 
 _PLACE: Final = {"start_index": int, "end_index": int}
 ANNOTATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(

@@ -18,14 +18,16 @@ from crosswalk import (
     otel_attributes,
 )
 from crosswalk.codec import otel_provider_name
+from crosswalk.types import UsageDetails
 
 
 def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
     """Counts, times and the finish word, which there is tool_call; no content."""
+    details = UsageDetails(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0)
     call = ToolCall("c1", "f", '{"secret": 1}')
     response = ChatResponse.tool_calls_required(
         ChatMessage.assistant("the content", tool_calls=[call]),
-        UsageInfo(10, 5, 4, 3, 2),
+        UsageInfo(10, 5, 4, 3, 2, details=details),
         "tiny",
         ResponseMetadata(
             "vllm", "tiny", timedelta(seconds=2), time_to_first_token=timedelta(milliseconds=250)
@@ -40,8 +42,24 @@ def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
         "gen_ai.usage.input_tokens": 10,
         "gen_ai.usage.output_tokens": 5,
         "gen_ai.usage.cache_read.input_tokens": 4,
-        "gen_ai.usage.cache_creation.input_tokens": 2,
+        "gen_ai.usage.cache_write.input_tokens": 2,
         "gen_ai.usage.reasoning.output_tokens": 3,
+        "gen_ai.usage.text.input_tokens": 1,
+        "gen_ai.usage.audio.input_tokens": 2,
+        "gen_ai.usage.image.input_tokens": 3,
+        "crosswalk.usage.video.input_tokens": 4,
+        "gen_ai.usage.text.output_tokens": 5,
+        "gen_ai.usage.audio.output_tokens": 6,
+        "gen_ai.usage.image.output_tokens": 7,
+        "crosswalk.usage.video.output_tokens": 8,
+        "gen_ai.usage.text.cache_read.input_tokens": 9,
+        "gen_ai.usage.audio.cache_read.input_tokens": 10,
+        "gen_ai.usage.image.cache_read.input_tokens": 11,
+        "crosswalk.usage.video.cache_read.input_tokens": 12,
+        "crosswalk.usage.cache_write_5m.input_tokens": 13,
+        "crosswalk.usage.cache_write_1h.input_tokens": 14,
+        "crosswalk.usage.web_search.requests": 15,
+        "crosswalk.usage.web_fetch.requests": 0,
         "gen_ai.client.operation.duration": 2.0,
         "gen_ai.response.time_to_first_chunk": 0.25,
     }

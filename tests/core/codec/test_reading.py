@@ -29,6 +29,7 @@ from crosswalk.types import (
     TextPart,
     TokenLogprob,
     ToolCall,
+    UsageDetails,
     UsageInfo,
 )
 from strategies import BY_TYPE, json_values, unfolded
@@ -118,9 +119,17 @@ def test_finish_reasons_in_any_case(word: str) -> None:
         (
             {
                 "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2, "audio_tokens": 0},
-                "completion_tokens_details": {"reasoning_tokens": 3, "audio_tokens": "?"},
+                "completion_tokens_details": {"reasoning_tokens": 3, "accepted_prediction_tokens": "?"},
             },
-            UsageInfo(10, 5, 4, 3, 2),
+            UsageInfo(10, 5, 4, 3, 2, details=UsageDetails(audio_input_tokens=0)),
+        ),
+        (
+            {"prompt_tokens_details": {"image_tokens": 3}, "details": {"image_input_tokens": 4}},
+            UsageInfo(10, 5, details=UsageDetails(image_input_tokens=4)),
+        ),
+        (
+            UsageInfo(10, 5, 4, details=UsageDetails(video_output_tokens=3)).to_openai(),
+            UsageInfo(10, 5, 4, details=UsageDetails(video_output_tokens=3)),
         ),
         ({"prompt_tokens_details": None, "completion_tokens_details": {}}, UsageInfo(10, 5)),
         ({"prompt_tokens_details": {"cached_tokens": None}}, UsageInfo(10, 5)),

@@ -72,7 +72,7 @@ def test_schema_of_usage() -> None:
     cached = schema["properties"]["cached_tokens"]
     assert cached["description"].startswith("how many of the prompt tokens came from a cache; `None` when")
     assert cached.keys() == {"type", "description"}
-    assert schema["$defs"].keys() == {"Cost", "Provenance"}
+    assert schema["$defs"].keys() == {"Cost", "Provenance", "UsageDetails"}
     assert schema["$defs"]["Cost"]["required"] == ["amount"]
 
 

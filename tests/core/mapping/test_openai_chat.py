@@ -24,7 +24,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
-from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition
+from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition, UsageDetails
 from wires import body, chunk, ndjson, outcome, read, registry_of, sse, usage
 
 DIALECT = OpenAIChatDialect()
@@ -210,8 +210,8 @@ USAGES: list[tuple[Any, UsageInfo | None, Any]] = [
     (
         usage(40, 30, prompt_tokens_details={"cached_tokens": 32, "cache_write_tokens": 4, "audio_tokens": 0},
               completion_tokens_details={"reasoning_tokens": 12, "audio_tokens": 1}),
-        UsageInfo(40, 30, 32, 12, 4),
-        {"prompt_tokens_details": {"audio_tokens": 0}, "completion_tokens_details": {"audio_tokens": 1}},
+        UsageInfo(40, 30, 32, 12, 4, details=UsageDetails(audio_input_tokens=0, audio_output_tokens=1)),
+        None,
     ),
     (usage(1, 2, prompt_tokens_details=None, completion_tokens_details=None), UsageInfo(1, 2), None),
     (usage(1, 2, prompt_tokens_details={}), UsageInfo(1, 2), None),

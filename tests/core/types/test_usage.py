@@ -5,13 +5,15 @@ from __future__ import annotations
 from decimal import Decimal, localcontext
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 
+from crosswalk.codec import from_json, to_json
 from crosswalk.errors import ResponseValidationError
-from crosswalk.types import Cost, Provenance, UsageInfo
-from crosswalk.types.usage import usage_of
-from strategies import usage_infos
+from crosswalk.types import Cost, Provenance, UsageDetails, UsageInfo
+from crosswalk.types.usage import later_usage, usage_of
+from strategies import usage_details, usage_infos
 
 FIELDS = ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens"]
 
@@ -115,6 +117,78 @@ def test_usage_is_a_commutative_monoid(a: UsageInfo, b: UsageInfo, c: UsageInfo)
     assert a + UsageInfo.EMPTY == a == UsageInfo.EMPTY + a
     assert sum([a, b, c], UsageInfo.EMPTY) == a + b + c
     assert (a + b).total_tokens == a.total_tokens + b.total_tokens
+
+
+DETAILS = [field.name for field in attrs.fields(UsageDetails)]
+
+
+@pytest.mark.parametrize("name", DETAILS)
+def test_a_detail_is_a_count_or_unknown(name: str) -> None:
+    assert getattr(UsageInfo(1, 2).details, name) is None
+    assert getattr(UsageDetails(**{name: 0}), name) == 0
+    with pytest.raises(ResponseValidationError, match=rf"negative: {name}$") as caught:
+        UsageDetails(**{name: -1})
+    assert caught.value.code == "ACODE-RSP-004"
+    wrong: Any = "1"
+    with pytest.raises(ResponseValidationError, match=rf"^{name} must be an integer, not string$"):
+        UsageDetails(**{name: wrong})
+    with pytest.raises(ResponseValidationError, match="63 bits"):
+        UsageDetails(**{name: 2**63})
+    UsageDetails(**{name: 2**63 - 1})
+
+
+@given(usage_details, usage_details, usage_details)
+def test_details_are_a_commutative_monoid(a: UsageDetails, b: UsageDetails, c: UsageDetails) -> None:
+    """A sum is unknown only where both sides are."""
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + UsageDetails.EMPTY == a == UsageDetails.EMPTY + a
+    for name in DETAILS:
+        known = [count for each in (a, b) if (count := getattr(each, name)) is not None]
+        assert getattr(a + b, name) == (sum(known) if known else None)
+
+
+def test_details_add_to_details_only() -> None:
+    with pytest.raises(TypeError):
+        UsageDetails(1) + 3
+
+
+def test_the_details_of_usage_are_details() -> None:
+    wrong: Any = {"audio_input_tokens": 1}
+    with pytest.raises(
+        ResponseValidationError, match=r"^UsageInfo\.details must be a UsageDetails, not object$"
+    ):
+        UsageInfo(1, 1, details=wrong)
+
+
+def test_unknown_details_are_not_written() -> None:
+    """A document of an earlier version is read and written byte for byte."""
+    old = b'{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}'
+    assert to_json(from_json(old, UsageInfo)) == old
+    heard = UsageInfo(9, 2, details=UsageDetails(audio_input_tokens=7, web_search_requests=0))
+    assert to_json(heard) == (
+        b'{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,'
+        b'"details":{"audio_input_tokens":7,"web_search_requests":0}}'
+    )
+
+
+def test_a_later_report_takes_back_no_detail() -> None:
+    first = UsageInfo(9, 0, details=UsageDetails(text_input_tokens=9))
+    last = UsageInfo(9, 5, details=UsageDetails(text_output_tokens=5))
+    assert later_usage(first, last) == UsageInfo(9, 5, details=UsageDetails(9, text_output_tokens=5))
+    assert later_usage(first, UsageInfo(9, 5)) == UsageInfo(9, 5, details=UsageDetails(9))
+    assert later_usage(UsageInfo(9, 0), last) is last
+
+
+def test_details_in_the_form_of_openai() -> None:
+    details = UsageDetails(audio_input_tokens=4, image_output_tokens=0, web_search_requests=2)
+    assert UsageInfo(10, 5, 3, details=details).to_openai() == {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 3, "audio_tokens": 4},
+        "completion_tokens_details": {"image_tokens": 0},
+    }
 
 
 def test_usage_adds_to_usage_only() -> None:

@@ -42,6 +42,7 @@ from crosswalk.types import (
     TokenLogprob,
     ToolCall,
     ToolCallDelta,
+    UsageDetails,
     UsageInfo,
 )
 from crosswalk.types._value import altered, unchecked
@@ -256,7 +257,7 @@ def filled(text: str) -> list[Any]:
 
 def test_every_type_is_looked_at() -> None:
     """The test below leaves no type out."""
-    assert set(BY_TYPE) - {type(value) for value in filled("x")} == {Cost, UsageInfo}
+    assert set(BY_TYPE) - {type(value) for value in filled("x")} == {Cost, UsageDetails, UsageInfo}
 
 
 CONTENT = st.text("§\x00'\"\\🦙", max_size=300) | st.integers(0, 2000).map("§".__mul__)
