@@ -14,7 +14,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from crosswalk.convert import WireForm
+from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
@@ -27,6 +27,7 @@ from crosswalk_serve.keys import Caller
 from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, header_of, paths_of
 from crosswalk_serve.refusal import LEFT, Refusal, for_client
+from crosswalk_serve.relay import Relay, is_native
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
 from crosswalk_serve.uncounted import by_length
@@ -96,7 +97,7 @@ class Exchange:
         self._lost: list[str] = []
         self._status = LEFT
         self._is_read = False
-        self._writer: StreamWriter | None = None  # once a stream has begun
+        self._writer: StreamWriter | Relay | None = None  # once a stream has begun
         self.id = str(uuid4())
 
     async def run(self) -> None:
@@ -215,28 +216,42 @@ class Exchange:
 
     async def _stream_on(self, events: EventStream) -> bytes:
         """Send what comes, as fast as the client takes it; the frames with which it ends are given back."""
-        self._writer = writer = StreamWriter(self._incoming, lambda: events.partial, self.id)
+        self._writer = writer = self._writer_of(events)
         await self._begin(200, writer.media_type, {"cache-control": "no-store"})
         if self._gateway.metrics is not None and self._route is not None:
             seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
             seconds.observe(perf_counter() - self._began)
         while True:
-            frames = b"".join(_frames(writer, event) for event in events.ready)
+            frames = _relayed(writer, events) if isinstance(writer, Relay) else _written(writer, events)
             events.ready.clear()
             if events.has_ended:
                 return frames
             await self._send_body(frames, more=True)
             await events.read_on()
 
-    async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter) -> None:
+    def _writer_of(self, events: EventStream) -> StreamWriter | Relay:
+        """The events go out as they come if client and server speak one format, and are written anew otherwise."""
+        sent = events.sent
+        if sent is not None and is_native(self._incoming, sent):
+            return Relay(self._incoming, sent)
+        return StreamWriter(self._incoming, lambda: events.partial, self.id)
+
+    async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self._lost += [*dropped(response), *paths_of(writer.losses)]
-        body = None
-        if self._is_kept and response.finish_reason not in (FinishReason.ERROR, FinishReason.CANCELLED):
-            body = whole(self._incoming, addressed(self._incoming, response, self.id)).body
-        await self._settle(response, body)
+        await self._settle(response, self._to_store(response))
         if self._lost and writer.takes_comments:
             frames += f": x-crosswalk-lost: {header_of(self._lost)}\n\n".encode()
         await self._send_body(frames, more=False)
+
+    def _to_store(self, response: ChatResponse) -> bytes | None:
+        """The body to store of a streamed *response*; ``None`` if it is not to be stored, or has no body."""
+        if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
+            return None
+        try:
+            return whole(self._incoming, addressed(self._incoming, response, self.id)).body
+        except ConversionError as error:
+            _log.warning("request %s: its answer cannot be stored: %s", self.id, error)
+            return None
 
     # What is sent.
 
@@ -345,11 +360,25 @@ class Exchange:
         _log.info("%s %s", self.id, said, extra=extra)
 
 
+def _written(writer: StreamWriter, events: EventStream) -> bytes:
+    """The ready *events* in the client's format; an error as a client may see it."""
+    return b"".join(_frames(writer, event) for event in events.ready)
+
+
 def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
-    """What *writer* makes of *event*; an error in it as a client is to see it."""
     error = None if event.response is None else event.response.error_info
     shown = None if error is None else for_client(error)
     return writer.feed(event) if shown is None or shown is error else writer.fail(shown)
+
+
+def _relayed(writer: Relay, events: EventStream) -> bytes:
+    """The server's events since the last call, and the end of the stream if it is there."""
+    response = events.response if events.has_ended else None
+    error = None if response is None else response.error_info
+    frames = writer.frames(events.take_frames())
+    if error is not None:
+        return frames + writer.fail(for_client(error))
+    return frames if response is None else frames + writer.finish()
 
 
 def _retry_after(response: ChatResponse) -> float | None:

@@ -9,7 +9,7 @@ An event that repeats an earlier one but for its text goes around the hooks (rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -267,6 +267,11 @@ class Reader:
     def last_event(self) -> Any:
         """The provider's last event, decoded; ``None`` before the first, and where bytes are not kept."""
         return RawEvents(self._raw[-1:])[0] if self._raw else None
+
+    @property
+    def frames(self) -> Sequence[bytes]:
+        """The provider's events so far, as received; empty if bytes are not stored."""
+        return self._raw or ()
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything that was delivered so far as an error response with *cause*."""

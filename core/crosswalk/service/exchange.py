@@ -152,6 +152,8 @@ class Exchange:
 
     Attributes:
         model: the model that is asked for.
+        path: the path of its HTTP request; empty before one is sent.
+        content_type: the content type of the answer, in lower case without parameters; empty before it begins.
         has_token: whether the first token has come.
         extra: what is worth knowing about the attempt.
     """
@@ -160,6 +162,7 @@ class Exchange:
         self, setup: Setup, route: Route, request: ChatRequest, wait: Wait, deadline: float | None = None
     ) -> None:
         self.model = request.model or route.endpoint.model or ""
+        self.path = self.content_type = ""
         self.has_token = False
         self.extra: dict[str, Any] = {}
         self._setup = setup
@@ -203,6 +206,7 @@ class Exchange:
             return self.cancelled()
         if sent.built.dropped:
             self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in sent.built.dropped]
+        self.path = sent.built.path
         self._started = setup.timer()
         self._sent = wait.now()
         self._silent = 0.0
@@ -223,6 +227,7 @@ class Exchange:
         finally:
             self._silent += wait.now() - self._sent
         self._length = answer.headers.get("content-length")
+        self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         status = answer.status
         self.extra["status"] = status
         if (id := request_id_of(answer.headers)) is not None:

@@ -9,7 +9,7 @@ from typing import Self
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, MappingError, ResponseValidationError
+from crosswalk.errors import CrosswalkError, IncompleteStreamError, MappingError, ResponseValidationError
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.endpoint import Route, where
 from crosswalk.service.errors import UnsupportedRequestError
@@ -28,7 +28,24 @@ from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.metadata import AttemptOutcome, ProviderAttempt
 from crosswalk.types.response import ChatResponse, new_id
 
-__all__ = ["EventStream"]
+__all__ = ["EventStream", "Sent"]
+
+
+@attrs.frozen
+class Sent:
+    """The request that a stream answers.
+
+    Attributes:
+        provider: the provider id.
+        model: the model that was requested.
+        path: the path of the HTTP request.
+        content_type: the content type of the answer, in lower case without parameters.
+    """
+
+    provider: str
+    model: str
+    path: str
+    content_type: str
 
 
 class EventStream(AsyncIterator[StreamEvent]):
@@ -50,6 +67,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._shows = shows
         self._request = self._as_shown(as_request(request))
         self._raw_events = raw_events
+        self._taken = 0  # of the present attempt's frames
+        self._unreadable: int | None = None  # the number of the frame that could not be read
         self._wait = setup.new_wait()
         self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
@@ -106,6 +125,23 @@ class EventStream(AsyncIterator[StreamEvent]):
         if self._response is not None or not self._attempted:
             return self.response
         return self._exchange.reader.partial("the stream has not been read to its end")
+
+    @property
+    def sent(self) -> Sent | None:
+        """The request of the present attempt; ``None`` before one is sent, and for an answer of a middleware."""
+        if not self._attempted or not self._exchange.path:
+            return None
+        exchange = self._exchange
+        return Sent(self._route.provider, exchange.model, exchange.path, exchange.content_type)
+
+    def take_frames(self) -> list[bytes]:
+        """The provider's events of the present attempt since the last call, as received.
+
+        Without the one that could not be read, if any. Empty if the service stores no bytes (``keep_raw=False``).
+        """
+        frames = list(self._exchange.reader.frames[self._taken : self._unreadable]) if self._attempted else []
+        self._taken += len(frames)
+        return frames
 
     async def cancel(self) -> None:
         """End the answer here, from any task of this event loop, and close the connection.
@@ -286,6 +322,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._route = route
         self._exchange = Exchange(self._setup, route, self._request, self._wait, self._deadline)
         self._maker = EventMaker()
+        self._taken = 0
+        self._unreadable = None
         self._held: list[StreamEvent] = []
         self._final: ResponseDelta | None = None
         self._is_shown = False
@@ -321,6 +359,8 @@ class EventStream(AsyncIterator[StreamEvent]):
                     events += self._maker.events(delta, raw)
         except CrosswalkError as error:
             failure = exchange.unread(error, has_read=self._has_read)
+            if not isinstance(error, IncompleteStreamError):
+                self._unreadable = len(exchange.reader.frames) - 1
         if has_output:
             exchange.note_token()
         if self._shows and not self._is_shown:

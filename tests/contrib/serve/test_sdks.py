@@ -42,7 +42,7 @@ def llama(gateway: Live) -> Iterator[ollama.Client]:
 def thinks() -> Answer:
     """A stream with reasoning, text and a call."""
     deltas: list[dict[str, Any]] = [
-        {"reasoning": "Hm. "},
+        {"role": "assistant", "reasoning": "Hm. "},
         {"reasoning": "Paris."},
         {"content": "I look."},
         {"tool_calls": [{"index": 0, **CALL, "function": {"name": "weather", "arguments": ""}}]},

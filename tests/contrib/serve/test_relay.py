@@ -1,0 +1,245 @@
+"""A stream in the client's own format goes out as it came, but for the model, unwanted counts and errors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from contrib_serve import ABOUT, USAGE, asking, config_of
+from crosswalk.convert import WireForm
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.service import Sent
+from crosswalk.testing.faults import Garbage
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+from crosswalk_serve.config import Config
+from crosswalk_serve.relay import Relay
+from crosswalk_serve.requests import read_request
+
+ASKED: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}]},
+    "/v1/messages": {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9},
+    "/v1/responses": {"input": "Hi"},
+    "/api/chat": {"messages": [{"role": "user", "content": "Hi"}]},
+}
+PROVIDERS = {
+    "/v1/chat/completions": "openai",
+    "/v1/messages": "anthropic",
+    "/v1/responses": "openai_responses",
+    "/api/chat": "ollama",
+}
+COUNTED = {"stream_options": {"include_usage": True}}
+
+
+def chunk(choices: list[Any], **more: Any) -> dict[str, Any]:
+    return {**ABOUT, "object": "chat.completion.chunk", "choices": choices, **more}
+
+
+CHAT = [
+    chunk([{"index": 0, "delta": {"role": "assistant", "plan": "The "}}], progress={"at": 1}),
+    chunk([{"index": 0, "delta": {"content": "Hi", "plan": "plan"}}], progress={"at": 2}),
+    chunk([{"index": 0, "delta": {}, "finish_reason": "stop"}]),
+    chunk([], usage=USAGE),
+]
+TEXT_BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+STARTED = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "tiny-1",
+    "content": [],
+    "stop_reason": None,
+}
+MESSAGES = [
+    {"type": "message_start", "message": {**STARTED, "usage": {"input_tokens": 25, "output_tokens": 1}}},
+    TEXT_BLOCK,
+    {"type": "ping"},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}, "brand": [1.50]},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "brand", "payload": 5},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+]  # fmt: skip
+ITEM = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
+TEXT = {"type": "output_text", "text": "Hi", "annotations": []}
+DONE_ITEM = {**ITEM, "status": "completed", "content": [TEXT]}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "model": "tiny-1",
+    "status": "in_progress",
+    "output": [],
+}
+RESPONSES = [
+    {"type": "response.created", "sequence_number": 0, "response": RESPONSE},
+    {"type": "response.new", "sequence_number": 1, "z": 4},
+    {"type": "response.output_item.added", "sequence_number": 2, "output_index": 0, "item": ITEM},
+    {"type": "response.output_text.delta", "sequence_number": 3, "output_index": 0, "content_index": 0, "item_id": "msg_1", "delta": "Hi"},
+    {"type": "response.output_item.done", "sequence_number": 4, "output_index": 0, "item": DONE_ITEM},
+    {"type": "response.completed", "sequence_number": 5, "response": {**RESPONSE, "status": "completed", "output": [DONE_ITEM]}},
+]  # fmt: skip
+LINES = [
+    {"model": "tiny-1", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", "content": "Hi"}, "done": False, "new": 1},
+    {"model": "tiny-1", "created_at": "2026-01-01T00:00:01Z", "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", "new": 2},
+]  # fmt: skip
+
+
+def frame(event: dict[str, Any], *, named: bool) -> bytes:
+    name = b"event: %b\n" % event["type"].encode() if named else b""
+    return b"%bdata: %b\n\n" % (name, orjson.dumps(event))
+
+
+def sends(path: str, events: list[dict[str, Any]]) -> Answer:
+    """A stream of *events* as the server at *path* frames them."""
+    if path.startswith("/api/"):
+        lines = tuple(orjson.dumps(event) + b"\n" for event in events)
+        return Answer(lines, headers={"Content-Type": "application/x-ndjson"}, stream=True)
+    frames = [frame(event, named="type" in event) for event in events]
+    if "completions" in path:
+        frames.append(b"data: [DONE]\n\n")
+    return Answer(tuple(frames), headers={"Content-Type": "text/event-stream"}, stream=True)
+
+
+def at(upstream: ReplayServer, path: str, model: str = "tiny", more: str = "") -> Config:
+    """A gateway whose model ``tiny`` is *model* at a server that speaks the format of *path*."""
+    target = f"provider: {PROVIDERS[path]}, model: {model}, base_url: '{upstream.url}', api_key: k"
+    return config_of(upstream, f"on_unsupported: drop\n{more}", f"tiny: {{{target}}}")
+
+
+def posted(config: Config, path: str, **more: Any) -> bytes:
+    """The body of the streamed answer."""
+
+    async def post() -> bytes:
+        app = create_app(config)
+        async with app.router.lifespan_context(app), asking(app) as client:
+            body = {"model": "tiny", "stream": True, **ASKED[path], **more}
+            answer = await client.post(path, json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.content
+
+    return asyncio.run(post())
+
+
+@pytest.mark.parametrize(
+    ("path", "events", "more"),
+    [
+        ("/v1/chat/completions", CHAT, COUNTED),
+        ("/v1/messages", MESSAGES, {}),
+        ("/v1/responses", RESPONSES, {}),
+        ("/api/chat", LINES, {}),
+    ],
+)
+def test_a_stream_in_the_clients_format_goes_out_to_the_byte(
+    upstream: ReplayServer, path: str, events: list[dict[str, Any]], more: dict[str, Any]
+) -> None:
+    """New fields, new events and numbers as they were written arrive, each in its own event."""
+    given = sends(path, events)
+    upstream.add(given)
+    assert posted(at(upstream, path), path, **more) == b"".join(given.chunks)
+
+
+def test_a_count_event_that_was_not_asked_for_stays_out(upstream: ReplayServer) -> None:
+    path = "/v1/chat/completions"
+    upstream.add(given := sends(path, CHAT))
+    assert posted(at(upstream, path), path) == b"".join([*given.chunks[:3], given.chunks[-1]])
+
+
+def test_other_fields_of_a_count_event_go_out(upstream: ReplayServer) -> None:
+    path = "/v1/chat/completions"
+    upstream.add(sends(path, [*CHAT[:3], chunk([], usage=USAGE, timings={"ms": 7})]))
+    *_, last, done, _ = posted(at(upstream, path), path).split(b"\n\n")
+    assert orjson.loads(last.removeprefix(b"data: ")) == chunk([], timings={"ms": 7})
+    assert done == b"data: [DONE]"
+
+
+@pytest.mark.parametrize(
+    ("path", "events"),
+    [
+        ("/v1/chat/completions", CHAT[:3]),
+        ("/v1/messages", MESSAGES),
+        ("/v1/responses", RESPONSES),
+        ("/api/chat", LINES),
+    ],
+)
+def test_a_model_with_another_name_here_carries_that(
+    upstream: ReplayServer, path: str, events: list[dict[str, Any]]
+) -> None:
+    upstream.add(given := sends(path, events))
+    expected = b"".join(given.chunks).replace(b'"model":"tiny-1"', b'"model":"tiny"').replace(b"1.50", b"1.5")
+    assert posted(at(upstream, path, "tiny-1"), path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "events", "error"),
+    [
+        ("/v1/chat/completions", CHAT[:2], {"error": {"message": "it broke at 10.0.0.7", "type": "server_error"}}),
+        ("/v1/messages", MESSAGES[:4], {"type": "error", "error": {"type": "api_error", "message": "it broke"}}),
+        ("/v1/responses", RESPONSES[:4], {"type": "error", "code": "server_error", "message": "it broke", "param": None, "sequence_number": 4}),
+        ("/api/chat", LINES[:1], {"error": "it broke"}),
+    ],
+)  # fmt: skip
+def test_an_error_in_the_stream_is_written_by_the_gateway(
+    upstream: ReplayServer, path: str, events: list[dict[str, Any]], error: dict[str, Any]
+) -> None:
+    given = sends(path, [*events, {**error, "internal": "rack 7"}])
+    upstream.add(given)
+    got = posted(at(upstream, path), path)
+    before = b"".join(given.chunks[: len(events)])
+    assert got.startswith(before)
+    last = got.removeprefix(before)
+    assert b"it broke" in last
+    assert b"rack 7" not in last
+    assert b"[DONE]" not in last
+    assert last.startswith(b"event: error\n") is path.startswith(("/v1/messages", "/v1/responses"))
+
+
+def test_an_event_that_cannot_be_read_does_not_go_out(upstream: ReplayServer) -> None:
+    path = "/v1/chat/completions"
+    upstream.add(sends(path, CHAT), Garbage(after_events=2, data=b'data: {"choices": 7}\n\n'))
+    got = posted(at(upstream, path), path)
+    assert b'"choices": 7' not in got
+    assert b'"error"' in got.split(b"\n\n")[-2]
+
+
+def test_a_whole_answer_to_a_streaming_request_becomes_a_stream(upstream: ReplayServer) -> None:
+    path = "/v1/chat/completions"
+    message = {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}
+    upstream.add(Answer.of_json({**ABOUT, "object": "chat.completion", "choices": [message]}))
+    got = posted(at(upstream, path), path)
+    assert b"chat.completion.chunk" in got
+    assert b"data: [DONE]\n\n" in got
+
+
+def relay_of(path: str) -> Relay:
+    body = orjson.dumps({"model": "m", **ASKED[path]})
+    request = read_request(WireForm.OPENAI_CHAT, body)
+    return Relay(request, Sent("openai", "other", path, "text/event-stream"))
+
+
+@pytest.mark.parametrize(
+    ("data", "framed"),
+    [(b'{"error":\n1}', b'data: {"error":\ndata: 1}\n\n'), (b"[1]", b"data: [1]\n\n")],
+)
+def test_an_odd_frame_goes_out_as_it_came(data: bytes, framed: bytes) -> None:
+    """One of several lines, and one that is not an object. What looked like an error waits for the end."""
+    relay = relay_of("/v1/chat/completions")
+    assert relay.frames([data]) + relay.finish() == framed + b"data: [DONE]\n\n"
+    assert relay.fail(ErrorInfo(ErrorKind.SERVER, "too late")) == b""
+
+
+def test_an_answer_that_cannot_be_stored_is_still_an_answer(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = "/v1/responses"
+    events = [
+        RESPONSES[0],
+        RESPONSES[1],
+        {**RESPONSES[5], "response": {**RESPONSES[5]["response"], "output": []}},
+    ]
+    upstream.add(given := sends(path, events))
+    assert posted(at(upstream, path), path) == b"".join(given.chunks)
+    assert [one.message for one in caplog.records if "cannot be stored" in one.message]
