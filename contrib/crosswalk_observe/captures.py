@@ -33,7 +33,7 @@ class CaptureFolder:
             CrosswalkError: it holds what no file may hold.
             OSError: it cannot be written; nothing of it is then there.
         """
-        if record.status is None:
+        if record.status is None or not record.gives_answer:
             return
         request = record.request.body or b"null"
         recording = Recording(

@@ -15,6 +15,7 @@ import attrs
 from crosswalk import Registry
 from crosswalk.errors import PluginError
 from crosswalk.service import base_url_variables
+from crosswalk_observe.operations import OtherOperation, fetched_from, operation_of, other_operation
 
 __all__ = ["Hosts", "Site"]
 
@@ -52,6 +53,8 @@ class Site:
         model: the model that the path names; ``None`` where it names none.
         is_known: whether the host is a provider's, or one that the user names.
         is_exact: whether the path is one that a plugin reads as it stands, and does not only end like one.
+        operation: what is done there, in OpenTelemetry's words where it has one, such as ``chat`` or ``embeddings``.
+        gives_answer: whether a chat answer comes from there, and not embeddings, an image or the like.
     """
 
     host: str
@@ -61,6 +64,8 @@ class Site:
     model: str | None = None
     is_known: bool = True
     is_exact: bool = True
+    operation: str = "chat"
+    gives_answer: bool = True
 
     def fits(self, body: Mapping[str, Any]) -> bool:
         """Whether a request with the JSON *body* is one to a model whose answer can be read."""
@@ -136,6 +141,12 @@ class Hosts:
             self._learn()
         return self._find(url.partition("?")[0].partition("#")[0])
 
+    def fetched(self, url: str) -> Site | None:
+        """The site of a stored response that a ``GET`` of *url* fetches; ``None`` where it is something else."""
+        made_at = fetched_from(url)
+        site = None if made_at is None else self.site(made_at)
+        return None if site is None else attrs.evolve(site, operation="fetch_response", is_known=True)
+
     def _learn(self) -> None:
         self._names = self._registry.names()
         self._known = tuple(self._described())
@@ -175,9 +186,18 @@ class Hosts:
             return None
         if not host or not port or _is_one(host, port, self._exclude):
             return None
+        site = self._site(host, port, parts.path)
+        if site is None or not site.gives_answer:
+            return site
+        return attrs.evolve(site, operation=operation_of(parts.path))
+
+    def _site(self, host: str, port: int, path: str) -> Site | None:
+        other = other_operation(path)
         for pattern, name in self._named.items():
             if _is_one(host, port, (pattern,)):
-                return self._named_site(host, port, parts.path, name)
+                if other is not None:
+                    return _other_site(host, port, (name,), other, is_sure=True)
+                return self._named_site(host, port, path, name)
         here = [
             (server.is_default, one)
             for one in self._known
@@ -189,20 +209,26 @@ class Hosts:
         asked = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
         if not here and _is_one(host, port, self._include):
             asked = sorted(self._known, key=lambda one: not one.is_original)
-        found = _all_matching(((one.name, one.own) for one in asked), parts.path) or _all_matching(
-            ((one.name, one.spoken) for one in asked), parts.path
+        is_sure = bool(here) and host not in _LOOPBACK
+        if other is not None:
+            names = tuple(one.name for one in asked)
+            return _other_site(host, port, names or self._originals(), other, is_sure, is_known=bool(names))
+        found = _all_matching(((one.name, one.own) for one in asked), path) or _all_matching(
+            ((one.name, one.spoken) for one in asked), path
         )
         if not found:
-            return self._site_by_path(host, port, parts.path)
-        is_sure = bool(here) and host not in _LOOPBACK
+            return self._site_by_path(host, port, path)
         return Site(host, port, tuple(name for name, _ in found), is_sure, _model(found[0][1]))
+
+    def _originals(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self._known if one.is_original)
 
     def _site_by_path(self, host: str, port: int, path: str) -> Site | None:
         """A server that nobody has named, at a path that some plugin reads."""
         known = sorted(self._known, key=lambda one: not one.is_original)
         if (match := _ANY_VENDOR.fullmatch(path)) is not None:
             is_read = match[2] == "invoke"  # a stream is wrapped once more
-            names = tuple(one.name for one in known if one.is_original and is_read)
+            names = self._originals() if is_read else ()
             return Site(host, port, names, False, _model(match), is_known=False)
         exact = _all_matching(((one.name, one.exact) for one in known), path)
         found = exact or _all_matching(((one.name, one.own) for one in known), path)
@@ -217,6 +243,21 @@ class Hosts:
         if patterns and match is None:
             return None
         return Site(host, port, (name,), True, None if match is None else _model(match))
+
+
+def _other_site(
+    host: str,
+    port: int,
+    providers: tuple[str, ...],
+    other: OtherOperation,
+    is_sure: bool,
+    *,
+    is_known: bool = True,
+) -> Site:
+    providers = tuple(sorted(providers, key=lambda name: name != other.provider))
+    return Site(
+        host, port, providers, is_sure, other.model, is_known, operation=other.name, gives_answer=False
+    )
 
 
 def _server(address: str, default: str, is_default: bool) -> _Server | None:

@@ -31,11 +31,13 @@ class JSONLinesLog:
         self._include_response = include_response
 
     def __call__(self, record: ObservedExchange) -> None:
-        """Write *record*.
+        """Write *record*, unless it is of something else than an answer.
 
         Raises:
             OSError: it cannot be written, for example on a full disk. What was written of the line is one of its own.
         """
+        if not record.gives_answer:
+            return
         line = record_line(
             record.body,
             status=record.status,

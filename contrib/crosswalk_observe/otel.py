@@ -43,7 +43,6 @@ _NUMBERS: Final = {
 """The words of the conventions, and how the dialects spell them."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
-_COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 
 
@@ -77,14 +76,14 @@ class OpenTelemetrySink:
 
     def __call__(self, record: ObservedExchange) -> None:
         """Make the span of *record*, and its metrics."""
-        common = _common(record.url, record.provider, record.host, record.port, record.request.model)
+        common = _common(record.operation, record.provider, record.host, record.port, record.request.model)
         span = self._telemetry.start(common, _asked(record.request.options), record.began)
         self._end(span, record.began, record)
 
     def started(self, exchange: Exchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
         site = exchange.site
-        common = _common(exchange.url, site.providers[0], site.host, site.port, exchange.model)
+        common = _common(site.operation, site.providers[0], site.host, site.port, exchange.model)
         span = self._telemetry.start(common, _asked(exchange.options), exchange.began)
         began = exchange.began
         return _SpanOperation(span, lambda record: self._end(span, began, record))
@@ -105,12 +104,13 @@ class OpenTelemetrySink:
             said["http.request.resend_count"] = record.resend_count
         if record.is_stream and record.time_to_first_chunk is not None:
             said["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
-        if self._content:
+        said |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
+        if self._content and record.gives_answer:
             said |= _content(record)
         ended = record.began + record.duration
         self._telemetry.end(
             span,
-            _common(record.url, record.provider, record.host, record.port, record.request.model),
+            _common(record.operation, record.provider, record.host, record.port, record.request.model),
             record.response,
             record.error,
             said=said,
@@ -132,24 +132,15 @@ class _SpanOperation:
         return use_span(self._span, record_exception=False, set_status_on_exception=False)
 
 
-def _common(url: str, provider: str, host: str, port: int, model: str | None) -> dict[str, Any]:
+def _common(operation: str, provider: str, host: str, port: int, model: str | None) -> dict[str, Any]:
     """The attributes that the metrics have too."""
     common: dict[str, Any] = {
-        "gen_ai.operation.name": _operation(url),
+        "gen_ai.operation.name": operation,
         "gen_ai.provider.name": otel_provider_name(provider or "_OTHER"),
         "server.address": host,
         "server.port": port,
     }
     return common if model is None else {**common, "gen_ai.request.model": model}
-
-
-def _operation(url: str) -> str:
-    """The conventions' name for what the API at *url* does."""
-    path = url.partition("?")[0].rstrip("/")
-    if path.endswith((":generateContent", ":streamGenerateContent")):
-        return "generate_content"
-    is_text = path.endswith(_COMPLETIONS) and not path.endswith("/chat/completions")
-    return "text_completion" if is_text else "chat"
 
 
 def _content_in_spans() -> bool:

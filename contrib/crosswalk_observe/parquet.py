@@ -78,6 +78,8 @@ class ParquetLog:
             OSError: it cannot be written. What it was to hold is tried again later, as long as it is not twice what makes a
                 part.
         """
+        if not record.gives_answer:
+            return
         if self._process != os.getpid():
             self._renew()  # the other process writes what it has
         row = self._row(record)

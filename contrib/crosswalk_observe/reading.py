@@ -20,6 +20,8 @@ from crosswalk.errors import (
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.operations import tokens_of
+from crosswalk_observe.options import json_object
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
@@ -61,6 +63,8 @@ def record_of(
         trace_id=exchange.trace and exchange.trace[0],
         span_id=exchange.trace and exchange.trace[1],
         provider=exchange.site.providers[0],
+        operation=exchange.site.operation,
+        gives_answer=exchange.site.gives_answer,
         method=exchange.method,
         url=secrets.url(),
         host=exchange.site.host,
@@ -78,6 +82,14 @@ def record_of(
             timedelta(seconds=exchange.times[0] - exchange.started) if exchange.times else None
         ),
     )
+    if not exchange.site.gives_answer:
+        if record.is_complete and exchange.status is not None and exchange.status < 400:
+            return attrs.evolve(record, body=b"", tokens=tokens_of(json_object(pieces.body)))
+        if exchange.status is not None and exchange.status < 400:
+            record = attrs.evolve(record, body=b"")
+            pieces.drop()
+            if pieces.is_cut:
+                return record
     try:
         provider, is_guessed = _provider(exchange, pieces.body, registry, remembered)
         reading = _Reading(exchange, pieces, provider, registry)
@@ -124,7 +136,7 @@ def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -
         model=exchange.model,
         options=exchange.options,
         headers=secrets.headers(headers),
-        body=secrets.content() if exchange.is_json else None,
+        body=secrets.content() if exchange.is_json and exchange.site.gives_answer else None,
     )
 
 
@@ -186,6 +198,10 @@ class _Pieces:
             body = secrets.without(body)
             self.chunks, self.times = [body], self.times[-1:]
         self.body = body
+
+    def drop(self) -> None:
+        """Let go what came of something that is not read."""
+        self.chunks, self.times, self.body = [], [], b""
 
     def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
         import httpx2  # seldom needed, and it takes long

@@ -60,6 +60,10 @@ class ObservedExchange:
         is_stream: whether a stream was asked for, or came.
         is_cancelled: whether the application left before the answer was at its end.
         resend_count: how many attempts at the same request the SDK says to have made before.
+        operation: what was asked for, such as ``chat``, ``text_completion`` or ``embeddings``.
+        gives_answer: whether that is a chat answer. Of embeddings, images, rerank and the like there are status, model,
+            tokens and errors, but neither bodies nor a response, unless it is an error.
+        tokens: those that the body of such an exchange counts, as ``input`` and ``output``.
         labels: what the program says of the request with :func:`~crosswalk_observe.watching`.
         trace_id: the trace of OpenTelemetry that the request belongs to, in hex; ``None`` where there is none.
         span_id: the span that was current while the request was sent, which is that of an ``OpenTelemetrySink``, in hex.
@@ -87,6 +91,9 @@ class ObservedExchange:
     is_stream: bool = False
     is_cancelled: bool = False
     resend_count: int = 0
+    operation: str = "chat"
+    gives_answer: bool = True
+    tokens: Mapping[str, int] = attrs.field(factory=dict)
     labels: Labels = attrs.field(factory=Labels)
     trace_id: str | None = None
     span_id: str | None = None

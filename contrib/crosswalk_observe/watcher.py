@@ -42,7 +42,7 @@ _EVERY: Final = 60.0
 """Seconds between two lines about what was dropped."""
 _AT_EXIT: Final = 5.0
 """Seconds that the end of the program waits for what has not been handed on."""
-_METHODS: Final = frozenset({"POST"})
+_METHODS: Final = frozenset({"GET", "POST"})
 _numbers: Final = count()
 """Orders calls that are over at the same time."""
 
@@ -134,7 +134,7 @@ class Watcher:
         if method not in _METHODS or self._is_closed or is_unwatched():
             return None
         try:
-            site = self._hosts.site(url)
+            site = self._hosts.site(url) if method == "POST" else self._hosts.fetched(url)
             if site is None:
                 return None
             body = json_object(content)

@@ -124,7 +124,7 @@ class ClientTelemetry:
         Args:
             span: what :meth:`start` gave.
             common: as there.
-            response: the answer, whatever it says; ``None`` where none came.
+            response: the answer, whatever it says; ``None`` where none came, or where it is none of chat.
             error: why none came; its text is not shown.
             said: more attributes, which count for more than the response's.
             took: how long the call took; ``None`` for what the response says.
@@ -138,8 +138,10 @@ class ClientTelemetry:
                 span.set_status(Status(StatusCode.ERROR, _description(found)))
             took = response.metadata.request_duration if took is None else took
         else:
-            found = {**said, "error.type": type(error).__name__}
-            span.set_status(Status(StatusCode.ERROR))
+            found = dict(said)
+            if error is not None:
+                found["error.type"] = type(error).__name__
+                span.set_status(Status(StatusCode.ERROR))
         span.set_attributes(found)
         if took is not None:
             self._record(found, common, took)

@@ -60,7 +60,7 @@ def test_the_address_of_a_provider_tells_whose_it_is(
 @pytest.mark.parametrize(
     "url",
     [
-        "https://api.openai.com/v1/embeddings",
+        "https://api.openai.com/v1/batches",
         "http://localhost:3000/login",
         "http://[broken/v1/chat/completions",
         "http://api.openai.com:port/v1/chat/completions",

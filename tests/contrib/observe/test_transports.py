@@ -296,7 +296,7 @@ def test_whoever_forgets_an_answer_has_left_it(server: ReplayServer, watch: Watc
     assert seen.one.is_cancelled
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/v1/embeddings", "/v1/files"])
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/batches", "/v1/files"])
 def test_what_is_no_chat_passes_unwatched(
     path: str, client: Client, server: ReplayServer, watch: Watch, seen: Seen
 ) -> None:

@@ -1,0 +1,89 @@
+"""What a request asks for, as its path says it, and the tokens that are counted where that is no chat answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+__all__ = ["OtherOperation", "fetched_from", "operation_of", "other_operation", "tokens_of"]
+
+_COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
+_OTHERS: Final = {
+    r"/embeddings": ("embeddings", "openai"),
+    r"/api/embed": ("embeddings", "ollama"),
+    r"/v\d+/embed": ("embeddings", "cohere"),
+    r"/models/(?P<model>[^/:]+):(embedContent|batchEmbedContents)": ("embeddings", "gemini"),
+    r"/v\d+/rerank": ("rerank", "cohere"),
+    r"/moderations": ("moderation", "openai"),
+    r"/images/(generations|edits|variations)": ("image_generation", "openai"),
+    r"/audio/transcriptions": ("transcription", "openai"),
+    r"/audio/translations": ("translation", "openai"),
+    r"/audio/speech": ("speech", "openai"),
+}
+"""The endpoints that give no chat answer, and whose they are. The conventions have a name for embeddings alone."""
+_PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): said for path, said in _OTHERS.items()}
+_FETCHED: Final = re.compile(r"(.*/responses)/resp_[^/]+")
+_COUNTS: Final = {
+    "input": (
+        ("usage", "prompt_tokens"),
+        ("usage", "input_tokens"),
+        ("prompt_eval_count",),
+        ("usageMetadata", "promptTokenCount"),
+        ("meta", "billed_units", "input_tokens"),
+    ),
+    "output": (
+        ("usage", "completion_tokens"),
+        ("usage", "output_tokens"),
+        ("meta", "billed_units", "output_tokens"),
+    ),
+}
+"""The places of the counts: OpenAI's two spellings, Ollama's, Gemini's and Cohere's."""
+
+
+@attrs.frozen
+class OtherOperation:
+    """What gives no chat answer: its name, whose endpoint it is, and the model that the path names."""
+
+    name: str
+    provider: str
+    model: str | None
+
+
+def other_operation(path: str) -> OtherOperation | None:
+    """The operation at *path*; ``None`` where answers of chat come from there."""
+    for pattern, (name, provider) in _PATTERNS.items():
+        if (found := pattern.fullmatch(path)) is not None:
+            return OtherOperation(name, provider, found.groupdict().get("model"))
+    return None
+
+
+def operation_of(path: str) -> str:
+    """OpenTelemetry's name for what the API at *path* does when it answers in chat."""
+    path = path.rstrip("/")
+    if path.endswith((":generateContent", ":streamGenerateContent")):
+        return "generate_content"
+    is_text = path.endswith(_COMPLETIONS) and not path.endswith("/chat/completions")
+    return "text_completion" if is_text else "chat"
+
+
+def fetched_from(url: str) -> str | None:
+    """The address that made the stored response which *url* names by its id; ``None`` where it names none."""
+    found = _FETCHED.fullmatch(url.partition("?")[0].partition("#")[0])
+    return None if found is None else found[1]
+
+
+def tokens_of(body: Mapping[str, Any]) -> dict[str, int]:
+    """The tokens that the JSON *body* of an answer counts, as ``input`` and ``output``."""
+    found: dict[str, int] = {}
+    for kind, places in _COUNTS.items():
+        for place in places:
+            value: Any = body
+            for name in place:
+                value = value.get(name) if isinstance(value, Mapping) else None
+            if type(value) is int:
+                found[kind] = value
+                break
+    return found
