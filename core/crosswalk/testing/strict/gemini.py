@@ -84,7 +84,7 @@ def _calls_of_this_turn_are_signed(request: StrictRequest) -> Iterator[Refusal]:
     asks = [
         number
         for number, (role, parts) in enumerate(contents)
-        if role == "user" and not _count(parts, "functionResponse")
+        if role == "user" and any("functionResponse" not in part for part in parts)
     ]
     for number in range(asks[-1] if asks else 0, len(contents)):
         calls = [part for part in contents[number][1] if "functionCall" in part]
