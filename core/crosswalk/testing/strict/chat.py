@@ -1,4 +1,7 @@
-"""The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq, Moonshot and Mistral add or change."""
+"""The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq, Moonshot and Mistral add or change.
+
+Mistral publishes its validator of requests in ``mistral_common``.
+"""
 
 from __future__ import annotations
 
@@ -235,12 +238,21 @@ _HAS_MESSAGES: Final = ServerRule(
     "https://github.com/openai/openai-openapi (CreateChatCompletionRequest.messages: minItems 1)",
     _has_messages,
 )
-_PAIRED: Final = (
-    ServerRule("calls have results", "https://github.com/BerriAI/litellm/issues/10083", _calls_have_results),
-    ServerRule("results have calls", "https://github.com/smarter-sh/smarter/issues/264", _results_have_calls),
-    ServerRule(
-        "a call has one result", "https://github.com/agno-agi/agno/issues/5116", _one_result_for_a_call
-    ),
+
+
+def _paired(calls: str, results: str, single: str) -> tuple[ServerRule, ...]:
+    """The rules of calls and results, with the sources that state them for a provider."""
+    return (
+        ServerRule("calls have results", calls, _calls_have_results),
+        ServerRule("results have calls", results, _results_have_calls),
+        ServerRule("a call has one result", single, _one_result_for_a_call),
+    )
+
+
+_PAIRED: Final = _paired(
+    "https://github.com/BerriAI/litellm/issues/10083",
+    "https://github.com/smarter-sh/smarter/issues/264",
+    "https://github.com/agno-agi/agno/issues/5116",
 )
 _ENDPOINT: Final = "/chat/completions"
 
@@ -264,7 +276,11 @@ DEEPSEEK: Final = StrictRules(
     _ENDPOINT,
     (
         _HAS_MESSAGES,
-        *_PAIRED,
+        *_paired(
+            "https://github.com/langgenius/dify/issues/32222",
+            "https://github.com/qwersyk/Newelle/issues/425",
+            "https://github.com/HKUDS/nanobot/issues/3945",
+        ),
         ServerRule(
             "ids are unique",
             "https://github.com/craft-ai-agents/craft-agents-oss/issues/630",
@@ -312,18 +328,25 @@ MOONSHOT: Final = StrictRules(
     ),
     _short_error,
 )
-_VALIDATOR: Final = (
-    "https://github.com/mistralai/mistral-common/blob/main/src/mistral_common/protocol/instruct/validator.py"
-)
 MISTRAL: Final = StrictRules(
     "mistral",
     _ENDPOINT,
     (
         _HAS_MESSAGES,
-        ServerRule("roles in order", _VALIDATOR, _mistral_roles_in_order),
-        ServerRule("the user or a tool speaks last", _VALIDATOR, _mistral_ends_with_a_question),
-        ServerRule("as many results as calls", _VALIDATOR, _mistral_as_many_results),
-        ServerRule("ids of nine letters", _VALIDATOR, _mistral_ids),
+        ServerRule(
+            "roles in order", "https://github.com/mistralai/mistral-vibe/issues/578", _mistral_roles_in_order
+        ),
+        ServerRule(
+            "the user or a tool speaks last",
+            "https://github.com/NEKOparapa/AiNiee/issues/641",
+            _mistral_ends_with_a_question,
+        ),
+        ServerRule(
+            "as many results as calls",
+            "https://github.com/mistralai/client-ts/issues/106",
+            _mistral_as_many_results,
+        ),
+        ServerRule("ids of nine letters", "https://github.com/nearai/ironclaw/issues/1241", _mistral_ids),
         ServerRule(
             "no reasoning of others",
             "https://github.com/BerriAI/litellm/issues/30835",
