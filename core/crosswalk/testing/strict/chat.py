@@ -1,13 +1,8 @@
-"""The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq, Moonshot and Mistral add or change.
-
-Mistral publishes its validator of requests in ``mistral_common``.
-"""
+"""The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq and Moonshot add."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, Final
 
 from crosswalk.testing.exchange import Answer
@@ -21,35 +16,38 @@ from crosswalk.testing.strict.rules import (
     values_of,
 )
 
-__all__ = ["DEEPSEEK", "GROQ", "MISTRAL", "MOONSHOT", "OPENAI"]
+__all__ = [
+    "DEEPSEEK",
+    "ENDPOINT",
+    "GROQ",
+    "HAS_MESSAGES",
+    "MOONSHOT",
+    "OPENAI",
+    "call_ids",
+    "messages_of",
+    "rounds",
+]
 
-_MISTRAL_ID: Final = re.compile("[a-zA-Z0-9]{9}")
-_AFTER: Final = {
-    "system": ("system", "user", "assistant"),
-    "user": ("system", "user", "assistant"),
-    "assistant": ("user", "assistant", "tool"),
-    "tool": ("assistant", "tool"),
-}
-"""The roles that Mistral takes after each role."""
 
-
-def _messages(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any]]]:
+def messages_of(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The messages of *request*, numbered."""
     return enumerate(request.items("messages"))
 
 
-def _call_ids(message: dict[str, Any]) -> list[str]:
+def call_ids(message: dict[str, Any]) -> list[str]:
+    """The ids of the calls in *message*."""
     return [text_at(call, "id") for call in objects(message.get("tool_calls"))]
 
 
-def _rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[int, str]]]]:
+def rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[int, str]]]]:
     """Each answer or start of the conversation: its place, the ids of its calls, the results right after it."""
     place, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
-    for number, message in _messages(request):
+    for number, message in messages_of(request):
         if message.get("role") == "tool":
             results.append((number, text_at(message, "tool_call_id")))
         else:
             yield place, calls, results
-            place, calls, results = number, _call_ids(message), []
+            place, calls, results = number, call_ids(message), []
     yield place, calls, results
 
 
@@ -60,7 +58,7 @@ def _has_messages(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
-    for place, calls, results in _rounds(request):
+    for place, calls, results in rounds(request):
         answered = [id for _, id in results]
         missing = [id for id in calls if id not in answered]
         if missing:
@@ -72,7 +70,7 @@ def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
-    for _, calls, results in _rounds(request):
+    for _, calls, results in rounds(request):
         for number, id in results:
             if id not in calls:
                 message = (
@@ -83,7 +81,7 @@ def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
-    for _, _, results in _rounds(request):
+    for _, _, results in rounds(request):
         for place, (number, id) in enumerate(results):
             for other, same in results[:place]:
                 if same == id:
@@ -96,16 +94,16 @@ def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
 
 def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
     used: set[str] = set()
-    for number, message in _messages(request):
-        for id in _call_ids(message):
+    for number, message in messages_of(request):
+        for id in call_ids(message):
             if id in used:
                 yield Refusal(f"Duplicate value for 'tool_call_id' of {id} in message[{number}]")
             used.add(id)
 
 
 def _ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
-    for number, message in _messages(request):
-        for call, id in enumerate(_call_ids(message)):
+    for number, message in messages_of(request):
+        for call, id in enumerate(call_ids(message)):
             if len(id) > 40:
                 param = f"messages[{number}].tool_calls[{call}].id"
                 message_ = (
@@ -116,7 +114,7 @@ def _ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _content_is_not_null(request: StrictRequest) -> Iterator[Refusal]:
-    for number, message in _messages(request):
+    for number, message in messages_of(request):
         has_else = any(message.get(key) for key in ("tool_calls", "function_call", "audio", "refusal"))
         if message.get("content") is None and not (message.get("role") == "assistant" and has_else):
             message_ = "Invalid value for 'content': expected a string, got null."
@@ -124,7 +122,7 @@ def _content_is_not_null(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _answers_say_something(request: StrictRequest) -> Iterator[Refusal]:
-    for number, message in _messages(request):
+    for number, message in messages_of(request):
         if message.get("role") == "assistant" and not (message.get("content") or message.get("tool_calls")):
             yield Refusal(
                 f"Invalid request: the message at position {number} with role 'assistant' must not be empty"
@@ -141,7 +139,7 @@ def _thinks(request: StrictRequest) -> bool:
 
 
 def _without_reasoning(request: StrictRequest) -> Iterator[int]:
-    for number, message in _messages(request):
+    for number, message in messages_of(request):
         if message.get("tool_calls") and not isinstance(message.get("reasoning_content"), str):
             yield number
 
@@ -161,54 +159,13 @@ def _kimi_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _groq_takes_no_reasoning_content(request: StrictRequest) -> Iterator[Refusal]:
-    for number, message in _messages(request):
+    for number, message in messages_of(request):
         if "reasoning_content" in message:
             name = f"messages.{number}"
             yield Refusal(
                 f"'{name}' : for 'role:assistant' the following must be satisfied"
                 f"[('{name}' : property 'reasoning_content' is unsupported)]"
             )
-
-
-def _mistral_roles_in_order(request: StrictRequest) -> Iterator[Refusal]:
-    for (_, before), (_, message) in pairwise(_messages(request)):
-        first, second = text_at(before, "role"), text_at(message, "role")
-        if second not in _AFTER.get(first, ()):
-            yield _order(f"Unexpected role '{second}' after role '{first}'")
-
-
-def _mistral_ends_with_a_question(request: StrictRequest) -> Iterator[Refusal]:
-    last = [*_messages(request)][-1:]
-    if last and last[0][1].get("role") == "assistant" and last[0][1].get("prefix") is not True:
-        yield _order(
-            "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
-        )
-
-
-def _mistral_as_many_results(request: StrictRequest) -> Iterator[Refusal]:
-    for _, calls, results in _rounds(request):
-        if len(calls) != len(results):
-            yield _order("Not the same number of function calls and responses")
-
-
-def _mistral_ids(request: StrictRequest) -> Iterator[Refusal]:
-    for _, message in _messages(request):
-        results = [text_at(message, "tool_call_id")] if "tool_call_id" in message else []
-        for id in (*_call_ids(message), *results):
-            if not _MISTRAL_ID.fullmatch(id):
-                message_ = f"Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
-                yield Refusal(message_, code="3280", kind="invalid_function_call")
-
-
-def _mistral_takes_no_other_fields(request: StrictRequest) -> Iterator[Refusal]:
-    for number, message in _messages(request):
-        for name in message.keys() & {"reasoning_content", "reasoning", "reasoning_details"}:
-            location = f"body.messages.{number}.{message.get('role')}.{name}"
-            yield Refusal(f"extra_forbidden: {location}: Extra inputs are not permitted", status=422)
-
-
-def _order(message: str) -> Refusal:
-    return Refusal(message, code="3230", kind="invalid_request_message_order")
 
 
 def _openai_error(refusal: Refusal) -> Answer:
@@ -228,12 +185,7 @@ def _short_error(refusal: Refusal) -> Answer:
     return Answer.of_json({"error": fields}, status=refusal.status)
 
 
-def _mistral_error(refusal: Refusal) -> Answer:
-    fields = {"object": "error", "message": refusal.message, "type": refusal.kind or "invalid_request_error"}
-    return Answer.of_json({**fields, "param": None, "code": refusal.code}, status=refusal.status)
-
-
-_HAS_MESSAGES: Final = ServerRule(
+HAS_MESSAGES: Final = ServerRule(
     "the conversation has messages",
     "https://github.com/openai/openai-openapi (CreateChatCompletionRequest.messages: minItems 1)",
     _has_messages,
@@ -254,13 +206,13 @@ _PAIRED: Final = _paired(
     "https://github.com/smarter-sh/smarter/issues/264",
     "https://github.com/agno-agi/agno/issues/5116",
 )
-_ENDPOINT: Final = "/chat/completions"
+ENDPOINT: Final = "/chat/completions"
 
 OPENAI: Final = StrictRules(
     "openai",
-    _ENDPOINT,
+    ENDPOINT,
     (
-        _HAS_MESSAGES,
+        HAS_MESSAGES,
         *_PAIRED,
         ServerRule("ids are short", "https://github.com/vercel/ai/issues/5171", _ids_are_short),
         ServerRule(
@@ -273,9 +225,9 @@ OPENAI: Final = StrictRules(
 )
 DEEPSEEK: Final = StrictRules(
     "deepseek",
-    _ENDPOINT,
+    ENDPOINT,
     (
-        _HAS_MESSAGES,
+        HAS_MESSAGES,
         *_paired(
             "https://github.com/langgenius/dify/issues/32222",
             "https://github.com/qwersyk/Newelle/issues/425",
@@ -296,9 +248,9 @@ DEEPSEEK: Final = StrictRules(
 )
 GROQ: Final = StrictRules(
     "groq",
-    _ENDPOINT,
+    ENDPOINT,
     (
-        _HAS_MESSAGES,
+        HAS_MESSAGES,
         *_PAIRED,
         ServerRule(
             "no reasoning_content",
@@ -310,9 +262,9 @@ GROQ: Final = StrictRules(
 )
 MOONSHOT: Final = StrictRules(
     "moonshot",
-    _ENDPOINT,
+    ENDPOINT,
     (
-        _HAS_MESSAGES,
+        HAS_MESSAGES,
         *_PAIRED,
         ServerRule("ids are unique", "https://github.com/openclaw/openclaw/issues/84730", _ids_are_unique),
         ServerRule(
@@ -327,31 +279,4 @@ MOONSHOT: Final = StrictRules(
         ),
     ),
     _short_error,
-)
-MISTRAL: Final = StrictRules(
-    "mistral",
-    _ENDPOINT,
-    (
-        _HAS_MESSAGES,
-        ServerRule(
-            "roles in order", "https://github.com/mistralai/mistral-vibe/issues/578", _mistral_roles_in_order
-        ),
-        ServerRule(
-            "the user or a tool speaks last",
-            "https://github.com/NEKOparapa/AiNiee/issues/641",
-            _mistral_ends_with_a_question,
-        ),
-        ServerRule(
-            "as many results as calls",
-            "https://github.com/mistralai/client-ts/issues/106",
-            _mistral_as_many_results,
-        ),
-        ServerRule("ids of nine letters", "https://github.com/nearai/ironclaw/issues/1241", _mistral_ids),
-        ServerRule(
-            "no reasoning of others",
-            "https://github.com/BerriAI/litellm/issues/30835",
-            _mistral_takes_no_other_fields,
-        ),
-    ),
-    _mistral_error,
 )
