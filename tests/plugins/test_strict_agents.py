@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -70,14 +71,22 @@ def test_an_open_round_goes_on_at_its_provider(provider: str) -> None:
     talk(provider, open_round(provider), first=4)
 
 
-WANT_REASONING = ("deepseek", "moonshot")
-"""They want ``reasoning_content`` beside each call, also of another model."""
+REASONING = (
+    "they want reasoning_content beside each call, also of another model; a text without content is enough"
+)
+PLACEHOLDER = "Gemini 3 wants its documented placeholder on the first call of another model"
+UNREADY = {"deepseek": REASONING, "moonshot": REASONING}
+"""The providers that refuse the conversation of another one, and why."""
 PAIRS = [(source, target) for source in STRICT_PROVIDERS for target in STRICT_PROVIDERS if source != target]
-MOVES = [(source, target) for source, target in PAIRS if target not in WANT_REASONING]
-OPEN = [(source, target) for source, target in MOVES if target != "gemini"]
 
 
-@pytest.mark.parametrize(("source", "target"), MOVES)
+def moves(unready: Mapping[str, str]) -> list[Any]:
+    """All pairs of providers, those with an *unready* target are marked."""
+    marks = {name: pytest.mark.xfail(reason=reason, strict=True) for name, reason in unready.items()}
+    return [pytest.param(*pair, marks=[marks[pair[1]]] if pair[1] in marks else []) for pair in PAIRS]
+
+
+@pytest.mark.parametrize(("source", "target"), moves(UNREADY))
 def test_a_conversation_goes_on_at_another_provider(source: str, target: str) -> None:
     session = asked()
     talk(source, session)
@@ -85,6 +94,6 @@ def test_a_conversation_goes_on_at_another_provider(source: str, target: str) ->
     talk(target, session)
 
 
-@pytest.mark.parametrize(("source", "target"), OPEN)
+@pytest.mark.parametrize(("source", "target"), moves({**UNREADY, "gemini": PLACEHOLDER}))
 def test_an_open_round_goes_on_at_another_provider(source: str, target: str) -> None:
     talk(target, open_round(source))

@@ -72,9 +72,19 @@ def violations(source: str, target: str) -> Counter[str]:
     return found
 
 
-UNREADY = {("anthropic", "anthropic"), ("bedrock", "bedrock"), *((source, "gemini") for source in SOURCES)}
+WITHOUT_CALLS = ("deepseek", "groq", "perplexity", "together")
+"""The providers of which no answer with a call is recorded."""
+PLACEHOLDER = "Gemini 3 wants its documented placeholder on the first call of another model"
+UNREADY = {
+    ("anthropic", "anthropic"): "a server tool's call without a result goes back after the user has spoken",
+    ("bedrock", "bedrock"): "a server tool's call goes back without a toolConfig",
+    **{(source, "gemini"): PLACEHOLDER for source in SOURCES if source not in WITHOUT_CALLS},
+}
 PAIRS = [
-    pair for source in SOURCES for target in STRICT_PROVIDERS if (pair := (source, target)) not in UNREADY
+    pytest.param(
+        *pair, marks=[pytest.mark.xfail(reason=UNREADY[pair], strict=True)] if pair in UNREADY else []
+    )
+    for pair in ((source, target) for source in SOURCES for target in STRICT_PROVIDERS)
 ]
 
 

@@ -67,13 +67,14 @@ CLIENTS: dict[str, tuple[str, Callable[[Send], Any]]] = {
 }
 
 
-THINKING = ("deepseek", "gemini", "moonshot")
-"""The providers that want their reasoning or signatures back with a result."""
+LOST = "the gateway does not hand the server's reasoning or signature to the client, so it does not come back"
+UNREADY = {
+    ("chat", "gemini"),
+    *((client, name) for client in ("responses", "messages") for name in ("deepseek", "gemini", "moonshot")),
+}
 PAIRS = [
-    (client, provider)
-    for client in CLIENTS
-    for provider in STRICT_PROVIDERS
-    if provider not in THINKING or (client == "chat" and provider != "gemini")
+    pytest.param(*pair, marks=[pytest.mark.xfail(reason=LOST, strict=True)] if pair in UNREADY else [])
+    for pair in ((client, provider) for client in CLIENTS for provider in STRICT_PROVIDERS)
 ]
 
 
