@@ -52,6 +52,7 @@ class DeepSeek(ChatDialect):
     title: ClassVar[str] = "DeepSeek"
     documentation: ClassVar[str | None] = "https://api-docs.deepseek.com/api/create-chat-completion"
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
+    call_ids: ClassVar[CallIds | None] = CallIds()  # "Duplicate value for 'tool_call_id'"
     call_names: ClassVar[str | None] = _NAMES
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crosswalk.plugins import (
     Access,
+    CallIds,
     ErrorInfo,
     ErrorKind,
     MappingState,
@@ -53,6 +54,7 @@ class Moonshot(ChatDialect):
     cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)
     usage_key: ClassVar[str | None] = None  # the counts of two places are compared
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+    call_ids: ClassVar[CallIds | None] = CallIds()  # two calls of one id are refused
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""

@@ -23,6 +23,8 @@ from crosswalk import (
 )
 from crosswalk.service import CacheMark, ChatRequest, UnsupportedRequestError, build_http_request
 from crosswalk.service.named_media import with_media_named
+from crosswalk.testing import STRICT_PROVIDERS, strict_rules
+from crosswalk.testing.strict.rules import StrictRequest
 from wires import body
 
 PROVIDERS = sorted(entry.name for entry in registry.providers())
@@ -103,24 +105,6 @@ def test_an_answer_alone_that_is_empty(provider: str) -> None:
 
 # ------------------------------------------------------------------------------------ mended
 
-BEHIND = {
-    "system": {"user", "assistant", "system"},
-    "user": {"assistant", "system", "user"},
-    "assistant": {"assistant", "user", "tool"},
-    "tool": {"assistant", "tool"},
-}
-"""Who may speak behind whom: ``mistral_common``'s ``_validate_message_order``; with error 3230 its API refuses users
-behind tools, which that allows by now."""
-
-
-def check_mistrals_rules(messages: list[dict[str, Any]]) -> None:
-    roles = [message["role"] for message in messages]
-    assert all(after in BEHIND[before] for before, after in zip(roles, roles[1:], strict=False))
-    # "Expected last role User or Tool (or Assistant with prefix True) for serving".
-    assert [message.get("prefix", False) for message in messages] == [
-        role == "assistant" and number == len(roles) for number, role in enumerate(roles, 1)
-    ]
-
 
 def check_perplexitys_rules(messages: list[dict[str, Any]]) -> None:
     """ "After the (optional) system message(s), user and assistant roles should be alternating": its error 400
@@ -148,51 +132,20 @@ MENDED: dict[str, list[Any]] = {
 }
 
 
-def rounds_are_whole(messages: list[dict[str, Any]]) -> bool:
-    """Whether each call of OpenAI's form has one result right behind ("must be followed by tool messages")."""
-    left: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            if message["tool_call_id"] not in left:
-                return False
-            left.remove(message["tool_call_id"])
-            continue
-        if left:
-            return False
-        left = [call["id"] for call in message.get("tool_calls") or ()]
-    return not left
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize("turns", MENDED.values(), ids=MENDED)
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_can_be_told_is_sent_as_the_server_takes_it(provider: str, turns: list[Any]) -> None:
-    messages = said_by(provider, *turns)
+    built = build_http_request(ChatRequest(turns, model="m", max_tokens=9), provider)
+    count = sum(len(getattr(turn, "tool_calls", None) or ()) for turn in turns)
     if provider == "perplexity":
-        check_perplexitys_rules(messages)
-        calls = str(messages).count("(I call f with {}.)")
-        results = str(messages).count("(What f gave:")
-        assert calls == sum(len(getattr(turn, "tool_calls", None) or ()) for turn in turns)
-    elif provider in ("anthropic", "bedrock", "gemini"):
-        roles = [message["role"] for message in messages]
-        # "A conversation must start with a user message", "roles must alternate": Bedrock.
-        assert roles[::2] == ["user"] * len(roles[::2])
-        assert "user" not in roles[1::2]
-        assert all(message.get("content") or message.get("parts") for message in messages)
-        calls = str(messages).count("'toolUse'") + str(messages).count("'functionCall'")
-        results = str(messages).count("'toolResult'") + str(messages).count("'functionResponse'")
-        calls += str(messages).count("'type': 'tool_use'")
-        results += str(messages).count("'type': 'tool_result'")
-    elif provider == "openai_responses":
-        calls = sum(item["type"] == "function_call" for item in messages)
-        results = sum(item["type"] == "function_call_output" for item in messages)
+        check_perplexitys_rules(built.body["messages"])
+        assert str(built.body).count("(I call f with {}.)") == count
+        assert str(built.body).count("(What f gave:") == count
     else:
-        assert rounds_are_whole(messages)
-        calls = sum(len(message.get("tool_calls") or ()) for message in messages)
-        results = sum(message["role"] == "tool" for message in messages)
-    assert calls == results
-    if provider == "mistral":
-        check_mistrals_rules(messages)
+        strict = strict_rules(provider if provider in STRICT_PROVIDERS else "openai")
+        assert [*strict.violations(StrictRequest(built.path.partition("?")[0], built.body))] == []
+        assert str(built.body).count("'name': 'f'") >= count
 
 
 def test_a_call_that_nobody_ran_is_told_so() -> None:

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
     from crosswalk.testing.recorded import Recording, store_capture
     from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayError, ReplayServer
+    from crosswalk.testing.strict.providers import STRICT_PROVIDERS, strict_rules
+    from crosswalk.testing.strict.rules import ServerRule, StrictRules
 
 __all__ = [
     "CHECKS",
     "PROMISES",
+    "STRICT_PROVIDERS",
     "Answer",
     "Capture",
     "Cut",
@@ -37,8 +40,10 @@ __all__ = [
     "ReplayError",
     "ReplayServer",
     "Reset",
+    "ServerRule",
     "Slow",
     "Stall",
+    "StrictRules",
     "Tally",
     "capture_files",
     "check_capture",
@@ -53,6 +58,7 @@ __all__ = [
     "pairs",
     "show_path",
     "store_capture",
+    "strict_rules",
 ]
 
 
@@ -72,6 +78,8 @@ _LATER = {
         "ReplayError",
         "ReplayServer",
     ),  # needs asyncio, which takes long to import
+    "strict.providers": ("STRICT_PROVIDERS", "strict_rules"),
+    "strict.rules": ("ServerRule", "StrictRules"),
 }
 _HOMES = {name: f"crosswalk.testing.{module}" for module, names in _LATER.items() for name in names}
 if not TYPE_CHECKING:

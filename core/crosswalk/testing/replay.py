@@ -21,6 +21,7 @@ from crosswalk.testing.captures import Capture, load_captures
 from crosswalk.testing.exchange import Answer, Outcome, ReceivedRequest, ReplayError
 from crosswalk.testing.faults import Fault
 from crosswalk.testing.loopback import BadRequestError, ClientLeftError, Connection
+from crosswalk.testing.strict.rules import Issued, StrictRules
 
 __all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError", "ReplayServer"]
 
@@ -57,20 +58,34 @@ class ReplayServer:
 
     A request for which there is nothing gets 404 and is recorded with ``case=None``.
 
+    With *rules* it first checks the conversation in each request, and refuses it with the provider's own error if it
+    breaks a rule. A refused request takes no answer, and its case is ``refused: NAME OF THE RULE``. All answers that the
+    server was given count as issued by the provider: a signature or id from anywhere else is foreign.
+
     Args:
         captures: recorded answers, or the folder that holds them.
         faults: what goes wrong with each of *captures*.
+        rules: the rules of a provider's API, from :func:`~crosswalk.testing.strict_rules`; ``None`` to take any request.
 
     Raises:
         ConfigurationError: the folder cannot be read.
     """
 
     def __init__(
-        self, captures: Path | str | Iterable[Capture] = (), *, faults: Sequence[Fault] = ()
+        self,
+        captures: Path | str | Iterable[Capture] = (),
+        *,
+        faults: Sequence[Fault] = (),
+        rules: StrictRules | None = None,
     ) -> None:
         if isinstance(captures, Path | str):
             captures = load_captures(captures)
         self._library = [_rule_of(one, tuple(faults)) for one in captures]
+        self._strict = rules
+        self._issued = Issued(rules.framing if rules else None)
+        if rules is not None:
+            for rule in self._library:
+                self._issued.add(rule.answer)
         self._rules: list[_Rule] = []
         self._changed = threading.Condition()
         self._requests: list[ReceivedRequest] = []
@@ -102,6 +117,8 @@ class ReplayServer:
             answer = Answer.of_capture(answer)
         with self._changed:
             self._rules.append(_Rule(answer, faults, path, None, when, times))
+            if self._strict is not None:
+                self._issued.add(answer)
         return self
 
     # ------------------------------------------------------------------------------- what happened
@@ -127,6 +144,11 @@ class ReplayServer:
     def disconnects(self) -> tuple[ReceivedRequest, ...]:
         """The requests whose client left before the answer was at its end."""
         return tuple(one for one in self.requests if one.outcome is Outcome.DISCONNECTED)
+
+    @property
+    def refusals(self) -> tuple[ReceivedRequest, ...]:
+        """The requests that broke one of the server's rules; the ``case`` of each names it."""
+        return tuple(one for one in self.requests if (one.case or "").startswith("refused: "))
 
     @property
     def connections(self) -> int:
@@ -261,6 +283,9 @@ class ReplayServer:
 
     def _choose(self, request: ReceivedRequest) -> _Rule | None:
         with self._changed:
+            refused = self._strict.refused(request, self._issued) if self._strict else None
+            if refused is not None:
+                return _Rule(refused, (), None, None, None, None)
             try:
                 rule = next((rule for rule in self._rules if rule.fits(request)), None)
             except Exception as error:  # whatever a test's own function raises is reported by close()

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from contrib_serve import Live, config_of, live
+from crosswalk.testing import strict_rules
 from crosswalk.testing.replay import ReplayServer
 
 
 @pytest.fixture
 def upstream() -> Iterator[ReplayServer]:
-    """A server that answers with what tests add to it."""
-    with ReplayServer() as server:
+    """A server that answers with what tests add to it, and takes no conversation that OpenAI would refuse."""
+    with ReplayServer(rules=strict_rules("openai")) as server:
         yield server
+    assert server.refusals == ()
 
 
 @pytest.fixture

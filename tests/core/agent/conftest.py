@@ -11,6 +11,7 @@ import pytest
 
 from crosswalk.agent import Agent, AgentResponse
 from crosswalk.service import Endpoint, LLMService, RetryPolicy, SyncLLMService
+from crosswalk.testing import strict_rules
 from crosswalk.testing.replay import Answer, ReplayServer
 
 T = TypeVar("T")
@@ -20,11 +21,15 @@ Said = Callable[..., Answer]
 
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
-    """A server without answers; after the test no thread is left that was not there before, and no connection."""
+    """A server without answers, which takes no conversation that OpenAI would refuse.
+
+    After the test no thread is left that was not there before, and no connection.
+    """
     before = set(threading.enumerate())
-    with ReplayServer() as server:
+    with ReplayServer(rules=strict_rules("openai")) as server:
         yield server
         server.wait_for(lambda server: not server.open_connections)
+    assert server.refusals == ()
     for thread in set(threading.enumerate()) - before:
         thread.join(60)  # a function that still ran when its turn was left ends by itself
     assert set(threading.enumerate()) <= before

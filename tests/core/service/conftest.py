@@ -9,6 +9,7 @@ import pytest
 
 from crosswalk.config import Settings
 from crosswalk.service import Endpoint, LLMService, RetryPolicy
+from crosswalk.testing import strict_rules
 from crosswalk.testing.replay import ReplayServer
 
 SETTINGS = Settings()
@@ -19,8 +20,10 @@ AT_ONCE = RetryPolicy(initial_seconds=0, max_seconds=0)
 
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as running:
+    """It takes no conversation that OpenAI would refuse."""
+    with ReplayServer(rules=strict_rules("openai")) as running:
         yield running
+    assert running.refusals == ()
 
 
 @pytest.fixture

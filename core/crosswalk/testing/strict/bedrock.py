@@ -1,0 +1,203 @@
+"""The rules of Amazon Bedrock's Converse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.testing.exchange import Answer
+from crosswalk.testing.strict.rules import Refusal, ServerRule, StrictRequest, StrictRules, objects, text_at
+
+__all__ = ["BEDROCK"]
+
+_ID: Final = re.compile("[a-zA-Z0-9_.:-]{1,64}")
+
+
+def _messages(request: StrictRequest) -> list[tuple[str, list[dict[str, Any]]]]:
+    return [(text_at(one, "role"), objects(one.get("content"))) for one in request.items("messages")]
+
+
+def _ids(blocks: list[dict[str, Any]], key: str) -> list[str]:
+    """The ids of the blocks that have *key*, which is ``toolUse`` or ``toolResult``."""
+    return [text_at(one[key], "toolUseId") for one in blocks if isinstance(one.get(key), dict)]
+
+
+def _starts_with_the_user(request: StrictRequest) -> Iterator[Refusal]:
+    messages = _messages(request)
+    if not messages or messages[0][0] != "user":
+        yield Refusal(
+            "A conversation must start with a user message. Try again with a conversation that starts with a "
+            "user message."
+        )
+
+
+def _roles_alternate(request: StrictRequest) -> Iterator[Refusal]:
+    for (before, _), (role, _) in pairwise(_messages(request)):
+        if role == before:
+            yield Refusal(
+                "A conversation must alternate between user and assistant roles. Make sure the conversation "
+                "alternates between user and assistant roles and try again."
+            )
+
+
+def _content_is_not_empty(request: StrictRequest) -> Iterator[Refusal]:
+    for number, (_, blocks) in enumerate(_messages(request)):
+        if not blocks:
+            yield Refusal(
+                f"The content field in the Message object at messages.{number} is empty. Add a ContentBlock "
+                "object to the content field and try again."
+            )
+
+
+def _texts_are_not_blank(request: StrictRequest) -> Iterator[Refusal]:
+    for number, (_, blocks) in enumerate(_messages(request)):
+        for place, block in enumerate(blocks):
+            if "text" in block and not text_at(block, "text").strip():
+                yield Refusal(
+                    f"The text field in the ContentBlock object at messages.{number}.content.{place} is blank. "
+                    "Add text to the text field, and try again."
+                )
+
+
+def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
+    messages = [*_messages(request), ("user", [])]
+    for number, ((_, blocks), (_, after)) in enumerate(pairwise(messages)):
+        results = _ids(after, "toolResult")
+        missing = [id for id in _ids(blocks, "toolUse") if id not in results + _ids(blocks, "toolResult")]
+        if missing:
+            yield Refusal(
+                f"Expected toolResult blocks at messages.{number + 1}.content for the following Ids: "
+                f"{', '.join(missing)}"
+            )
+
+
+def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+    before: list[dict[str, Any]] = []
+    for number, (_, blocks) in enumerate(_messages(request)):
+        calls = _ids(before, "toolUse") + _ids(blocks, "toolUse")
+        if any(id not in calls for id in _ids(blocks, "toolResult")):
+            yield Refusal(
+                f"The number of toolResult blocks at messages.{number}.content exceeds the number of toolUse "
+                "blocks of previous turn."
+            )
+        before = blocks
+
+
+def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
+    for number, (_, blocks) in enumerate(_messages(request)):
+        for key in ("toolUse", "toolResult"):
+            ids = _ids(blocks, key)
+            twice = dict.fromkeys(id for id in ids if ids.count(id) > 1)
+            if twice:
+                yield Refusal(
+                    f"The {key} blocks at messages.{number}.content contain duplicate Ids: {', '.join(twice)}"
+                )
+
+
+def _ids_fit(request: StrictRequest) -> Iterator[Refusal]:
+    for number, (_, blocks) in enumerate(_messages(request)):
+        for key in ("toolUse", "toolResult"):
+            for id in _ids(blocks, key):
+                if not _ID.fullmatch(id):
+                    yield Refusal(
+                        f"1 validation error detected: Value '{id}' at 'messages.{number}.content.{key}.toolUseId' "
+                        "failed to satisfy constraint: Member must satisfy regular expression pattern: "
+                        "[a-zA-Z0-9_.:-]+"
+                    )
+
+
+def _calls_have_declared_tools(request: StrictRequest) -> Iterator[Refusal]:
+    has_calls = any(
+        "toolUse" in one or "toolResult" in one for _, blocks in _messages(request) for one in blocks
+    )
+    if has_calls and not request.body.get("toolConfig"):
+        yield Refusal(
+            "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+        )
+
+
+def _reasoning(request: StrictRequest) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each block of reasoning, with its path."""
+    for number, (_, blocks) in enumerate(_messages(request)):
+        for place, block in enumerate(blocks):
+            if isinstance(block.get("reasoningContent"), dict):
+                yield f"messages.{number}.content.{place}", block["reasoningContent"]
+
+
+def _reasoning_of_claude_is_signed(request: StrictRequest) -> Iterator[Refusal]:
+    for path, reasoning in _reasoning(request):
+        text = reasoning.get("reasoningText")
+        if "anthropic" in request.path and isinstance(text, dict) and "signature" not in text:
+            yield Refusal(f"{path}.thinking.signature: Field required")
+
+
+def _signatures_are_its_own(request: StrictRequest) -> Iterator[Refusal]:
+    for path, reasoning in _reasoning(request):
+        text = reasoning.get("reasoningText")
+        signature = text.get("signature") if isinstance(text, dict) else None
+        if signature is not None and not request.issued.has(signature):
+            yield Refusal(f"{path}: Invalid `signature` in `thinking` block")
+        redacted = reasoning.get("redactedContent")
+        if redacted is not None and not request.issued.has(redacted):
+            yield Refusal(f"{path}: Invalid `data` in `redacted_thinking` block")
+
+
+def _error(refusal: Refusal) -> Answer:
+    answer = Answer.of_json({"message": refusal.message}, status=refusal.status)
+    return attrs.evolve(answer, headers={**answer.headers, "x-amzn-ErrorType": "ValidationException"})
+
+
+BEDROCK: Final = StrictRules(
+    "bedrock",
+    "converse",
+    (
+        ServerRule(
+            "the user begins",
+            "https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html",
+            _starts_with_the_user,
+        ),
+        ServerRule(
+            "roles alternate", "https://github.com/langchain-ai/langchain-aws/issues/192", _roles_alternate
+        ),
+        ServerRule(
+            "content is not empty", "https://github.com/earendil-works/pi/pull/3443", _content_is_not_empty
+        ),
+        ServerRule(
+            "texts are not blank",
+            "https://github.com/aws-samples/bedrock-engineer/issues/8",
+            _texts_are_not_blank,
+        ),
+        ServerRule("calls have results", "https://github.com/agno-agi/agno/issues/6698", _calls_have_results),
+        ServerRule(
+            "results have calls",
+            "https://github.com/langgenius/dify-official-plugins/issues/765",
+            _results_have_calls,
+        ),
+        ServerRule("ids are unique", "https://github.com/BerriAI/litellm/pull/20049", _ids_are_unique),
+        ServerRule(
+            "ids fit the pattern",
+            "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html",
+            _ids_fit,
+        ),
+        ServerRule(
+            "calls have declared tools",
+            "https://github.com/langgenius/dify/issues/17545",
+            _calls_have_declared_tools,
+        ),
+        ServerRule(
+            "reasoning of Claude is signed",
+            "https://github.com/maximhq/bifrost/pull/6942",
+            _reasoning_of_claude_is_signed,
+        ),
+        ServerRule(
+            "signatures are its own",
+            "https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html",
+            _signatures_are_its_own,
+        ),
+    ),
+    _error,
+)

@@ -1,0 +1,282 @@
+"""The rules of Chat Completions: OpenAI's, and those that DeepSeek, Groq and Moonshot add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.testing.exchange import Answer
+from crosswalk.testing.strict.rules import (
+    Refusal,
+    ServerRule,
+    StrictRequest,
+    StrictRules,
+    objects,
+    text_at,
+    values_of,
+)
+
+__all__ = [
+    "DEEPSEEK",
+    "ENDPOINT",
+    "GROQ",
+    "HAS_MESSAGES",
+    "MOONSHOT",
+    "OPENAI",
+    "call_ids",
+    "messages_of",
+    "rounds",
+]
+
+
+def messages_of(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The messages of *request*, numbered."""
+    return enumerate(request.items("messages"))
+
+
+def call_ids(message: dict[str, Any]) -> list[str]:
+    """The ids of the calls in *message*."""
+    return [text_at(call, "id") for call in objects(message.get("tool_calls"))]
+
+
+def rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[int, str]]]]:
+    """Each answer or start of the conversation: its place, the ids of its calls, the results right after it."""
+    place, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
+    for number, message in messages_of(request):
+        if message.get("role") == "tool":
+            results.append((number, text_at(message, "tool_call_id")))
+        else:
+            yield place, calls, results
+            place, calls, results = number, call_ids(message), []
+    yield place, calls, results
+
+
+def _has_messages(request: StrictRequest) -> Iterator[Refusal]:
+    if not request.items("messages"):
+        message = "Invalid 'messages': empty array. Expected an array with minimum length 1."
+        yield Refusal(message, "messages", "empty_array")
+
+
+def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
+    for place, calls, results in rounds(request):
+        answered = [id for _, id in results]
+        missing = [id for id in calls if id not in answered]
+        if missing:
+            message = (
+                "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+                f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing)}"
+            )
+            yield Refusal(message, f"messages.[{place}].role")
+
+
+def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
+    for _, calls, results in rounds(request):
+        for number, id in results:
+            if id not in calls:
+                message = (
+                    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message "
+                    "with 'tool_calls'."
+                )
+                yield Refusal(message, f"messages.[{number}].role")
+
+
+def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
+    for _, _, results in rounds(request):
+        for place, (number, id) in enumerate(results):
+            for other, same in results[:place]:
+                if same == id:
+                    message = (
+                        f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id}', "
+                        f"in messages[{other}] and messages[{number}]."
+                    )
+                    yield Refusal(message, f"messages.[{number}].tool_call_id")
+
+
+def _ids_are_unique(request: StrictRequest) -> Iterator[Refusal]:
+    used: set[str] = set()
+    for number, message in messages_of(request):
+        for id in call_ids(message):
+            if id in used:
+                yield Refusal(f"Duplicate value for 'tool_call_id' of {id} in message[{number}]")
+            used.add(id)
+
+
+def _ids_are_short(request: StrictRequest) -> Iterator[Refusal]:
+    for number, message in messages_of(request):
+        for call, id in enumerate(call_ids(message)):
+            if len(id) > 40:
+                param = f"messages[{number}].tool_calls[{call}].id"
+                message_ = (
+                    f"Invalid '{param}': string too long. Expected a string with maximum length 40, "
+                    f"but got a string with length {len(id)} instead."
+                )
+                yield Refusal(message_, param, "string_above_max_length")
+
+
+def _content_is_not_null(request: StrictRequest) -> Iterator[Refusal]:
+    for number, message in messages_of(request):
+        has_else = any(message.get(key) for key in ("tool_calls", "function_call", "audio", "refusal"))
+        if message.get("content") is None and not (message.get("role") == "assistant" and has_else):
+            message_ = "Invalid value for 'content': expected a string, got null."
+            yield Refusal(message_, f"messages.[{number}].content")
+
+
+def _answers_say_something(request: StrictRequest) -> Iterator[Refusal]:
+    for number, message in messages_of(request):
+        if message.get("role") == "assistant" and not (message.get("content") or message.get("tool_calls")):
+            yield Refusal(
+                f"Invalid request: the message at position {number} with role 'assistant' must not be empty"
+            )
+
+
+def _thinks(request: StrictRequest) -> bool:
+    """Whether the request asks for thinking, or does not forbid it to a model that has thought before."""
+    thinking = request.body.get("thinking")
+    mode = thinking.get("type") if isinstance(thinking, dict) else None
+    return mode == "enabled" or (
+        mode != "disabled" and any(values_of(request.issued.events, "reasoning_content"))
+    )
+
+
+def _without_reasoning(request: StrictRequest) -> Iterator[int]:
+    for number, message in messages_of(request):
+        if message.get("tool_calls") and not isinstance(message.get("reasoning_content"), str):
+            yield number
+
+
+def _deepseek_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
+    if _thinks(request) and any(True for _ in _without_reasoning(request)):
+        yield Refusal("The `reasoning_content` in the thinking mode must be passed back to the API.")
+
+
+def _kimi_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
+    if _thinks(request):
+        for number in _without_reasoning(request):
+            yield Refusal(
+                "thinking is enabled but reasoning_content is missing in assistant tool call message "
+                f"at index {number}"
+            )
+
+
+def _groq_takes_no_reasoning_content(request: StrictRequest) -> Iterator[Refusal]:
+    for number, message in messages_of(request):
+        if "reasoning_content" in message:
+            name = f"messages.{number}"
+            yield Refusal(
+                f"'{name}' : for 'role:assistant' the following must be satisfied"
+                f"[('{name}' : property 'reasoning_content' is unsupported)]"
+            )
+
+
+def _openai_error(refusal: Refusal) -> Answer:
+    fields = {"message": refusal.message, "type": refusal.kind or "invalid_request_error"}
+    return Answer.of_json(
+        {"error": {**fields, "param": refusal.param, "code": refusal.code}}, status=refusal.status
+    )
+
+
+def _deepseek_error(refusal: Refusal) -> Answer:
+    fields = {"message": refusal.message, "type": "invalid_request_error", "param": None}
+    return Answer.of_json({"error": {**fields, "code": "invalid_request_error"}}, status=refusal.status)
+
+
+def _short_error(refusal: Refusal) -> Answer:
+    fields = {"message": refusal.message, "type": "invalid_request_error"}
+    return Answer.of_json({"error": fields}, status=refusal.status)
+
+
+HAS_MESSAGES: Final = ServerRule(
+    "the conversation has messages",
+    "https://github.com/openai/openai-openapi (CreateChatCompletionRequest.messages: minItems 1)",
+    _has_messages,
+)
+
+
+def _paired(calls: str, results: str, single: str) -> tuple[ServerRule, ...]:
+    """The rules of calls and results, with the sources that state them for a provider."""
+    return (
+        ServerRule("calls have results", calls, _calls_have_results),
+        ServerRule("results have calls", results, _results_have_calls),
+        ServerRule("a call has one result", single, _one_result_for_a_call),
+    )
+
+
+_PAIRED: Final = _paired(
+    "https://github.com/BerriAI/litellm/issues/10083",
+    "https://github.com/smarter-sh/smarter/issues/264",
+    "https://github.com/agno-agi/agno/issues/5116",
+)
+ENDPOINT: Final = "/chat/completions"
+
+OPENAI: Final = StrictRules(
+    "openai",
+    ENDPOINT,
+    (
+        HAS_MESSAGES,
+        *_PAIRED,
+        ServerRule("ids are short", "https://github.com/vercel/ai/issues/5171", _ids_are_short),
+        ServerRule(
+            "content is not null",
+            "https://github.com/run-llama/llama_index/pull/17921",
+            _content_is_not_null,
+        ),
+    ),
+    _openai_error,
+)
+DEEPSEEK: Final = StrictRules(
+    "deepseek",
+    ENDPOINT,
+    (
+        HAS_MESSAGES,
+        *_paired(
+            "https://github.com/langgenius/dify/issues/32222",
+            "https://github.com/qwersyk/Newelle/issues/425",
+            "https://github.com/HKUDS/nanobot/issues/3945",
+        ),
+        ServerRule(
+            "ids are unique",
+            "https://github.com/craft-ai-agents/craft-agents-oss/issues/630",
+            _ids_are_unique,
+        ),
+        ServerRule(
+            "reasoning returns with its calls",
+            "https://api-docs.deepseek.com/guides/thinking_mode",
+            _deepseek_reasoning_returns,
+        ),
+    ),
+    _deepseek_error,
+)
+GROQ: Final = StrictRules(
+    "groq",
+    ENDPOINT,
+    (
+        HAS_MESSAGES,
+        *_PAIRED,
+        ServerRule(
+            "no reasoning_content",
+            "https://github.com/janhq/jan/issues/8136",
+            _groq_takes_no_reasoning_content,
+        ),
+    ),
+    _short_error,
+)
+MOONSHOT: Final = StrictRules(
+    "moonshot",
+    ENDPOINT,
+    (
+        HAS_MESSAGES,
+        *_PAIRED,
+        ServerRule("ids are unique", "https://github.com/openclaw/openclaw/issues/84730", _ids_are_unique),
+        ServerRule(
+            "answers are not empty",
+            "https://github.com/AstrBotDevs/AstrBot/issues/7200",
+            _answers_say_something,
+        ),
+        ServerRule(
+            "reasoning returns with its calls",
+            "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model#multi-step-tool-call",
+            _kimi_reasoning_returns,
+        ),
+    ),
+    _short_error,
+)

@@ -1,0 +1,41 @@
+"""Which rules each provider has.
+
+The rules are about the conversation in a request: who speaks, which calls have results, which signatures, ids and
+reasoning come back. They say nothing of options, models or prices.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from crosswalk.errors import ConfigurationError
+from crosswalk.plugin.registry import registry
+from crosswalk.testing.strict.bedrock import BEDROCK
+from crosswalk.testing.strict.chat import DEEPSEEK, GROQ, MOONSHOT, OPENAI
+from crosswalk.testing.strict.gemini import GEMINI
+from crosswalk.testing.strict.messages import ANTHROPIC
+from crosswalk.testing.strict.mistral import MISTRAL
+from crosswalk.testing.strict.responses import RESPONSES
+from crosswalk.testing.strict.rules import StrictRules
+
+__all__ = ["STRICT_PROVIDERS", "strict_rules"]
+
+_RULES = {
+    rules.provider: rules
+    for rules in (ANTHROPIC, BEDROCK, DEEPSEEK, GEMINI, GROQ, MISTRAL, MOONSHOT, OPENAI, RESPONSES)
+}
+STRICT_PROVIDERS: tuple[str, ...] = tuple(_RULES)
+"""The providers that have strict rules."""
+
+
+def strict_rules(provider: str) -> StrictRules:
+    """The rules of *provider*'s API.
+
+    Raises:
+        ConfigurationError: no rules are known for this provider.
+    """
+    if provider not in _RULES:
+        names = ", ".join(STRICT_PROVIDERS)
+        raise ConfigurationError(f"no strict rules for {provider[:60]!r}; there are some for {names}")
+    own = registry.mapper(provider).info.framing
+    return attrs.evolve(_RULES[provider], framing=own)
