@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.decoding import body_of
-from crosswalk.service.loading import PLAIN, load_for_loop, refused
+from crosswalk.service.loading import PLAIN, load_for_loop, refused, with_context
 from crosswalk.service.policy import Timeouts
 from crosswalk.service.transport import Answer, KeptInLoop
 from crosswalk.service.waits import Wait
@@ -49,7 +49,7 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
         load_for_loop()
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
         with refused(httpx2.InvalidURL):
-            return httpx2.AsyncClient(**{"limits": limits, **self._options})
+            return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
 
     async def send(
         self,
