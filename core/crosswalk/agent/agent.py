@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
-from crosswalk.agent.chat import ChatConfig, need, need_service
+from crosswalk.agent.chat import ChatConfig, async_service, need
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.loop import Loop, Plan
 from crosswalk.agent.output import Output
@@ -18,12 +18,12 @@ from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages
-from crosswalk.structured import Prose, Schema, StructuredParser
+from crosswalk.structured import Prose
 from crosswalk.types.event import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
-    from crosswalk.service import LLMService
+    from crosswalk.service import Endpoint, LLMService
 
 __all__ = ["Agent"]
 
@@ -32,7 +32,7 @@ class AgentOptions(TypedDict, total=False):
     """The options of :class:`Agent`, which says what they are."""
 
     instructions: str | None
-    output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None
+    output_type: object
     prose: Prose | Literal["allow", "refuse"]
     config: ChatConfig | None
     max_turns: int
@@ -47,7 +47,7 @@ class Agent:
     """Asks a service, runs tools, asks again.
 
     Args:
-        service: whom to ask.
+        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
         output_type: what the answer has to be: any type that a ``Schema`` knows, such as an attrs class, a dataclass, a
@@ -77,11 +77,11 @@ class Agent:
 
     def __init__(
         self,
-        service: LLMService,
+        service: LLMService | Endpoint | str,
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         *,
         instructions: str | None = None,
-        output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None = None,
+        output_type: object = None,
         prose: Prose | Literal["allow", "refuse"] = Prose.ALLOW,
         config: ChatConfig | None = None,
         max_turns: int = 10,
@@ -111,12 +111,12 @@ class Agent:
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
-        need_service(service, is_async=True)
+        self._own_service = None if (asked := async_service(service)) is service else asked
         output = None if output_type is None else Output.of(output_type, prose)
         if output is not None:
             instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
         self._plan = Plan(
-            service=service,
+            service=asked,
             runner=runner,
             instructions=instructions,
             output=output,
@@ -128,6 +128,17 @@ class Agent:
             name=name,
             telemetry=telemetry,
         )
+
+    async def aclose(self) -> None:
+        """Close the service, if it was made here of an endpoint."""
+        if self._own_service is not None:
+            await self._own_service.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     def run(
         self,

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 from crosswalk.agent.agent import Agent, AgentOptions
-from crosswalk.agent.chat import need_service
+from crosswalk.agent.chat import sync_service
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun
 from crosswalk.agent.runner import ToolRunner
@@ -21,7 +21,7 @@ from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
-    from crosswalk.service import LLMService, SyncEventStream, SyncLLMService
+    from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
 
 __all__ = ["SyncAgent", "SyncAgentRun"]
 
@@ -40,7 +40,7 @@ class SyncAgent:
     thread that asks is blocked.
 
     Args:
-        service: whom to ask.
+        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         options: what :class:`Agent` takes.
 
@@ -50,12 +50,24 @@ class SyncAgent:
 
     def __init__(
         self,
-        service: SyncLLMService,
+        service: SyncLLMService | Endpoint | str,
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         **options: Unpack[AgentOptions],
     ) -> None:
-        need_service(service, is_async=False)
-        self._agent = Agent(cast("LLMService", _Awaited(service)), tools, **options)
+        asked = sync_service(service)
+        self._own_service = None if asked is service else asked
+        self._agent = Agent(cast("LLMService", _Awaited(asked)), tools, **options)
+
+    def close(self) -> None:
+        """Close the service, if it was made here of an endpoint."""
+        if self._own_service is not None:
+            self._own_service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def run(
         self,

@@ -89,7 +89,7 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
         with (
             start_blocking_portal() as portal
         ):  # Ctrl-C reaches this thread, and ends the exchange in the other
-            portal.call(_receive, exchange, route, arguments.settings.timeout_seconds)
+            portal.call(_receive, exchange, route, arguments.settings.timeout_seconds or 600.0)
     except KeyboardInterrupt:
         exchange.is_interrupted = True
         came = exchange.status is not None

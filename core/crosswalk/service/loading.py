@@ -60,8 +60,8 @@ def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
     path = options.get("verify")
     if not isinstance(path, str | os.PathLike):
         return dict(options)
-    where = {"capath" if os.path.isdir(path) else "cafile": path}
-    return {**options, "verify": ssl.create_default_context(**where)}
+    file, folder = (None, path) if os.path.isdir(path) else (path, None)
+    return {**options, "verify": ssl.create_default_context(cafile=file, capath=folder)}
 
 
 @lru_cache(maxsize=4)

@@ -138,7 +138,7 @@ def test_the_settings_name_provider_and_time_limit(
     server.add(NATIVE, Stall())
     done = run("ask", "--model", "m", "--base-url", server.url, "--attempts", "1", "Hi")
     assert done.status == 1
-    assert "ProviderTimeoutError: ollama: timeout: no end of the answer within 0.2 seconds" in done.err
+    assert "ProviderTimeoutError: ollama: timeout: no further byte within 0.2 seconds" in done.err
     settings.write_text("model:\n  timeout_seconds: soon\n")
     done = run("ask", *to(server), "Hi")
     assert done.status == 2

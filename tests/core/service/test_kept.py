@@ -110,7 +110,7 @@ def closing() -> Iterator[Callable[..., Closing]]:
 def options_for(server: Closing) -> tuple[Endpoint, dict[str, Any]]:
     endpoint = Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{server.port}")
     timeouts = Timeouts(total=60, connect=60)
-    return endpoint, {"settings": Settings(), "retry": RetryPolicy(attempts=1), "timeouts": timeouts}
+    return endpoint, {"settings": Settings(), "retry": RetryPolicy(attempts=1), "timeout": timeouts}
 
 
 def in_a_loop(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
