@@ -239,6 +239,7 @@ class Exchange:
                 return not_sent(error)
             headers = {**headers, **signed.headers}
             self._redact = Redaction([*route.headers.values(), *signed.secrets])
+        wait.resent = 0
         sending = setup.transport.send(sent.url, method, headers, sent.content, setup.timeouts, wait)
         when, name = self._limit(self._sent)
         try:
@@ -247,6 +248,8 @@ class Exchange:
             return self._ended_by(error, name)
         finally:
             self._silent += wait.now() - self._sent
+            if wait.resent:
+                self.extra["resent"] = wait.resent
         self._length = answer.headers.get("content-length")
         self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         status = answer.status
