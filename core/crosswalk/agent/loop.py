@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,10 +21,10 @@ from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.output import Output
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.runner import Approve, Executed, ToolRunner
+from crosswalk.agent.runner import Approve, Executed, ToolRunner, result_of
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.trimming import Trimming, shorter
-from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
+from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["Loop", "Plan", "Step"]
 
 Step: TypeAlias = StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn
+
+_NOTHING: Mapping[str, Any] = {}
 
 _ENDINGS = {
     IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
@@ -84,6 +86,8 @@ class Loop:
         save: is called with the session when that has changed; ``None`` where nobody wants to know.
         turns: what it did before it was stopped.
         open_results: what became of calls that were open when it began.
+        approved: what was decided of open calls, by their ids.
+        results: what open calls gave that somebody else has run, by their ids.
 
     Attributes:
         events: the answer that is streamed, or was last; ``None`` before the first.
@@ -99,7 +103,11 @@ class Loop:
         save: Callable[[ChatSession], object] | None = None,
         turns: Iterable[AgentTurn] = (),
         open_results: Iterable[ToolExecutionResult] = (),
+        approved: Mapping[str, bool | str] = _NOTHING,
+        results: Mapping[str, Any] = _NOTHING,
     ) -> None:
+        self._approved = approved
+        self._results = results
         self.messages = messages
         self.streamed = streamed
         self.session = session
@@ -147,9 +155,9 @@ class Loop:
             async with aclosing(self._finish_open(request.messages, opened)) as steps:
                 async for step in steps:
                     yield step
-            if self.final[0] is not None:
+            if self.final[0] is not None or any(result.is_waiting for result in self.open_results):
                 return
-            request = request.with_turns(*(result.message for result in self.open_results))
+            request = self._with_open_results(request)
         taken = {call.id for turn in request.messages for call in calls_of(turn)}
         trim = self._plan.trim
         left = self._plan.max_turns
@@ -182,6 +190,11 @@ class Loop:
         if plan.output is None or request.tools:  # many servers take a schema or tools, not both
             return request
         return with_schema(request, plan.output.parser, instruct=False)
+
+    def _with_open_results(self, request: ChatRequest) -> ChatRequest:
+        if self.session is not None:  # it has the results in the order of the calls
+            return self._first_request()
+        return request.with_turns(*messages_of(self.open_results))
 
     def _next_request(self, request: ChatRequest, turn: AgentTurn) -> ChatRequest:
         """What goes on with *turn*. What had to be called has been then: asked so again, the model could never answer."""
@@ -244,6 +257,8 @@ class Loop:
                 async for step in steps:
                     yield step
             ending = AgentOutcome.MAX_TURNS if is_last else None
+            if any(result.is_waiting for result in work.results.values()):
+                ending = AgentOutcome.WAITING
         finally:
             self._add_turn(answer, calls, work.closed(), ending, failure)
 
@@ -266,6 +281,10 @@ class Loop:
                 for call in calls:
                     work.tell(not_run(call, f"the answer ended with {cause}"))
             else:
+                for call in calls:
+                    if call.id in self._results:
+                        work.tell(result_of(call, self._results[call.id]))
+                        yield work.results[call.id]
                 async with aclosing(self._run_tools(work)) as steps:
                     async for step in steps:
                         yield step
@@ -323,16 +342,21 @@ class Loop:
 
     async def _run_tools(self, work: _Work) -> AsyncGenerator[Step, None]:
         """Run the calls; of several final answers only the first that succeeds, so that none is given twice."""
-        finals = [call for call in work.calls if self._is_final_call(call)]
-        groups = [[call for call in work.calls if call not in finals], *([call] for call in finals)]
+        open_calls = [call for call in work.calls if call.id not in work.results]
+        finals = [call for call in open_calls if self._is_final_call(call)]
+        groups = [[call for call in open_calls if call not in finals], *([call] for call in finals)]
         for calls in groups:
+            if calls and calls[0] in finals and any(one.is_waiting for one in work.results.values()):
+                for call in calls:
+                    work.tell(not_run(call, "another call waits"))
+                continue
             if any(map(self._is_final, work.results.values())):
                 for call in calls:
                     work.tell(not_run(call, "the final answer had been given"))
                 continue
             queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
             work_on = self._runner.run(
-                calls, tell=work.telling(queue), approve=self._plan.approve, executed=self._executed
+                calls, tell=work.telling(queue), approve=self._approve, executed=self._executed
             )
             with self._current():
                 task = asyncio.create_task(work_on)
@@ -346,6 +370,20 @@ class Loop:
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+
+    @property
+    def _approve(self) -> Approve | None:
+        """Who is asked about calls: what was decided before, then the agent's own function."""
+        approved, approve = self._approved, self._plan.approve
+        if not approved:
+            return approve
+
+        def decided(call: ToolCall) -> Any:
+            if call.id in approved:
+                return approved[call.id]
+            return None if approve is None else approve(call)
+
+        return decided
 
     def _is_final_call(self, call: ToolCall) -> bool:
         one = self._runner.tools.get(call.name)
@@ -398,6 +436,8 @@ class _Work:
             step = _stopped(step.call)
         else:
             self.results[step.call.id] = step
+            if step.is_waiting:
+                return  # it stays open in the session
         self._loop._tell_session(step.message)
 
     def closed(self) -> tuple[ToolExecutionResult, ...]:

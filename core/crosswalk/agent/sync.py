@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
@@ -75,9 +75,13 @@ class SyncAgent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> SyncAgentRun[AgentTurn]:
         """Answer *messages*: each turn when it is done; see :meth:`Agent.run`."""
-        return SyncAgentRun(self._agent.run(messages, session=session, save=save))
+        return SyncAgentRun(
+            self._agent.run(messages, session=session, save=save, approved=approved, results=results)
+        )
 
     def stream(
         self,
@@ -85,9 +89,13 @@ class SyncAgent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> SyncAgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
         """The same with all that happens before a turn is done; see :meth:`Agent.stream`."""
-        return SyncAgentRun(self._agent.stream(messages, session=session, save=save))
+        return SyncAgentRun(
+            self._agent.stream(messages, session=session, save=save, approved=approved, results=results)
+        )
 
     def answer(
         self,
@@ -95,9 +103,11 @@ class SyncAgent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> AgentResponse:
         """Run to the end; see :meth:`Agent.answer`."""
-        with self.run(messages, session=session, save=save) as run:
+        with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
             return run.finish()
 
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT]:
