@@ -23,7 +23,7 @@ from crosswalk.agent.output import Output
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
 from crosswalk.agent.runner import Approve, Executed, ToolRunner, result_of
 from crosswalk.agent.session import ChatSession
-from crosswalk.agent.trimming import Trimming, shorter
+from crosswalk.agent.trimming import Trimming, estimated_tokens, shortened, shorter
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
@@ -32,8 +32,10 @@ from crosswalk.service.turns import message_of
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.finish import IncompleteReason
 from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import UsageInfo
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
@@ -117,6 +119,11 @@ class Loop:
         self.events: Any = None
         self._current: Callable[[], AbstractContextManager[object]] = nullcontext
         self._executed: Executed | None = None
+        self._refused: tuple[ProviderAttempt, ...] = ()
+        self._trimmed: dict[str, int] = {}
+        self._spent = UsageInfo.EMPTY
+        self._estimated = False
+        self._request: ChatRequest
         self._answered: tuple[ChatResponse, CrosswalkError | None]
         self._plan = plan
         self._begun = len(self.turns)
@@ -160,6 +167,11 @@ class Loop:
             request = self._with_open_results(request)
         taken = {call.id for turn in request.messages for call in calls_of(turn)}
         trim = self._plan.trim
+        if trim is not None and self._is_known_as_too_long(request):
+            less = shortened(request, trim)
+            if less is not None:
+                self._note_trimming(request, less)
+                request = less
         left = self._plan.max_turns
         while True:
             async with aclosing(self._ask(request, taken)) as events:
@@ -167,8 +179,11 @@ class Loop:
                     yield event
             answer, failure = self._answered
             if (less := shorter(request, answer, trim)) is not None:
+                self._note_refusal(request, answer)
+                self._note_trimming(request, less)
                 request, trim = less, None
                 continue
+            self._request = request
             left -= 1
             async with aclosing(self._finish_turn(answer, failure, taken, is_last=left < 1)) as steps:
                 async for step in steps:
@@ -190,6 +205,21 @@ class Loop:
         if plan.output is None or request.tools:  # many servers take a schema or tools, not both
             return request
         return with_schema(request, plan.output.parser, instruct=False)
+
+    def _is_known_as_too_long(self, request: ChatRequest) -> bool:
+        """Whether a conversation of this session that was no longer was refused before."""
+        if self.session is None:
+            return False
+        length = self.session.refused_lengths.get(request.model or "")
+        return length is not None and len(request.messages) >= length
+
+    def _note_refusal(self, request: ChatRequest, answer: ChatResponse) -> None:
+        self._refused += answer.attempts
+        if self.session is not None:
+            self.session.refused_lengths[request.model or ""] = len(request.messages)
+
+    def _note_trimming(self, request: ChatRequest, less: ChatRequest) -> None:
+        self._trimmed = {"sent": len(less.messages), "of": len(request.messages)}
 
     def _with_open_results(self, request: ChatRequest) -> ChatRequest:
         if self.session is not None:  # it has the results in the order of the calls
@@ -238,10 +268,14 @@ class Loop:
         self, answer: ChatResponse, failure: CrosswalkError | None, taken: set[str], *, is_last: bool
     ) -> AsyncGenerator[Step, None]:
         """Run what *answer* asks for; the turn is there afterwards, also where it is stopped meanwhile."""
+        if self._refused:
+            answer = attrs.evolve(answer, attempts=(*self._refused, *answer.attempts))
+            self._refused = ()
         calls = own_calls(answer.tool_calls, taken)
+        self._count(answer)
         ending = _ending(answer, calls)
         cause = f"the answer ended with {cut_by(answer) or ending}"
-        if ending is None and (limit := self._limit_reached(answer, calls)) is not None:
+        if ending is None and (limit := self._limit_reached(calls)) is not None:
             ending, cause = AgentOutcome.USAGE_LIMIT, f"the limit of {limit} is reached"
         self._tell_session(with_calls(answer, calls))
         if ending is not None or not calls:
@@ -262,12 +296,19 @@ class Loop:
         finally:
             self._add_turn(answer, calls, work.closed(), ending, failure)
 
-    def _limit_reached(self, answer: ChatResponse, calls: tuple[ToolCall, ...]) -> str | None:
-        """The limit that the run is at with *answer*, or would exceed with its *calls*."""
-        turns = self.turns[self._begun :]
-        usage = sum((turn.response.usage for turn in turns), answer.usage)
-        ran = sum(result.was_run for turn in turns for result in turn.tool_results)
-        return self._plan.limits.reached(usage, ran + len(calls))
+    def _limit_reached(self, calls: tuple[ToolCall, ...]) -> str | None:
+        """The limit that the run is at, or would exceed with *calls*."""
+        ran = sum(result.was_run for turn in self.turns[self._begun :] for result in turn.tool_results)
+        return self._plan.limits.reached(self._spent, ran + len(calls))
+
+    def _count(self, answer: ChatResponse) -> None:
+        """Add the tokens of *answer* to those of the run, estimated where nobody has counted them."""
+        self._estimated = not answer.usage.total_tokens
+        if self._estimated:
+            counts = estimated_tokens(self._request.messages), estimated_tokens([answer])
+            self._spent += UsageInfo(*counts)
+        else:
+            self._spent += answer.usage
 
     async def _finish_open(
         self, said: tuple[Turn, ...], calls: tuple[ToolCall, ...]
@@ -311,9 +352,12 @@ class Loop:
         is_last: bool = False,
     ) -> None:
         renamed = [[old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own]
-        turn = AgentTurn(
-            answer, results, {"renamed_calls": renamed} if renamed else {}, outcome, error=failure
-        )
+        notes: dict[str, Any] = {"renamed_calls": renamed} if renamed else {}
+        if self._trimmed:
+            notes["trimmed"], self._trimmed = self._trimmed, {}
+        if self._estimated and self._plan.limits.counts_tokens:
+            notes["estimated_usage"] = True
+        turn = AgentTurn(answer, results, notes, outcome, error=failure)
         final = next(filter(self._is_final, results), None)
         if final is not None:
             turn = attrs.evolve(

@@ -66,7 +66,9 @@ class AgentTurn:
         response: the answer, as the service gave it.
         tool_results: what became of its tool calls, in their order; empty where it made none.
         annotations: notes about the turn, read-only. ``renamed_calls``: the provider's ids that were taken
-            already, and what the calls are called instead, as pairs.
+            already, and what the calls are called instead, as pairs. ``trimmed``: how many messages were ``sent``
+            and how many there are (``of``), where the conversation was too long. ``estimated_usage``: nobody counted
+            its tokens, so that they count for the run's limits by a token for each four characters.
         outcome: how the run ended with this turn; ``None`` when it goes on.
         final_output: the answer to the user; ``None`` unless the outcome is ``answered``.
         error: what the service raised; ``None`` when it raised nothing.

@@ -122,8 +122,8 @@ def test_what_a_server_may_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("raised", [KeyError("mine"), ExceptionGroup("two", [KeyError("a"), OSError("b")])])
 def test_what_the_block_raises_comes_out_as_it_is(monkeypatch: pytest.MonkeyPatch, raised: Exception) -> None:
     class Grouping(Client):
-        async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
-            if error is not None:  # two task groups, as in the package
+        async def __aexit__(self, *raised: Any) -> None:
+            if (error := raised[1]) is not None:  # two task groups, as in the package
                 raise ExceptionGroup("outer", [ExceptionGroup("inner", [error])])
 
     monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))
