@@ -147,8 +147,7 @@ class KeptInLoop(Kept[C]):
             await asyncio.shield(making)
 
     def _made(self, making: asyncio.Future[C]) -> None:
-        if self._making is making:
-            self._making = None
+        self._making = None if self._making is making else self._making
         if not making.cancelled() and making.exception() is None and not self._is_closed:
             self._client, self._loop = making.result(), making.get_loop()
 

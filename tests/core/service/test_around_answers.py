@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 
 from crosswalk import (
@@ -189,3 +190,24 @@ def test_a_table_has_a_row_for_each_response(monkeypatch: pytest.MonkeyPatch) ->
     )
     rows: Any = to_pandas([answer])
     assert (rows[0]["text"], rows[0]["prompt_tokens"], rows[0]["error"]) == ("Hi", 2, None)
+
+
+def test_an_endpoint_is_a_provider_or_an_address() -> None:
+    for wrong in (7, None):
+        with pytest.raises(ConfigurationError, match="provider must be a text"):
+            Endpoint(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="a provider or base_url="):
+        Endpoint()
+
+
+def test_a_client_has_a_proxy_of_its_own() -> None:
+    with pytest.raises(ConfigurationError, match="give proxy= to the client"):
+        LLMService("vllm", client=httpx2.AsyncClient(), proxy="http://127.0.0.1:9")
+
+
+def test_texts_among_the_parts_of_a_dictionary() -> None:
+    (message,) = ChatRequest(
+        [{"role": "user", "content": ["Hi", {"type": "text", "text": " there"}]}]
+    ).messages
+    assert isinstance(message, ChatMessage)
+    assert message.text == "Hi there"
