@@ -15,6 +15,7 @@ from typing import ClassVar
 import pytest
 
 import crosswalk
+from crosswalk import ToolCall
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT, environment
@@ -185,6 +186,29 @@ def test_example_chat_session_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
+def test_example_shop_assistant_waits_over_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = ToolCall("c1", "price", '{"item": "tea"}')
+    buy = ToolCall("c2", "order", '{"item": "tea", "count": 2}')
+    file = str(tmp_path / "session.json")
+    with ReplayServer() as down, ReplayServer() as up:
+        down.add(Answer.failure(503), times=None)
+        up.add(Answer.calls(look)).add(Answer.calls(buy)).add(Answer.text("Two teas are on their way."))
+        monkeypatch.setenv("CROSSWALK_VLLM_BASE_URL", down.url)
+        monkeypatch.setenv("CROSSWALK_LLAMACPP_BASE_URL", up.url)
+        servers = ("vllm:m", "llamacpp:m")
+        asked = run_example("shop_assistant.py", file, "Order two teas", *servers)
+        assert asked.returncode == 0, asked.stderr
+        assert "-> price: tea: 3 euros" in asked.stdout
+        assert "failed attempts" in asked.stdout
+        assert "May I? order(" in asked.stdout
+        assert "[waiting]" in asked.stdout
+        done = run_example("shop_assistant.py", file, "--approve", *servers)
+    assert done.returncode == 0, done.stderr
+    assert "-> order: ordered 2 of tea" in done.stdout
+    assert "Two teas are on their way." in done.stdout
+    assert "[answered]" in done.stdout
+
+
 def test_example_chat_app_runs_tools_and_answers(tmp_path: Path) -> None:
     done = run_example("chat_app.py", str(tmp_path / "c.db"), "ann", text="The weather?\nThanks!\n")
     assert done.returncode == 0, done.stderr

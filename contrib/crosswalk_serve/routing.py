@@ -137,7 +137,7 @@ class Router:
         if key not in self._services:
             self._services[key] = LLMService(
                 *endpoints,
-                timeouts=timeouts,
+                timeout=timeouts,
                 retry=retry,
                 on_unsupported="raise" if on_unsupported == "refuse" else "drop",
                 limits=Limits(line_bytes=most, total_bytes=most),

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         StreamingChatResponse as StreamingChatResponse,
         StreamState as StreamState,
     )
+    from crosswalk.tables import to_pandas as to_pandas
     from crosswalk.types.accumulator import DeltaAccumulator as DeltaAccumulator
     from crosswalk.types.builder import ResponseBuilder as ResponseBuilder
     from crosswalk.types.delta import ResponseDelta as ResponseDelta
@@ -198,6 +199,7 @@ _HOME = {
         "UsageInfo",
     ),
     "crosswalk.prices": ("cost_of",),
+    "crosswalk.tables": ("to_pandas",),
     "crosswalk.codec": (
         "from_json",
         "json_schema",

@@ -31,7 +31,8 @@ class Settings:
     Attributes:
         default_provider: the provider id to take where a payload does not tell; ``None`` for none.
             ``model.default_provider``, ``CROSSWALK_DEFAULT_PROVIDER``.
-        timeout_seconds: how long a provider may take to answer.
+        timeout_seconds: how long a provider may take for a whole answer, and in a stream for the next byte; ``None`` for
+            what the service allows.
             ``model.timeout_seconds``, ``CROSSWALK_TIMEOUT_SECONDS``.
         include_response_content: whether logs may hold what a model said.
             ``logging.include_response_content``, ``CROSSWALK_INCLUDE_RESPONSE_CONTENT``.
@@ -39,13 +40,16 @@ class Settings:
             ``logging.max_content_length``, ``CROSSWALK_MAX_CONTENT_LENGTH``.
         disabled_plugins: provider ids whose code is never imported, from ``CROSSWALK_DISABLED_PLUGINS``
             alone, separated by commas; the registry reads that variable itself.
+        default_model: the model to ask the default provider for, where it names none; ``None`` for none.
+            ``model.default_model``, ``CROSSWALK_DEFAULT_MODEL``.
     """
 
     default_provider: str | None = None
-    timeout_seconds: float = 120.0
+    timeout_seconds: float | None = None
     include_response_content: bool = False
     max_content_length: int = DEFAULT_CONTENT_LIMIT
     disabled_plugins: frozenset[str] = frozenset()
+    default_model: str | None = None
 
 
 class _Kind:
@@ -91,10 +95,11 @@ _NAME = _Kind("a provider id", lambda v: type(v) is str and bool(v.strip()), str
 _SECONDS = _Kind("a number above 0", _is_seconds, float, float)
 _SWITCH = _Kind("true or false", lambda v: type(v) is bool, _switch, bool)
 _LENGTH = _Kind("a whole number of at least 0", lambda v: type(v) is int and v >= 0, int, int)
+_MODEL = _Kind("the name of a model", _NAME.fits, str, str.strip)
 _NAMES = _Kind("provider ids, separated by commas", lambda _: True, _names, frozenset)
 
 _IN_FILE = {
-    "model": {"default_provider": _NAME, "timeout_seconds": _SECONDS},
+    "model": {"default_provider": _NAME, "default_model": _MODEL, "timeout_seconds": _SECONDS},
     "logging": {"include_response_content": _SWITCH, "max_content_length": _LENGTH},
 }
 _IN_ENVIRONMENT = {

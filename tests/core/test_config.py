@@ -35,7 +35,7 @@ def test_without_file_and_environment_the_defaults_hold(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_settings(environ={}) == Settings()
-    assert Settings() == Settings(None, 120.0, False, 200, frozenset())
+    assert Settings() == Settings(None, None, False, 200, frozenset())
 
 
 def test_the_file_in_the_working_directory_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
-from crosswalk.agent.chat import ChatConfig, need, need_service
+from crosswalk.agent.calls import open_calls
+from crosswalk.agent.chat import ChatConfig, async_service, need
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.loop import Loop, Plan
 from crosswalk.agent.output import Output
@@ -15,15 +16,15 @@ from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
-from crosswalk.agent.turn import AgentResponse, AgentTurn
+from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages
-from crosswalk.structured import Prose, Schema, StructuredParser
+from crosswalk.structured import Prose
 from crosswalk.types.event import StreamEvent
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
-    from crosswalk.service import LLMService
+    from crosswalk.service import Endpoint, LLMService
 
 __all__ = ["Agent"]
 
@@ -32,7 +33,7 @@ class AgentOptions(TypedDict, total=False):
     """The options of :class:`Agent`, which says what they are."""
 
     instructions: str | None
-    output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None
+    output_type: object
     prose: Prose | Literal["allow", "refuse"]
     config: ChatConfig | None
     max_turns: int
@@ -47,7 +48,7 @@ class Agent:
     """Asks a service, runs tools, asks again.
 
     Args:
-        service: whom to ask.
+        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
         output_type: what the answer has to be: any type that a ``Schema`` knows, such as an attrs class, a dataclass, a
@@ -62,7 +63,8 @@ class Agent:
         limits: how much a run may use; ``None`` for no limits.
         approve: is asked before a tool runs that ``needs_approval``, one call after the other, with the ``ToolCall``:
             ``True``, or ``False`` or a text, which tells the model why not. May be asynchronous; if it is not, it runs in
-            a thread and may wait for somebody. ``None``: no such tool is run.
+            a thread and may wait for somebody. For ``None`` the call waits: the run ends as ``waiting``, the call is
+            open in the session, and ``approved=`` of a later run decides. Without a function no such tool is run.
         trim: what to send of a conversation that is too long for the model, once in a run: ``keep_turns(10)``,
             ``keep_tokens(8000)``, or a function of one's own; a session keeps everything. ``None``: the run ends.
         name: what it is called in traces.
@@ -77,11 +79,11 @@ class Agent:
 
     def __init__(
         self,
-        service: LLMService,
+        service: LLMService | Endpoint | str,
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         *,
         instructions: str | None = None,
-        output_type: type[Any] | Schema[Any] | StructuredParser[Any] | None = None,
+        output_type: object = None,
         prose: Prose | Literal["allow", "refuse"] = Prose.ALLOW,
         config: ChatConfig | None = None,
         max_turns: int = 10,
@@ -111,12 +113,12 @@ class Agent:
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
-        need_service(service, is_async=True)
+        self._own_service = None if (asked := async_service(service)) is service else asked
         output = None if output_type is None else Output.of(output_type, prose)
         if output is not None:
             instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
         self._plan = Plan(
-            service=service,
+            service=asked,
             runner=runner,
             instructions=instructions,
             output=output,
@@ -129,12 +131,25 @@ class Agent:
             telemetry=telemetry,
         )
 
+    async def aclose(self) -> None:
+        """Close the service, if it was made here of an endpoint."""
+        if self._own_service is not None:
+            await self._own_service.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     def run(
         self,
         messages: Messages | None = None,
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> AgentRun[AgentTurn]:
         """Answer *messages*: each turn when it is done; the last one has an ``outcome``.
 
@@ -147,12 +162,15 @@ class Agent:
                 begins stands in it as cancelled until its result is there, so that a program that is killed meanwhile
                 does not run it again.
             save: is called with the session whenever that has changed, such as ``store.save``; in the event loop.
+            approved: what was decided of calls with which the conversation ended, by their ids: ``True``, or ``False`` or a
+                text. A call that nobody names is asked about as any other.
+            results: what such calls gave that somebody else has run, by their ids: any value that a tool may give.
 
         Raises:
             ResponseValidationError: *messages* are no conversation.
             ConfigurationError: *session* is no session, or *save* no function.
         """
-        return AgentRun(self._loop(messages, session, save, streamed=False))
+        return AgentRun(self._loop(messages, session, save, approved, results, streamed=False))
 
     def stream(
         self,
@@ -160,13 +178,15 @@ class Agent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> AgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
         """The same as :meth:`run`, with all that happens before a turn is done.
 
         Each answer's events as they come, a :class:`ToolExecutionStart` when a tool begins, its
         :class:`ToolExecutionResult` when it has ended, and then the turn.
         """
-        return AgentRun(self._loop(messages, session, save, streamed=True))
+        return AgentRun(self._loop(messages, session, save, approved, results, streamed=True))
 
     async def answer(
         self,
@@ -174,13 +194,15 @@ class Agent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> AgentResponse:
         """Run to the end; takes what :meth:`run` takes.
 
         Raises:
             CrosswalkError: the request cannot be sent at all.
         """
-        async with self.run(messages, session=session, save=save) as run:
+        async with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
             return await run.finish()
 
     def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT]:
@@ -203,6 +225,8 @@ class Agent:
         turns, session = list(done.turns), done.session
         if done.final[0] is not None:
             raise CrosswalkError("the run has its answer; ask the next question")
+        if run.turns and run.turns[-1].outcome is AgentOutcome.WAITING:
+            raise CrosswalkError("calls wait: answer them with approved= or results=")
         if turns and turns[-1].is_void:
             void = turns.pop().conversation
             if session is not None and void and session.turns[-len(void) :] == void:
@@ -224,6 +248,8 @@ class Agent:
         messages: Messages | None,
         session: ChatSession | None,
         save: Callable[[ChatSession], object] | None,
+        approved: Mapping[str, bool | str] | None,
+        results: Mapping[str, Any] | None,
         *,
         streamed: bool,
     ) -> Loop:
@@ -233,4 +259,19 @@ class Agent:
         if session is not None:
             session.extend(said)
             said = ChatRequest(session).messages
-        return Loop(self._plan, said, streamed=streamed, session=session, save=save)
+        approved, results = approved or {}, results or {}
+        waiting = {call.id for call in open_calls(said)}
+        for id in (*approved, *results):
+            if id not in waiting:
+                raise ConfigurationError(
+                    f"no call {id[:80]!r} waits: it was answered, or never asked for", key=id
+                )
+        return Loop(
+            self._plan,
+            said,
+            streamed=streamed,
+            session=session,
+            save=save,
+            approved=approved,
+            results=results,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
@@ -33,7 +33,7 @@ from crosswalk.types.json import JSONObject
 from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
-    from crosswalk.service import LLMService, SyncLLMService
+    from crosswalk.service import Endpoint, LLMService, SyncLLMService
 
 __all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatConfig", "ChatStream"]
 
@@ -129,12 +129,31 @@ def need(option: str, given: object, kind: Any) -> None:
         raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
 
 
-def need_service(service: object, *, is_async: bool) -> None:
-    """Refuse what is no service, or one of the other kind, before anything is asked.
+def async_service(service: LLMService | Endpoint | str) -> LLMService:
+    """The service that *service* is, or one of that endpoint.
 
     Raises:
-        ConfigurationError: it is.
+        ConfigurationError: it is neither, or a service of the other kind.
     """
+    from crosswalk.service import Endpoint, LLMService
+
+    if isinstance(service, Endpoint | str):
+        return LLMService(service)
+    _need_service(service, is_async=True)
+    return service
+
+
+def sync_service(service: SyncLLMService | Endpoint | str) -> SyncLLMService:
+    """As :func:`async_service`, for programs without an event loop."""
+    from crosswalk.service import Endpoint, SyncLLMService
+
+    if isinstance(service, Endpoint | str):
+        return SyncLLMService(service)
+    _need_service(service, is_async=False)
+    return service
+
+
+def _need_service(service: object, *, is_async: bool) -> None:
     from crosswalk.service import SyncLLMService
 
     complete = getattr(service, "complete", None)
@@ -148,7 +167,7 @@ class ChatAgent:
     """Sends a conversation and gives the model's answer.
 
     Args:
-        service: whom to ask.
+        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
         trim: what to send of a conversation that is too long for the model, once in a call: ``keep_turns(10)``,
             ``keep_tokens(8000)``, or a function of one's own; ``None``: the call fails.
@@ -158,13 +177,28 @@ class ChatAgent:
     """
 
     def __init__(
-        self, service: SyncLLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
+        self,
+        service: SyncLLMService | Endpoint | str,
+        config: ChatConfig | None = None,
+        *,
+        trim: Trimming | None = None,
     ) -> None:
-        need_service(service, is_async=False)
         need("trim", trim, Callable)
-        self._service = service
+        self._service = sync_service(service)
+        self._own_service = None if self._service is service else self._service
         self._config = _checked(config) or ChatConfig()
         self._trim = trim
+
+    def close(self) -> None:
+        """Close the service, if it was made here of an endpoint."""
+        if self._own_service is not None:
+            self._own_service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer.
@@ -201,7 +235,7 @@ class AsyncChatAgent:
     """The same as :class:`ChatAgent`, for programs with an event loop.
 
     Args:
-        service: whom to ask.
+        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
         config: how to ask where a call does not say; ``None`` for the provider's defaults.
         trim: what to send of a conversation that is too long for the model; see :class:`ChatAgent`.
 
@@ -210,13 +244,28 @@ class AsyncChatAgent:
     """
 
     def __init__(
-        self, service: LLMService, config: ChatConfig | None = None, *, trim: Trimming | None = None
+        self,
+        service: LLMService | Endpoint | str,
+        config: ChatConfig | None = None,
+        *,
+        trim: Trimming | None = None,
     ) -> None:
-        need_service(service, is_async=True)
         need("trim", trim, Callable)
-        self._service = service
+        self._service = async_service(service)
+        self._own_service = None if self._service is service else self._service
         self._config = _checked(config) or ChatConfig()
         self._trim = trim
+
+    async def aclose(self) -> None:
+        """Close the service, if it was made here of an endpoint."""
+        if self._own_service is not None:
+            await self._own_service.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""

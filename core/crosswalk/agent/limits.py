@@ -39,6 +39,11 @@ class UsageLimits:
     total_tokens: int | None = attrs.field(default=None, validator=_need_number)
     tool_calls: int | None = attrs.field(default=None, validator=_need_number)
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether one of the limits is of tokens."""
+        return any(limit is not None for limit in (self.input_tokens, self.output_tokens, self.total_tokens))
+
     def reached(self, usage: UsageInfo, tool_calls: int) -> str | None:
         """The name of a limit that *usage* reaches, or *tool_calls* would exceed; ``None`` for none."""
         for name in ("input_tokens", "output_tokens", "total_tokens"):

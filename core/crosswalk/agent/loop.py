@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,10 +21,10 @@ from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.limits import UsageLimits
 from crosswalk.agent.output import Output
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.runner import Approve, Executed, ToolRunner
+from crosswalk.agent.runner import Approve, Executed, ToolRunner, result_of
 from crosswalk.agent.session import ChatSession
-from crosswalk.agent.trimming import Trimming, shorter
-from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of
+from crosswalk.agent.trimming import Trimming, estimated_tokens, shortened, shorter
+from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
@@ -32,8 +32,10 @@ from crosswalk.service.turns import message_of
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.finish import IncompleteReason
 from crosswalk.types.message import ChatMessage, Role
+from crosswalk.types.metadata import ProviderAttempt
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import UsageInfo
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["Loop", "Plan", "Step"]
 
 Step: TypeAlias = StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn
+
+_NOTHING: Mapping[str, Any] = {}
 
 _ENDINGS = {
     IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
@@ -84,6 +88,8 @@ class Loop:
         save: is called with the session when that has changed; ``None`` where nobody wants to know.
         turns: what it did before it was stopped.
         open_results: what became of calls that were open when it began.
+        approved: what was decided of open calls, by their ids.
+        results: what open calls gave that somebody else has run, by their ids.
 
     Attributes:
         events: the answer that is streamed, or was last; ``None`` before the first.
@@ -99,7 +105,11 @@ class Loop:
         save: Callable[[ChatSession], object] | None = None,
         turns: Iterable[AgentTurn] = (),
         open_results: Iterable[ToolExecutionResult] = (),
+        approved: Mapping[str, bool | str] = _NOTHING,
+        results: Mapping[str, Any] = _NOTHING,
     ) -> None:
+        self._approved = approved
+        self._results = results
         self.messages = messages
         self.streamed = streamed
         self.session = session
@@ -109,6 +119,11 @@ class Loop:
         self.events: Any = None
         self._current: Callable[[], AbstractContextManager[object]] = nullcontext
         self._executed: Executed | None = None
+        self._refused: tuple[ProviderAttempt, ...] = ()
+        self._trimmed: dict[str, int] = {}
+        self._spent = UsageInfo.EMPTY
+        self._estimated = False
+        self._request: ChatRequest
         self._answered: tuple[ChatResponse, CrosswalkError | None]
         self._plan = plan
         self._begun = len(self.turns)
@@ -147,11 +162,16 @@ class Loop:
             async with aclosing(self._finish_open(request.messages, opened)) as steps:
                 async for step in steps:
                     yield step
-            if self.final[0] is not None:
+            if self.final[0] is not None or any(result.is_waiting for result in self.open_results):
                 return
-            request = request.with_turns(*(result.message for result in self.open_results))
+            request = self._with_open_results(request)
         taken = {call.id for turn in request.messages for call in calls_of(turn)}
         trim = self._plan.trim
+        if trim is not None and self._is_known_as_too_long(request):
+            less = shortened(request, trim)
+            if less is not None:
+                self._note_trimming(request, less)
+                request = less
         left = self._plan.max_turns
         while True:
             async with aclosing(self._ask(request, taken)) as events:
@@ -159,8 +179,11 @@ class Loop:
                     yield event
             answer, failure = self._answered
             if (less := shorter(request, answer, trim)) is not None:
+                self._note_refusal(request, answer)
+                self._note_trimming(request, less)
                 request, trim = less, None
                 continue
+            self._request = request
             left -= 1
             async with aclosing(self._finish_turn(answer, failure, taken, is_last=left < 1)) as steps:
                 async for step in steps:
@@ -182,6 +205,26 @@ class Loop:
         if plan.output is None or request.tools:  # many servers take a schema or tools, not both
             return request
         return with_schema(request, plan.output.parser, instruct=False)
+
+    def _is_known_as_too_long(self, request: ChatRequest) -> bool:
+        """Whether a conversation of this session that was no longer was refused before."""
+        if self.session is None:
+            return False
+        length = self.session.refused_lengths.get(request.model or "")
+        return length is not None and len(request.messages) >= length
+
+    def _note_refusal(self, request: ChatRequest, answer: ChatResponse) -> None:
+        self._refused += answer.attempts
+        if self.session is not None:
+            self.session.refused_lengths[request.model or ""] = len(request.messages)
+
+    def _note_trimming(self, request: ChatRequest, less: ChatRequest) -> None:
+        self._trimmed = {"sent": len(less.messages), "of": len(request.messages)}
+
+    def _with_open_results(self, request: ChatRequest) -> ChatRequest:
+        if self.session is not None:  # it has the results in the order of the calls
+            return self._first_request()
+        return request.with_turns(*messages_of(self.open_results))
 
     def _next_request(self, request: ChatRequest, turn: AgentTurn) -> ChatRequest:
         """What goes on with *turn*. What had to be called has been then: asked so again, the model could never answer."""
@@ -225,10 +268,14 @@ class Loop:
         self, answer: ChatResponse, failure: CrosswalkError | None, taken: set[str], *, is_last: bool
     ) -> AsyncGenerator[Step, None]:
         """Run what *answer* asks for; the turn is there afterwards, also where it is stopped meanwhile."""
+        if self._refused:
+            answer = attrs.evolve(answer, attempts=(*self._refused, *answer.attempts))
+            self._refused = ()
         calls = own_calls(answer.tool_calls, taken)
+        self._count(answer)
         ending = _ending(answer, calls)
         cause = f"the answer ended with {cut_by(answer) or ending}"
-        if ending is None and (limit := self._limit_reached(answer, calls)) is not None:
+        if ending is None and (limit := self._limit_reached(calls)) is not None:
             ending, cause = AgentOutcome.USAGE_LIMIT, f"the limit of {limit} is reached"
         self._tell_session(with_calls(answer, calls))
         if ending is not None or not calls:
@@ -244,15 +291,24 @@ class Loop:
                 async for step in steps:
                     yield step
             ending = AgentOutcome.MAX_TURNS if is_last else None
+            if any(result.is_waiting for result in work.results.values()):
+                ending = AgentOutcome.WAITING
         finally:
             self._add_turn(answer, calls, work.closed(), ending, failure)
 
-    def _limit_reached(self, answer: ChatResponse, calls: tuple[ToolCall, ...]) -> str | None:
-        """The limit that the run is at with *answer*, or would exceed with its *calls*."""
-        turns = self.turns[self._begun :]
-        usage = sum((turn.response.usage for turn in turns), answer.usage)
-        ran = sum(result.was_run for turn in turns for result in turn.tool_results)
-        return self._plan.limits.reached(usage, ran + len(calls))
+    def _limit_reached(self, calls: tuple[ToolCall, ...]) -> str | None:
+        """The limit that the run is at, or would exceed with *calls*."""
+        ran = sum(result.was_run for turn in self.turns[self._begun :] for result in turn.tool_results)
+        return self._plan.limits.reached(self._spent, ran + len(calls))
+
+    def _count(self, answer: ChatResponse) -> None:
+        """Add the tokens of *answer* to those of the run, estimated where nobody has counted them."""
+        self._estimated = not answer.usage.total_tokens
+        if self._estimated:
+            counts = estimated_tokens(self._request.messages), estimated_tokens([answer])
+            self._spent += UsageInfo(*counts)
+        else:
+            self._spent += answer.usage
 
     async def _finish_open(
         self, said: tuple[Turn, ...], calls: tuple[ToolCall, ...]
@@ -266,6 +322,10 @@ class Loop:
                 for call in calls:
                     work.tell(not_run(call, f"the answer ended with {cause}"))
             else:
+                for call in calls:
+                    if call.id in self._results:
+                        work.tell(result_of(call, self._results[call.id]))
+                        yield work.results[call.id]
                 async with aclosing(self._run_tools(work)) as steps:
                     async for step in steps:
                         yield step
@@ -292,9 +352,12 @@ class Loop:
         is_last: bool = False,
     ) -> None:
         renamed = [[old.id, own.id] for old, own in zip(answer.tool_calls, calls, strict=True) if old != own]
-        turn = AgentTurn(
-            answer, results, {"renamed_calls": renamed} if renamed else {}, outcome, error=failure
-        )
+        notes: dict[str, Any] = {"renamed_calls": renamed} if renamed else {}
+        if self._trimmed:
+            notes["trimmed"], self._trimmed = self._trimmed, {}
+        if self._estimated and self._plan.limits.counts_tokens:
+            notes["estimated_usage"] = True
+        turn = AgentTurn(answer, results, notes, outcome, error=failure)
         final = next(filter(self._is_final, results), None)
         if final is not None:
             turn = attrs.evolve(
@@ -323,16 +386,21 @@ class Loop:
 
     async def _run_tools(self, work: _Work) -> AsyncGenerator[Step, None]:
         """Run the calls; of several final answers only the first that succeeds, so that none is given twice."""
-        finals = [call for call in work.calls if self._is_final_call(call)]
-        groups = [[call for call in work.calls if call not in finals], *([call] for call in finals)]
+        open_calls = [call for call in work.calls if call.id not in work.results]
+        finals = [call for call in open_calls if self._is_final_call(call)]
+        groups = [[call for call in open_calls if call not in finals], *([call] for call in finals)]
         for calls in groups:
+            if calls and calls[0] in finals and any(one.is_waiting for one in work.results.values()):
+                for call in calls:
+                    work.tell(not_run(call, "another call waits"))
+                continue
             if any(map(self._is_final, work.results.values())):
                 for call in calls:
                     work.tell(not_run(call, "the final answer had been given"))
                 continue
             queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
             work_on = self._runner.run(
-                calls, tell=work.telling(queue), approve=self._plan.approve, executed=self._executed
+                calls, tell=work.telling(queue), approve=self._approve, executed=self._executed
             )
             with self._current():
                 task = asyncio.create_task(work_on)
@@ -346,6 +414,20 @@ class Loop:
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+
+    @property
+    def _approve(self) -> Approve | None:
+        """Who is asked about calls: what was decided before, then the agent's own function."""
+        approved, approve = self._approved, self._plan.approve
+        if not approved:
+            return approve
+
+        def decided(call: ToolCall) -> Any:
+            if call.id in approved:
+                return approved[call.id]
+            return None if approve is None else approve(call)
+
+        return decided
 
     def _is_final_call(self, call: ToolCall) -> bool:
         one = self._runner.tools.get(call.name)
@@ -398,6 +480,8 @@ class _Work:
             step = _stopped(step.call)
         else:
             self.results[step.call.id] = step
+            if step.is_waiting:
+                return  # it stays open in the session
         self._loop._tell_session(step.message)
 
     def closed(self) -> tuple[ToolExecutionResult, ...]:

@@ -45,7 +45,7 @@ async def mcp_tools(
         client_of = import_module("mcp").Client
     except ImportError:
         raise CrosswalkError("this needs the package mcp: pip install 'crosswalk-llm[mcp]'") from None
-    async with AsyncExitStack() as stack:
+    async with _unwrapped(), AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(client_of(server))
         except Exception as error:
@@ -68,6 +68,20 @@ async def mcp_tools(
             )
             for one in found
         ]
+
+
+@asynccontextmanager
+async def _unwrapped() -> AsyncIterator[None]:
+    """Raises what is raised in the block, which the task groups of the package put into groups of one."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
 
 
 def _first(error: BaseException) -> str:

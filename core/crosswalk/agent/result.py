@@ -31,6 +31,8 @@ class ToolOutcome(StrEnum):
     """The tool cancelled itself, or was stopped before its result came; it may have had its effect."""
     DECLINED = "declined"
     """Whoever was asked did not approve of it; nothing was run."""
+    WAITING = "waiting"
+    """Nobody has decided yet whether the tool may run, or somebody else runs it; the call stays open."""
     NOT_RUN = "not_run"
     """The tool was not begun: the answer was cut, the run was stopped or at its limit, or the final answer
     had been given."""
@@ -76,6 +78,11 @@ class ToolExecutionResult:
     @outcome.default
     def _outcome_by_error(self) -> ToolOutcome:
         return ToolOutcome.OK if self.error is None else ToolOutcome.FAILED
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the call stays open, until it is decided or its result is there."""
+        return self.outcome is ToolOutcome.WAITING
 
     @property
     def was_run(self) -> bool:

@@ -19,6 +19,7 @@ import attrs
 import cattrs
 import orjson
 
+from crosswalk.agent.calls import waiting
 from crosswalk.agent.errors import ToolError
 from crosswalk.agent.places import Place, Places
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
@@ -30,13 +31,13 @@ from crosswalk.types.json import dump_json, holds_non_finite
 from crosswalk.types.message import AudioPart, FilePart, ImagePart, TextPart
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["Approve", "ToolRunner"]
+__all__ = ["Approve", "ToolRunner", "result_of"]
 
 _log = logging.getLogger("crosswalk.agent")
 
 
-Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
-"""Is asked whether a call may run: ``True``, or not; a text says why not, to the model."""
+Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str | None] | None]
+"""Is asked whether a call may run: ``True``, or not; a text says why not, to the model. ``None``: it is decided later."""
 
 
 Executed: TypeAlias = Callable[
@@ -107,7 +108,8 @@ class ToolRunner:
             calls: what the model asks for.
             tell: is told when a tool begins, and each result when it is there; also those that a cancellation of the
                 whole leaves behind.
-            approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not.
+            approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not;
+                ``None`` leaves the call open.
                 A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
                 tool is run.
             executed: gives the block in which a tool runs, which is told its result: a span.
@@ -141,6 +143,8 @@ class ToolRunner:
         except ToolCallArgumentsError as error:
             outcome = ToolOutcome.INVALID_ARGUMENTS
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
+        if one.is_external:
+            return waiting(call, "its result comes from elsewhere")
         if one.needs_approval and (declined := await self._declined(call, asking)) is not None:
             return declined
         place = await self._places.take()
@@ -157,7 +161,7 @@ class ToolRunner:
                 self._places.give_back(place)
 
     async def _declined(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult | None:
-        """Why *call* is not to be run; ``None`` where it is approved of."""
+        """Why *call* is not to be run now; ``None`` where it is approved of."""
         said: object = "nobody can approve of it"
         failure: BaseException | None = None
         if asking.approve is not None:
@@ -170,6 +174,8 @@ class ToolRunner:
                 said, failure = "nobody could be asked", error
         if said is True:
             return None
+        if said is None:
+            return waiting(call, "nobody has decided yet")
         text = f"declined: {said}" if isinstance(said, str) and said else "declined"
         return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
 
@@ -182,7 +188,7 @@ class ToolRunner:
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                given = _result(call, await self._call(one.function, arguments, place))
+                given = result_of(call, await self._call(one.function, arguments, place))
         except BaseException as error:
             if isinstance(error, SystemExit) and place.thread is not None:
                 # In a thread no signal ends the program. What the model calls must not do so either.
@@ -290,7 +296,7 @@ def _log_result(result: ToolExecutionResult) -> None:
     _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
 
 
-def _result(call: ToolCall, value: Any) -> ToolExecutionResult:
+def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
     """What *value*, given by the tool, is for the model: a text, parts, or JSON.
 
     Raises:

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -54,6 +54,8 @@ class ChatSession:
         turns: how it begins: messages, also in OpenAI's chat form, and answers as they came.
         id: its name; ``None`` to make one up.
         created: when it began; ``None`` for now.
+        refused_lengths: how many messages were too many for a model, by its name as requests have it, ``""`` where they name
+            none; an agent with ``trim=`` fills it in, so that such a conversation is not sent whole again.
 
     Raises:
         ResponseValidationError: something in *turns* is no turn, *id* no text, or *created* has no time zone.
@@ -61,7 +63,12 @@ class ChatSession:
     """
 
     def __init__(
-        self, turns: Messages = (), *, id: str | None = None, created: datetime | None = None
+        self,
+        turns: Messages = (),
+        *,
+        id: str | None = None,
+        created: datetime | None = None,
+        refused_lengths: Mapping[str, int] | None = None,
     ) -> None:
         given: object = datetime.now(UTC) if created is None else created
         if not isinstance(given, datetime) or given.utcoffset() is None:
@@ -69,6 +76,7 @@ class ChatSession:
         self.id = as_text(id or str(uuid.uuid4()), "the id of a session")
         self.created = given.astimezone(UTC)
         self._turns: list[Turn] = []
+        self.refused_lengths: dict[str, int] = dict(refused_lengths or {})
         self.extend(turns)
 
     @property
@@ -198,6 +206,7 @@ class ChatSession:
 
     def _set(self, turns: Iterable[Turn]) -> None:
         self._turns = ChatSession(turns)._turns
+        self.refused_lengths.clear()  # of another conversation
 
     # ------------------------------------------------------------------------------------------ added to
 
@@ -260,6 +269,7 @@ class ChatSession:
             "id": self.id,
             "created": self.created,
             "turns": turns,
+            **({"refused_lengths": self.refused_lengths} if self.refused_lengths else {}),
         }
         try:
             if not isinstance(self.id, str):  # it may be set
@@ -296,7 +306,12 @@ class ChatSession:
         if problems:  # out here the error has no context, which would quote content
             raise _cannot_read(problems)
         try:
-            return cls([turn.said for turn in found.turns], id=found.id, created=found.created)
+            return cls(
+                [turn.said for turn in found.turns],
+                id=found.id,
+                created=found.created,
+                refused_lengths=found.refused_lengths,
+            )
         except ProviderError:
             raise _cannot_read(["an error response is no turn @ $.turns"]) from None
 
@@ -363,6 +378,7 @@ class _Document:
     id: str = attrs.field(validator=attrs.validators.min_len(1))
     created: datetime
     turns: list[_Turn]
+    refused_lengths: dict[str, int] = attrs.field(factory=dict)
 
 
 def _cannot_read(problems: Sequence[str]) -> CanonicalJSONError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 from crosswalk.agent.agent import Agent, AgentOptions
-from crosswalk.agent.chat import need_service
+from crosswalk.agent.chat import sync_service
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun
 from crosswalk.agent.runner import ToolRunner
@@ -21,7 +21,7 @@ from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
-    from crosswalk.service import LLMService, SyncEventStream, SyncLLMService
+    from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
 
 __all__ = ["SyncAgent", "SyncAgentRun"]
 
@@ -40,7 +40,7 @@ class SyncAgent:
     thread that asks is blocked.
 
     Args:
-        service: whom to ask.
+        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
         tools: what the model may call: a runner with limits of its own, or tools and functions.
         options: what :class:`Agent` takes.
 
@@ -50,12 +50,24 @@ class SyncAgent:
 
     def __init__(
         self,
-        service: SyncLLMService,
+        service: SyncLLMService | Endpoint | str,
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         **options: Unpack[AgentOptions],
     ) -> None:
-        need_service(service, is_async=False)
-        self._agent = Agent(cast("LLMService", _Awaited(service)), tools, **options)
+        asked = sync_service(service)
+        self._own_service = None if asked is service else asked
+        self._agent = Agent(cast("LLMService", _Awaited(asked)), tools, **options)
+
+    def close(self) -> None:
+        """Close the service, if it was made here of an endpoint."""
+        if self._own_service is not None:
+            self._own_service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def run(
         self,
@@ -63,9 +75,13 @@ class SyncAgent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> SyncAgentRun[AgentTurn]:
         """Answer *messages*: each turn when it is done; see :meth:`Agent.run`."""
-        return SyncAgentRun(self._agent.run(messages, session=session, save=save))
+        return SyncAgentRun(
+            self._agent.run(messages, session=session, save=save, approved=approved, results=results)
+        )
 
     def stream(
         self,
@@ -73,9 +89,13 @@ class SyncAgent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> SyncAgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
         """The same with all that happens before a turn is done; see :meth:`Agent.stream`."""
-        return SyncAgentRun(self._agent.stream(messages, session=session, save=save))
+        return SyncAgentRun(
+            self._agent.stream(messages, session=session, save=save, approved=approved, results=results)
+        )
 
     def answer(
         self,
@@ -83,9 +103,11 @@ class SyncAgent:
         *,
         session: ChatSession | None = None,
         save: Callable[[ChatSession], object] | None = None,
+        approved: Mapping[str, bool | str] | None = None,
+        results: Mapping[str, Any] | None = None,
     ) -> AgentResponse:
         """Run to the end; see :meth:`Agent.answer`."""
-        with self.run(messages, session=session, save=save) as run:
+        with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
             return run.finish()
 
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT]:

@@ -10,13 +10,13 @@ from typing import Any, Final, overload
 import attrs
 
 from crosswalk.agent.docstring import read_docstring
-from crosswalk.agent.errors import ToolDefinitionError
+from crosswalk.agent.errors import ToolDefinitionError, ToolError
 from crosswalk.agent.signature import arguments_schema
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
-from crosswalk.types.json import FrozenObject
+from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
@@ -47,6 +47,7 @@ class Tool:
         is_final: whether its output is the answer of an agent's run, which it ends.
         timeout: how many seconds a call may take; ``None`` for what the runner allows.
         needs_approval: whether somebody has to approve of each call before it runs; see ``approve`` of an ``Agent``.
+        is_external: whether somebody else runs it, such as a browser: a call waits for its result.
 
     Raises:
         ToolDefinitionError: a time limit that is none.
@@ -59,6 +60,7 @@ class Tool:
     is_final: bool = False
     timeout: float | None = None
     needs_approval: bool = False
+    is_external: bool = False
 
     def __attrs_post_init__(self) -> None:
         if not is_limit(self.timeout):
@@ -110,6 +112,26 @@ class Tool:
             needs_approval=needs_approval,
         )
 
+    @classmethod
+    def external(cls, name: str, description: str, parameters: Mapping[str, Any]) -> Tool:
+        """A tool that somebody else runs, such as the user's browser.
+
+        A run that calls it ends as ``waiting``; give its result by ``Agent.answer(session=..., results={call_id: value})``.
+
+        Args:
+            name: what the model calls it.
+            description: what the model is told about it.
+            parameters: the JSON Schema of its arguments.
+
+        Raises:
+            ToolDefinitionError: the name cannot be used.
+        """
+        if not _NAME.fullmatch(name):
+            raise ToolDefinitionError(
+                f"tool {name[:80]!r}: a name has 1 to 64 letters, digits, _ and -", tool=name
+            )
+        return cls(name, description, as_frozen_object(parameters), _run_elsewhere, is_external=True)
+
     @property
     def definition(self) -> ToolDefinition:
         """What a request tells the model about it."""
@@ -142,6 +164,10 @@ class Tool:
         return self.function(*arguments, **named)
 
     __repr__ = short_repr("name", "description")
+
+
+def _run_elsewhere(**_: Any) -> Any:
+    raise ToolError("the tool is run elsewhere")
 
 
 @overload

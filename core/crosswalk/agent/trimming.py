@@ -15,7 +15,7 @@ from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["Group", "Trimming", "keep_tokens", "keep_turns"]
+__all__ = ["Group", "Trimming", "estimated_tokens", "keep_tokens", "keep_turns"]
 
 Group: TypeAlias = tuple[Turn, ...]
 """What stays together: a message, or an answer with the results of its calls."""
@@ -45,7 +45,7 @@ def keep_tokens(number: int) -> Trimming:
 
     An answer's counts tell how long the conversation was with it; what an earlier answer counted is taken off. What was said
     after the last answer has not been counted, and system messages are counted with the first turn alone: leave room for
-    them. What was said last is always kept; where no provider counts, everything is.
+    them. What was said last is always kept. Where no provider counts, a token is taken for four characters.
 
     Raises:
         ConfigurationError: *number* is no whole number from 1 on.
@@ -55,7 +55,9 @@ def keep_tokens(number: int) -> Trimming:
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
         counts = [_usage(group) for group in groups]
         known = [count for count in counts if count is not None]
-        if not known or known[-1].total_tokens <= number:
+        if not known:
+            return _fitting(groups, [estimated_tokens(group) for group in groups], number)
+        if known[-1].total_tokens <= number:
             return groups
         costs, before = [], 0
         for count in counts:
@@ -66,12 +68,26 @@ def keep_tokens(number: int) -> Trimming:
                 fits = before <= whole and (before or whole <= known[-1].total_tokens)
                 cost, before = whole - before if fits else count.completion_tokens, whole
             costs.append(cost)
-        place, room = len(groups), number
-        while place and (room := room - costs[place - 1]) >= 0:
-            place -= 1
-        return groups[min(place, len(groups) - 1) :]
+        return _fitting(groups, costs, number)
 
     return trim
+
+
+def _fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> Sequence[Group]:
+    """The last of *groups* whose *costs* fit into *room*; at least one, if there is one."""
+    place = len(groups)
+    while place and (room := room - costs[place - 1]) >= 0:
+        place -= 1
+    return groups[min(place, max(len(groups) - 1, 0)) :]
+
+
+def estimated_tokens(turns: Iterable[Turn]) -> int:
+    """A token for each four characters of texts and calls: where nobody counts."""
+    count = 0
+    for message in map(message_of, turns):
+        calls = message.tool_calls or ()
+        count += len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls)
+    return -(-count // 4)
 
 
 def groups_of(turns: Iterable[Turn]) -> list[Group]:
@@ -112,6 +128,11 @@ def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None)
     info = answer.error_info
     if policy is None or info is None or info.kind is not ErrorKind.CONTEXT_OVERFLOW:
         return None
+    return shortened(request, policy)
+
+
+def shortened(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
+    """*request* with what *policy* leaves of the conversation; ``None`` where nothing would be left, or left out."""
     turns = trimmed(request.messages, policy)
     count = len(turns)
     if not 0 < count < len(request.messages):

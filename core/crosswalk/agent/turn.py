@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["AgentError", "AgentOutcome", "AgentResponse", "AgentTurn"]
@@ -45,6 +46,9 @@ class AgentOutcome(StrEnum):
     """The model still asks for tools after as many turns as it may have."""
     INVALID_OUTPUT = "invalid_output"
     """The model answered, but not with a value of the output type, also when it was told what is wrong."""
+    WAITING = "waiting"
+    """Calls wait for an approval, or for a result of the application's. They are open in the session: answer them with
+    ``approved=`` or ``results=``, in this process or another one."""
     USAGE_LIMIT = "usage_limit"
     """The run has used as much as it may; what the model asked for last was not run."""
 
@@ -62,7 +66,9 @@ class AgentTurn:
         response: the answer, as the service gave it.
         tool_results: what became of its tool calls, in their order; empty where it made none.
         annotations: notes about the turn, read-only. ``renamed_calls``: the provider's ids that were taken
-            already, and what the calls are called instead, as pairs.
+            already, and what the calls are called instead, as pairs. ``trimmed``: how many messages were ``sent``
+            and how many there are (``of``), where the conversation was too long. ``estimated_usage``: nobody counted
+            its tokens, so that they count for the run's limits by a token for each four characters.
         outcome: how the run ended with this turn; ``None`` when it goes on.
         final_output: the answer to the user; ``None`` unless the outcome is ``answered``.
         error: what the service raised; ``None`` when it raised nothing.
@@ -82,7 +88,7 @@ class AgentTurn:
     @property
     def is_void(self) -> bool:
         """Whether a run that goes on has to ask for it again: it was stopped, cut or refused, and nothing was run."""
-        goes_on = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS)
+        goes_on = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS, AgentOutcome.WAITING)
         return self.outcome not in goes_on and not any(result.was_run for result in self.tool_results)
 
     @property
@@ -95,7 +101,7 @@ class AgentTurn:
             return ()
         answer = with_calls(self.response, [result.call for result in self.tool_results])
         reply = () if self.reply is None else (self.reply,)
-        return (answer, *(result.message for result in self.tool_results), *reply)
+        return (answer, *messages_of(self.tool_results), *reply)
 
     __repr__ = short_repr("outcome", "response", "tool_results", "final_output")
 
@@ -129,7 +135,15 @@ class AgentResponse:
         """How the run ended; ``cancelled`` when it was left before its end."""
         if self.turns:
             return self.turns[-1].outcome or AgentOutcome.CANCELLED
+        if self.waiting:
+            return AgentOutcome.WAITING
         return AgentOutcome.CANCELLED if self.final_output is None else AgentOutcome.ANSWERED
+
+    @property
+    def waiting(self) -> tuple[ToolCall, ...]:
+        """The calls that wait for an approval or a result; answer them with ``approved=`` or ``results=``."""
+        results = self.turns[-1].tool_results if self.turns else self.open_results
+        return tuple(result.call for result in results if result.is_waiting)
 
     @property
     def usage(self) -> UsageInfo:
@@ -162,7 +176,12 @@ class AgentResponse:
 
 def conversation_of(results: Iterable[ToolExecutionResult], turns: Iterable[AgentTurn]) -> tuple[Turn, ...]:
     """What *results* of earlier calls and then *turns* add to a conversation."""
-    return (*(result.message for result in results), *(said for turn in turns for said in turn.conversation))
+    return (*messages_of(results), *(said for turn in turns for said in turn.conversation))
+
+
+def messages_of(results: Iterable[ToolExecutionResult]) -> Iterator[ChatMessage]:
+    """What the model is told of *results*; nothing of a call that waits."""
+    return (result.message for result in results if not result.is_waiting)
 
 
 class AgentError(CrosswalkError):

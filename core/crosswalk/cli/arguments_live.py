@@ -114,9 +114,15 @@ def _add_prompt(parser: argparse.ArgumentParser) -> None:
 
 def _add_asking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--provider", metavar="NAME", help="the provider id (default: the settings' default provider)"
+        "--provider",
+        metavar="NAME[:MODEL]",
+        help="the provider id (default: the settings' default provider; with --base-url, the server is asked)",
     )
-    parser.add_argument("--model", required=True, metavar="NAME", help="the model, as the provider calls it")
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the model, as the provider calls it (default: CROSSWALK_<PROVIDER>_MODEL, else the server's only one)",
+    )
     parser.add_argument(
         "--base-url",
         metavar="URL",

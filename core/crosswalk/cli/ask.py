@@ -10,7 +10,8 @@ from crosswalk.cli.live import Screen
 from crosswalk.cli.panel import show_panel
 from crosswalk.cli.terminal import say, write_json
 from crosswalk.codec import to_json
-from crosswalk.service import UnsupportedRequestError
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.service import SyncLLMService, UnsupportedRequestError
 
 __all__ = ["report", "run"]
 
@@ -29,20 +30,43 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             asked = ask(service, request, screen, stream=arguments.stream)
         except UnsupportedRequestError as error:
+            if error.options == ("model",):
+                raise UsageError(_which_model(service)) from None
+            raise UsageError(str(error)) from None
+        except ConfigurationError as error:
             raise UsageError(str(error)) from None
     if arguments.json:
         write_json(to_json(asked.response, indent=True) + b"\n")
     return report(asked, panel=arguments.panel and not arguments.json)
 
 
+def _which_model(service: SyncLLMService) -> str:
+    """What to say where no model is named: which ones the server has, as far as it says so."""
+    try:
+        models = service.models()
+    except CrosswalkError as error:
+        return f"which model? say --model ({error})"
+    return f"which model? say --model; the server has: {', '.join(models) or 'none'}"
+
+
+def _hint(error: CrosswalkError, asked: Asked) -> str:
+    """What to do about *error*; ``""`` where nothing is known."""
+    info = getattr(error, "info", None)
+    if info is None or info.code != "connect_error":
+        return ""
+    provider = asked.response.metadata.provider_id
+    return f"; is the server running there? say --base-url, or set CROSSWALK_{provider.upper()}_BASE_URL"
+
+
 def report(asked: Asked, *, panel: bool) -> int:
     """Say on standard error how it went; gives the exit status."""
     for call in asked.response.tool_calls:
         say(f"-> {call.name}({call.arguments})")
-    if panel:
+    hint = "" if asked.error is None else _hint(asked.error, asked)
+    if panel and not hint:
         show_panel(asked.response)
     if asked.error is not None:
-        say(f"crosswalk: {type(asked.error).__name__}: {asked.error}")
+        say(f"crosswalk: {type(asked.error).__name__}: {asked.error}{hint}")
         return FAILED
     if asked.is_interrupted:
         say("interrupted: the answer is not complete")

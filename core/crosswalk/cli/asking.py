@@ -12,8 +12,14 @@ import attrs
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.live import Screen
 from crosswalk.cli.terminal import say
-from crosswalk.errors import CrosswalkError, MappingError, ProviderError, ResponseValidationError
-from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Turn
+from crosswalk.errors import (
+    ConfigurationError,
+    CrosswalkError,
+    MappingError,
+    ProviderError,
+    ResponseValidationError,
+)
+from crosswalk.service import DISCOVERED, ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Turn
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 
@@ -81,10 +87,17 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
     Raises:
         UsageError: nobody says which provider.
     """
-    provider = arguments.provider or arguments.settings.default_provider
-    if not provider:
-        raise UsageError("which provider? say --provider, or set CROSSWALK_DEFAULT_PROVIDER")
-    return Endpoint(provider, model=arguments.model, base_url=arguments.base_url)
+    settings = arguments.settings
+    if not (arguments.provider or settings.default_provider or arguments.base_url):
+        raise UsageError("which provider? say --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
+    try:
+        if arguments.provider:
+            return Endpoint(arguments.provider, model=arguments.model, base_url=arguments.base_url)
+        endpoint = Endpoint(settings.default_provider or DISCOVERED, base_url=arguments.base_url)
+        model = arguments.model or endpoint.model or settings.default_model
+        return attrs.evolve(endpoint, model=model)
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from None
 
 
 def service_of(arguments: argparse.Namespace) -> SyncLLMService:
@@ -95,8 +108,8 @@ def service_of(arguments: argparse.Namespace) -> SyncLLMService:
         ConfigurationError: nobody says where it is, or with which key.
         PluginError: no such provider, or a broken one.
     """
-    named = (said.partition(":") for said in arguments.fallback)
-    others = [Endpoint(provider, model=model or arguments.model) for provider, _, model in named]
+    named = map(Endpoint, arguments.fallback)
+    others = [one if one.model else attrs.evolve(one, model=arguments.model) for one in named]
     return SyncLLMService(
         endpoint_of(arguments),
         *others,

@@ -20,7 +20,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.mapping.normalize import normalize_stream
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.service import ChatRequest, Turn, UnsupportedRequestError
+from crosswalk.service import DISCOVERED, ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.endpoint import Route, join_url, resolve
 from crosswalk.service.failures import failure_of
@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     folder = Folder.opened(arguments.output, arguments.name, arguments.forms)
     endpoint = endpoint_of(arguments)
+    if endpoint.provider == DISCOVERED:
+        raise UsageError("which provider? say --provider: a capture belongs to one")
     route = resolve(endpoint, registry.mapper(endpoint.provider))
     turns = turns_of(arguments)
     exchanges: list[Exchange] = []
@@ -89,7 +91,7 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
         with (
             start_blocking_portal() as portal
         ):  # Ctrl-C reaches this thread, and ends the exchange in the other
-            portal.call(_receive, exchange, route, arguments.settings.timeout_seconds)
+            portal.call(_receive, exchange, route, arguments.settings.timeout_seconds or 600.0)
     except KeyboardInterrupt:
         exchange.is_interrupted = True
         came = exchange.status is not None

@@ -45,8 +45,9 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.service.answer import *
-    from crosswalk.service.beside import *
+    from crosswalk.service.auxiliary_requests import *
     from crosswalk.service.building import *
+    from crosswalk.service.call_options import *
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
     from crosswalk.service.failures import *
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "answer beside building endpoint errors failures items json_stream middleware observe openai_chat otel outcome "
+        "answer auxiliary_requests building call_options endpoint "
+        "errors failures items json_stream middleware observe openai_chat otel outcome "
         "policy redaction request service stream sync turns",
     )

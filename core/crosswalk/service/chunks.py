@@ -9,8 +9,11 @@ plain, goes back to the library, which judges it: it then knows of an answer tha
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
+
+from crosswalk.service.waits import RESEND_SECONDS
 
 __all__ = ["HEAD_BYTES", "Address", "Chunked", "Tap", "UntilClosed", "past"]
 
@@ -48,6 +51,7 @@ class Tap:
         self._address = address
         self._losses = address.losses
         self._requests = 0
+        self._sent_at = 0.0
         self.is_answered = True
         self._head: bytes | None = None  # what came of it; None where none is awaited
         self._interim_bytes = 0  # of heads before it
@@ -64,6 +68,7 @@ class Tap:
         self._head = b""
         self._interim_bytes = 0
         self._requests += 1
+        self._sent_at = time.monotonic()
         self.is_answered = False
         return request
 
@@ -71,13 +76,14 @@ class Tap:
         """The server has closed the connection: tell the HTTP library to take another one, if this one was lost.
 
         It was where it served an earlier request, and of this one's answer no byte came: servers close what is idle without
-        a word, perhaps while the next request is on its way. On a connection made since, it is sent once more; those that
-        were made before may be closed as well.
+        a word, perhaps while the next request is on its way. That is over within :data:`RESEND_SECONDS` of sending. On a
+        connection made since, it is sent once more; those that were made before may be closed as well.
 
         Raises:
             ConnectionNotAvailable: the HTTP library's, which then asks its pool.
         """
-        if self._requests > 1 and not self.is_answered:
+        was_just_sent = time.monotonic() - self._sent_at <= RESEND_SECONDS
+        if self._requests > 1 and not self.is_answered and was_just_sent:
             import httpcore2
 
             self._address.losses += 1

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.decoding import body_of
-from crosswalk.service.loading import PLAIN, load_for_loop, refused
+from crosswalk.service.loading import PLAIN, load_for_loop, refused, with_context
 from crosswalk.service.policy import Timeouts
 from crosswalk.service.transport import Answer, KeptInLoop
-from crosswalk.service.waits import Wait
+from crosswalk.service.waits import RESEND_SECONDS, Wait
 
 if TYPE_CHECKING:
     import httpx2
@@ -49,7 +50,7 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
         load_for_loop()
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
         with refused(httpx2.InvalidURL):
-            return httpx2.AsyncClient(**{"limits": limits, **self._options})
+            return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
 
     async def send(
         self,
@@ -77,8 +78,9 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
         try:
             response = await sent()
         except (httpx2.NetworkError, httpx2.RemoteProtocolError):
-            if not trace.was_kept:
+            if not trace.was_kept or time.monotonic() - trace.sent_at > RESEND_SECONDS:
                 raise
+            wait.resent += 1
             response = await sent()  # once more: see Tap.look_at_end
         return Answer(response.status_code, response.headers, body_of(response), response.aclose)
 
@@ -87,17 +89,19 @@ class _Trace:
     """What an HTTP library tells about a request while it is being sent; some tell nothing.
 
     Attributes:
+        sent_at: when it was begun to be sent.
         was_kept: whether it was sent over a connection that was there before, and no head of an answer has come.
     """
 
     was_kept = False
+    sent_at = 0.0
     _is_new = False
 
     async def __call__(self, event: str, _: Any) -> None:
         if event.startswith("connection."):
             self._is_new = True
         elif event == "http11.send_request_headers.started":
-            self.was_kept = not self._is_new
+            self.was_kept, self.sent_at = not self._is_new, time.monotonic()
         elif event == "http11.receive_response_headers.complete":
             self.was_kept = False
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import attrs
@@ -18,7 +18,10 @@ from crosswalk.plugin.signed import Sign
 from crosswalk.service.redaction import Redaction
 from crosswalk.text import brief, summary
 
-__all__ = ["Endpoint", "Secret", "base_url_variables"]
+__all__ = ["DISCOVERED", "Endpoint", "Secret", "base_url_variables"]
+
+DISCOVERED: Final = "auto"
+"""The provider of an endpoint of which only the address is known: the server is asked what it is, with the first call."""
 
 
 class Secret:
@@ -79,14 +82,20 @@ def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
     return headers
 
 
+_WITH_MODEL = re.compile(r"([^:/]+)[:/](.+)")
+"""A provider id and a model in one text."""
+
+
 @brief
 @attrs.frozen(repr=False)
 class Endpoint:
     """A server to ask.
 
     Attributes:
-        provider: the provider id: whose dialect it speaks.
-        model: the model to ask for where a request names none; ``None`` for none.
+        provider: the provider id, perhaps with a model: ``"ollama"``, ``"ollama:llama3.2"``, ``"ollama/llama3.2"``. An
+            address alone (``"http://127.0.0.1:8000"``, or ``base_url=``) is enough too: the server is asked what it is.
+        model: the model to ask for where a request names none; ``None``: what ``CROSSWALK_<PROVIDER>_MODEL`` says, else
+            none.
         base_url: where it is: ``http://127.0.0.1:8000`` or ``https://api.example.com/v1``, perhaps with a query, which
             every request then has (no place for secrets: HTTP clients log it). ``None``: what
             ``CROSSWALK_<PROVIDER>_BASE_URL`` says, else the provider's own variables
@@ -99,15 +108,35 @@ class Endpoint:
             where one was, so that it can go on there.
 
     Raises:
-        ConfigurationError: a credential or a header that HTTP cannot carry, a model that is no text.
+        ConfigurationError: a credential or a header that HTTP cannot carry, a model that is not text; a model or an address
+            that is named twice; neither a provider nor an address.
     """
 
-    provider: str
+    provider: str = DISCOVERED
     model: str | None = attrs.field(default=None, kw_only=True, validator=_check_model)
     base_url: str | None = attrs.field(default=None, kw_only=True)
     api_key: Secret | None = attrs.field(default=None, kw_only=True, converter=_as_secret)
     headers: Mapping[str, Secret] = attrs.field(factory=dict, kw_only=True, converter=_as_headers, hash=False)
     takes_media: bool = attrs.field(default=True, kw_only=True, converter=bool)
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.provider, str):
+            raise ConfigurationError(
+                f"provider must be a text, not {type(self.provider).__name__}", key="provider"
+            )
+        if "://" in self.provider:
+            self._set_once("base_url", self.provider)
+            object.__setattr__(self, "provider", DISCOVERED)
+        elif match := _WITH_MODEL.fullmatch(self.provider):
+            self._set_once("model", match[2])
+            object.__setattr__(self, "provider", match[1])
+        elif self.provider == DISCOVERED and self.base_url is None:
+            raise ConfigurationError("an endpoint needs a provider or base_url=", key="provider")
+
+    def _set_once(self, name: str, value: str) -> None:
+        if getattr(self, name) is not None:
+            raise ConfigurationError(f"{name} is given twice: in the first argument and as {name}=", key=name)
+        object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         return summary(
@@ -171,6 +200,9 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
     known = os.environ if environ is None else environ
     access = mapper.info.access
     prefix = _prefix(endpoint.provider)
+    model = endpoint.model or known.get(f"{prefix}_MODEL", "").strip() or None
+    if model != endpoint.model:
+        endpoint = attrs.evolve(endpoint, model=model)
     base_url = _base_url(endpoint, access, known)
     parts = urlsplit(base_url)
     key = endpoint.api_key or _from(

@@ -37,7 +37,7 @@ from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Exchange", "Prepared", "Setup", "not_sent", "prepared"]
+__all__ = ["Exchange", "Prepared", "Setup", "Slots", "not_sent", "prepared"]
 
 _DRAIN = 0.1
 """How many seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
@@ -72,6 +72,8 @@ class Setup:
         calls: those that have begun and not ended.
         known: the providers that there are, by name.
         middleware: what stands around each call, the outermost first.
+        discovery: asks the servers of which only the address is known what they are; ``None`` where there are none.
+        slots: how many calls may run at once; ``None`` for any number.
     """
 
     routes: tuple[Route, ...]
@@ -86,6 +88,8 @@ class Setup:
     cooling: Cooling
     known: Callable[[], Iterable[str]]
     middleware: tuple[Middleware, ...] = ()
+    discovery: Discovery | None = None
+    slots: Slots | None = None
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
     def open_calls(self) -> list[OpenCall]:
@@ -95,6 +99,23 @@ class Setup:
                 return list(self.calls)
             except RuntimeError:
                 pass  # another thread has begun one meanwhile
+
+
+class Discovery(Protocol):
+    """Asks servers what they are."""
+
+    async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
+        """*setup* with the routes of all servers, which name a model where that is needed."""
+
+
+class Slots(Protocol):
+    """How many calls may run at once."""
+
+    async def take(self, wait: Wait) -> None:
+        """Wait for a free slot, or until the call is cancelled."""
+
+    def give_back(self, wait: Wait) -> None:
+        """The call has ended."""
 
 
 class _Since:
@@ -218,6 +239,7 @@ class Exchange:
                 return not_sent(error)
             headers = {**headers, **signed.headers}
             self._redact = Redaction([*route.headers.values(), *signed.secrets])
+        wait.resent = 0
         sending = setup.transport.send(sent.url, method, headers, sent.content, setup.timeouts, wait)
         when, name = self._limit(self._sent)
         try:
@@ -226,6 +248,8 @@ class Exchange:
             return self._ended_by(error, name)
         finally:
             self._silent += wait.now() - self._sent
+            if wait.resent:
+                self.extra["resent"] = wait.resent
         self._length = answer.headers.get("content-length")
         self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         status = answer.status
@@ -360,6 +384,10 @@ class Exchange:
         """Until when to wait now, and which time limit that is."""
         timeouts, deadline = self._setup.timeouts, self._deadline
         end, of_end = (None if timeouts.total is None else self._sent + timeouts.total), "total"
+        own, of_own = (now, "between_bytes") if self._is_stream else (self._sent, "whole")
+        seconds: float | None = getattr(timeouts, of_own)
+        if seconds is not None and (end is None or own + seconds < end):
+            end, of_end = own + seconds, of_own
         if deadline is not None and (end is None or deadline < end):
             end, of_end = deadline, "call"
         reader = self._reader
@@ -370,7 +398,7 @@ class Exchange:
                 over = self._ends.setdefault(is_done, now) + grace
                 return (over if end is None else min(over, end)), "after_end"
         name = "between_tokens" if self.has_token else "first_token"
-        seconds: float | None = getattr(timeouts, name) if self._is_stream else None
+        seconds = getattr(timeouts, name) if self._is_stream else None
         if seconds is None:
             return end, of_end
         next_token = now + seconds - self._silent
@@ -389,9 +417,11 @@ def not_sent(error: CrosswalkError) -> Failure:
 
 
 def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
-    what = {"first_token": "no first token", "between_tokens": "no further token"}.get(
-        name, "no end of the answer"
-    )
+    what = {
+        "first_token": "no first token",
+        "between_tokens": "no further token",
+        "between_bytes": "no further byte",
+    }.get(name, "no end of the answer")
     return timeout_info(name, f"{what} within {counted(getattr(timeouts, name) or _DRAIN, 'second')}")
 
 

@@ -56,8 +56,9 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
 
 
 def timeout_info(name: str, message: str) -> ErrorInfo:
-    """What it means that the time limit *name* has passed."""
-    return ErrorInfo(ErrorKind.TIMEOUT, message, retryable=True, code=f"{name}_timeout")
+    """What it means that the time limit *name* has passed. An answer that took all of its time is not asked for again."""
+    retryable = name not in ("whole", "total")
+    return ErrorInfo(ErrorKind.TIMEOUT, message, retryable=retryable, code=f"{name}_timeout")
 
 
 _WAITS = pattern(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,[^,]*|[^,]+")

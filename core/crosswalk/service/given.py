@@ -101,6 +101,8 @@ def _content(given: Any, place: str) -> str | list[ContentPart] | None:
 def _part(given: Any, place: str) -> ContentPart:
     if isinstance(given, TextPart | ImagePart | AudioPart | FilePart):
         return given
+    if isinstance(given, str):
+        return TextPart(given)
     said = _object(given, place, "must be a part of a message")
     kind = said.pop("type", None)
     if kind == "text":

@@ -13,7 +13,7 @@ from crosswalk.errors import ConfigurationError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["PLAIN", "load_for_loop", "refused", "trusted"]
+__all__ = ["PLAIN", "load_for_loop", "refused", "trusted", "with_context"]
 
 PLAIN: Final = frozenset({"verify", "cert", "trust_env"})
 """The options of an HTTP client that say who is trusted."""
@@ -46,7 +46,22 @@ def trusted(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
             options.get("trust_env", True), *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
         )
     with refused():
-        return httpx2.create_ssl_context(**options)
+        return httpx2.create_ssl_context(**with_context(options))
+
+
+def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
+    """*options* with the certificates that a ``verify=PATH`` names, of a file or a folder.
+
+    Raises:
+        OSError: they cannot be read.
+    """
+    import ssl
+
+    path = options.get("verify")
+    if not isinstance(path, str | os.PathLike):
+        return dict(options)
+    file, folder = (None, path) if os.path.isdir(path) else (path, None)
+    return {**options, "verify": ssl.create_default_context(cafile=file, capath=folder)}
 
 
 @lru_cache(maxsize=4)

@@ -21,6 +21,7 @@ import httptools
 
 from crosswalk.service.chunks import HEAD_BYTES
 from crosswalk.service.sockets import is_readable
+from crosswalk.service.waits import RESEND_SECONDS, Wait
 
 __all__ = ["Connection", "Connections"]
 
@@ -167,6 +168,7 @@ class Connection(AsyncIterator[bytes]):
             lenient_spaces_after_chunk_size=True,
         )
         self._requests += 1
+        self._sent_at = asyncio.get_running_loop().time()
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self._pieces: list[bytes] = []
@@ -192,15 +194,15 @@ class Connection(AsyncIterator[bytes]):
         """Read what comes next of the answer, or its end."""
         if self._fault is not None:
             raise httpcore2.RemoteProtocolError("this is no HTTP") from self._fault
-        is_lost = self._requests > 1 and not self._head_bytes and not self._has_head
+        may_be_lost = self._requests > 1 and not self._head_bytes and not self._has_head
         try:
             data = await self._pipe.read()
         except OSError as error:
-            if is_lost:
+            if may_be_lost and self._was_just_sent:
                 raise _LostError from None
             raise httpcore2.ReadError(str(error)) from error
         if not data:
-            if is_lost:
+            if may_be_lost and self._was_just_sent:
                 raise _LostError
             if not (self._has_head and self._ends_with_connection):
                 raise httpcore2.RemoteProtocolError("the connection was closed in the middle of the answer")
@@ -214,6 +216,10 @@ class Connection(AsyncIterator[bytes]):
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
                 raise httpcore2.RemoteProtocolError("the head of the answer is too long")
+
+    @property
+    def _was_just_sent(self) -> bool:
+        return asyncio.get_running_loop().time() - self._sent_at <= RESEND_SECONDS
 
     @property
     def _ends_with_connection(self) -> bool:
@@ -287,8 +293,12 @@ class Connections:
         self._open: set[Connection] = set()
         self.head = lru_cache(maxsize=64)(head_of)
 
-    async def ask(self, origin: httpcore2.Origin, request: bytes, seconds: float | None) -> Connection:
+    async def ask(
+        self, origin: httpcore2.Origin, request: bytes, seconds: float | None, wait: Wait
+    ) -> Connection:
         """The connection over which the answer to *request* comes; connecting and sending may each take so many *seconds*.
+
+        Where a kept connection was lost, *wait* counts it, and another one is taken.
 
         Raises:
             httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError: it does not come.
@@ -299,6 +309,7 @@ class Connections:
             try:
                 await connection.ask(request, seconds)
             except _LostError:
+                wait.resent += 1
                 self._close(connection)
                 for other in [one for one in self._idle if one.origin == origin]:  # may be closed as well
                     self._idle.remove(other)

@@ -33,7 +33,11 @@ class Timeouts:
         first_token: from sending the request to the first content, reasoning or tool call; of streams alone.
         between_tokens: without any, once the first has come; of streams alone. Keep-alives do not count, nor does
             the time that the consumer takes.
-        total: from sending the request to the end of the answer; the time that a stream's consumer takes counts.
+        between_bytes: until the next byte comes; of streams alone. Keep-alives count as bytes.
+        whole: from sending the request to the end of an answer that is not streamed; it is not repeated at the same
+            endpoint.
+        total: from sending the request to the end of any answer; the time that a stream's consumer takes counts. Not
+            repeated either.
         after_end: for what may follow once the provider has said that the answer is over, such as the usage, before
             it is taken as it is; nothing is waited for after ``[DONE]``.
         call: for all attempts of a call and the waits between them, from its beginning; no attempt begins when it is over.
@@ -45,9 +49,24 @@ class Timeouts:
     connect: float | None = attrs.field(default=10.0, validator=_limit)
     first_token: float | None = attrs.field(default=None, validator=_limit)
     between_tokens: float | None = attrs.field(default=None, validator=_limit)
-    total: float | None = attrs.field(default=120.0, validator=_limit)
+    between_bytes: float | None = attrs.field(default=600.0, validator=_limit)
+    whole: float | None = attrs.field(default=600.0, validator=_limit)
+    total: float | None = attrs.field(default=None, validator=_limit)
     after_end: float | None = attrs.field(default=5.0, validator=_limit)
     call: float | None = attrs.field(default=None, validator=_limit)
+
+    @classmethod
+    def of(cls, timeout: float | Timeouts | None) -> Timeouts:
+        """The limits that *timeout* stands for: a number bounds a whole answer, and in a stream the wait for the next byte.
+
+        Raises:
+            ConfigurationError: it is neither limits nor a number above 0.
+        """
+        if timeout is None or isinstance(timeout, Timeouts):
+            return timeout or cls()
+        if type(timeout) not in (int, float) or not 0 < timeout < math.inf:
+            raise ConfigurationError("timeout must be Timeouts, or seconds above 0", key="timeout")
+        return cls(whole=timeout, between_bytes=timeout)
 
 
 def _as_kinds(value: Iterable[str]) -> frozenset[ErrorKind]:
@@ -98,3 +117,16 @@ class RetryPolicy:
         default=frozenset(ErrorKind) - {ErrorKind.CONTENT_FILTER}, converter=_as_kinds
     )
     after_first_token: bool = False
+
+    @classmethod
+    def of(cls, retry: int | RetryPolicy | None) -> RetryPolicy:
+        """The policy that *retry* stands for: a number says how often a failed attempt is repeated, 0 for never.
+
+        Raises:
+            ConfigurationError: it is neither a policy nor a whole number from 0.
+        """
+        if retry is None or isinstance(retry, RetryPolicy):
+            return retry or cls()
+        if type(retry) is not int or retry < 0:
+            raise ConfigurationError("retry must be a RetryPolicy, or a whole number from 0", key="retry")
+        return cls(attempts=retry + 1)

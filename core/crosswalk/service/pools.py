@@ -58,7 +58,7 @@ class LoopPool(KeptInLoop["Connections"]):
         target, host = _target(url)
         head = connections.head(method, target.target, tuple(_said(headers, host).items()))
         request = b"%sContent-Length: %d\r\n\r\n%s" % (head, len(content), content)
-        connection = await connections.ask(target.origin, request, timeouts.connect)
+        connection = await connections.ask(target.origin, request, timeouts.connect, wait)
 
         async def aclose() -> None:
             await connections.let_go(connection)

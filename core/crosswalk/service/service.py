@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Never, Self, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -16,9 +16,12 @@ from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported
+from crosswalk.service.call_options import CallOptions, refuse_unknown, with_options
 from crosswalk.service.client import ClientTransport, check_client, is_plain
+from crosswalk.service.concurrency import CallSlots
 from crosswalk.service.cooling import Cooling
-from crosswalk.service.endpoint import Endpoint, Route, resolve
+from crosswalk.service.discovery import ServerDiscovery
+from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from crosswalk.service.answer import AnswerType, JSONAnswer, ProseChoice
-    from crosswalk.service.beside import PlainAnswer
+    from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
     from crosswalk.service.json_stream import JSONStream
     from crosswalk.structured import AnswerCache, Partial
 
@@ -47,8 +50,11 @@ T = TypeVar("T")
 class ServiceOptions(TypedDict, total=False):
     """The options of :class:`LLMService`, which says what they are."""
 
-    retry: RetryPolicy | None
-    timeouts: Timeouts | None
+    retry: RetryPolicy | int | None
+    timeout: Timeouts | float | None
+    base_url: str | None
+    proxy: str | None
+    max_concurrency: int | None
     unknown: Unknown
     on_unsupported: OnUnsupported
     keep_raw: bool
@@ -72,10 +78,16 @@ class LLMService:
     ``async with``. :class:`SyncLLMService` is the same without ``await``.
 
     Args:
-        endpoints: what to ask, in order: the next one is asked when one has failed. A text is a provider id. None at
+        endpoints: what to ask, in order: the next one is asked when one has failed. None at
             all: the default provider of the settings. A request with an option that one of them lacks is sent to none.
-        retry: what is tried again; ``None`` for the defaults.
-        timeouts: how long an attempt may take; ``None`` for the defaults, with the settings' ``timeout_seconds`` in all.
+            A text is a provider id, a provider and its model (``"ollama:llama3.2"``) or an address.
+        retry: what is tried again, or how often a failed attempt is repeated; ``None`` for the defaults.
+        timeout: how long an attempt may take: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next
+            byte; ``None`` for the settings' ``timeout_seconds``, else the defaults.
+        base_url: the address of a single server, in the place of endpoints; the server is asked what it is.
+        proxy: the address of a proxy for all requests; ``None`` for what the environment says.
+        max_concurrency: how many calls run at once in an event loop, or in all threads; the others wait. A stream counts
+            until it has ended. ``None`` for no limit.
         unknown: ``"keep"`` an event type or finish word that no mapping knows: it is logged once, marked in
             ``provenance``, and of such a word the answer is not ``is_complete``; or ``"raise"``.
         on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it; what was dropped
@@ -108,8 +120,11 @@ class LLMService:
     def __init__(
         self,
         *endpoints: Endpoint | str,
-        retry: RetryPolicy | None = None,
-        timeouts: Timeouts | None = None,
+        retry: RetryPolicy | int | None = None,
+        timeout: Timeouts | float | None = None,
+        base_url: str | None = None,
+        proxy: str | None = None,
+        max_concurrency: int | None = None,
         unknown: Unknown = "keep",
         on_unsupported: OnUnsupported = "raise",
         keep_raw: bool = True,
@@ -124,12 +139,12 @@ class LLMService:
         id_factory: Callable[[], str] = new_id,
         clock: Callable[[], datetime] = now,
         timer: Callable[[], float] = time.perf_counter,
+        **unknown_options: Never,
     ) -> None:
+        refuse_unknown(unknown_options, ServiceOptions.__annotations__)
         observers = _as_observers(observers)
         middleware = _as_middleware(middleware)
         _check_types(
-            ("retry", retry, RetryPolicy),
-            ("timeouts", timeouts, Timeouts),
             ("limits", limits, Limits),
             ("settings", settings, Settings),
             ("registry", registry, Registry),
@@ -141,8 +156,14 @@ class LLMService:
                 raise ConfigurationError(f"{name} must be a function", key=name)
         has_own_settings = settings is not None
         settings = load_settings() if settings is None else settings
+        if base_url is not None:
+            if endpoints:
+                raise ConfigurationError("give base_url= to each endpoint", key="base_url")
+            endpoints = (Endpoint(base_url=base_url),)
         if not endpoints and settings.default_provider is not None:
-            endpoints = (settings.default_provider,)
+            endpoint = Endpoint(settings.default_provider)
+            model = endpoint.model or settings.default_model
+            endpoints = (endpoint if model is None else attrs.evolve(endpoint, model=model),)
         if not endpoints:
             raise ConfigurationError("no endpoint; give one, or set CROSSWALK_DEFAULT_PROVIDER")
         if on_unsupported not in ("raise", "drop"):
@@ -151,19 +172,27 @@ class LLMService:
             raise ConfigurationError("unknown is 'raise' or 'keep'", key="unknown")
         if client is not None and client_options:
             raise ConfigurationError("give client or client_options, not both", key="client")
+        if max_concurrency is not None and (type(max_concurrency) is not int or max_concurrency < 1):
+            raise ConfigurationError(
+                "max_concurrency must be a whole number of at least 1", key="max_concurrency"
+            )
+        if proxy is not None:
+            if client is not None:
+                raise ConfigurationError("give proxy= to the client", key="proxy")
+            client_options = {**(client_options or {}), "proxy": proxy}
         check_client(client, client_options or {})
         known = default_registry if registry is None else registry
         asked = [_as_endpoint(one) for one in endpoints]
         routes = tuple(_route(endpoint, known) for endpoint in asked)
         http = dict(client_options or {})
         self.blocks = self._blocking and client is None and is_plain(http)
-        retry = retry or RetryPolicy()
+        retry = RetryPolicy.of(retry)
         self._setup = Setup(
             routes=routes,
             transport=_transport(routes, client, http, blocks=self.blocks),
             new_wait=ThreadWait if self.blocks else LoopWait,
             retry=retry,
-            timeouts=timeouts or Timeouts(total=settings.timeout_seconds),
+            timeouts=Timeouts.of(settings.timeout_seconds if timeout is None else timeout),
             on_unsupported=on_unsupported,
             options=ReaderOptions(
                 unknown=unknown,
@@ -177,6 +206,10 @@ class LLMService:
             cooling=Cooling(len(routes), retry, timer),
             known=known.names,
             middleware=middleware,
+            discovery=ServerDiscovery(known)
+            if any(route.provider == DISCOVERED for route in routes)
+            else None,
+            slots=None if max_concurrency is None else CallSlots(max_concurrency),
         )
         if cache is not None:
             if not callable(getattr(cache, "get", None)) or not callable(getattr(cache, "put", None)):
@@ -190,8 +223,13 @@ class LLMService:
         if not has_own_settings:
             apply_settings(settings)
 
-    async def complete(self, request: Asked) -> ChatResponse:
+    async def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
         """The complete answer to *request*, with every attempt in ``attempts``.
+
+        Args:
+            request: what is asked.
+            options: those of a :class:`ChatRequest`, such as ``temperature=0``, and ``timeout=``, ``retry=``, ``headers=``
+                for this call.
 
         Raises:
             ProviderError: no endpoint answered; its subclass says how the last one failed, and ``response`` holds what
@@ -201,13 +239,15 @@ class LLMService:
             UnsupportedRequestError: an endpoint cannot express the request; nothing was sent to any.
             CrosswalkError: the service was closed, before or meanwhile.
         """
-        call = EventStream(self._setup, request, shows=False)
+        call = EventStream(*with_options(self._setup, request, options), shows=False)
         with suppress(StopAsyncIteration):
             await call.read_on()  # there are no events: it comes back at the end
         return call.response.raise_for_error()
 
-    def stream(self, request: Asked, *, raw_events: bool = False) -> EventStream:
-        """The answer to *request* as events, each as soon as its bytes are there.
+    def stream(
+        self, request: Asked, *, raw_events: bool = False, **options: Unpack[CallOptions]
+    ) -> EventStream:
+        """The answer to *request* as events, each as soon as its bytes are there; ``.text`` gives its text alone.
 
         A server's failure is the last event, ``response.error``, with what came before and all attempts. No attempt is
         repeated once a token was shown, unless the retry policy says so.
@@ -216,19 +256,45 @@ class LLMService:
             request: what is asked.
             raw_events: whether each event carries the provider's own, decoded; it takes time, and the response has all
                 of them in ``raw_events`` anyway.
+            options: see :meth:`complete`.
         """
-        return EventStream(self._setup, request, raw_events=raw_events)
+        return EventStream(*with_options(self._setup, request, options), raw_events=raw_events)
 
+    @overload
     async def complete_json(
         self,
         request: Asked,
         answer: AnswerType[T],
         *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        retries: int = ...,
+        **options: Unpack[CallOptions],
+    ) -> JSONAnswer[T]: ...
+    @overload
+    async def complete_json(
+        self,
+        request: Asked,
+        answer: object,
+        *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        retries: int = ...,
+        **options: Unpack[CallOptions],
+    ) -> JSONAnswer[Any]: ...
+    async def complete_json(
+        self,
+        request: Asked,
+        answer: Any,
+        *,
         instruct: bool = False,
         partial: Partial | None = None,
         prose: ProseChoice = "allow",
         retries: int = 0,
-    ) -> JSONAnswer[T]:
+        **options: Unpack[CallOptions],
+    ) -> JSONAnswer[Any]:
         """The answer to *request* as a value, and the response that it came from.
 
         The provider is asked to hold the model to the schema, as far as it can. What the model wrote is read directly,
@@ -242,6 +308,7 @@ class LLMService:
             partial: what to do with an answer that ends in the middle; ``None`` to refuse it.
             prose: whether text may stand around the value: ``"allow"`` or ``"refuse"``.
             retries: how often to send the model what is wrong with its answer, and ask again.
+            options: see :meth:`complete`.
 
         Raises:
             JSONAnswerError: the model answered with something else; ``response`` and ``result`` are there.
@@ -259,7 +326,7 @@ class LLMService:
         parser = parser_for(answer, prose)
         asked = with_schema(request, parser, instruct=instruct)
         for remaining in range(retries, -1, -1):
-            response = await self.complete(asked)
+            response = await self.complete(asked, **options)
             try:
                 return read_answer(response, parser, Partial.REFUSE if partial is None else partial)
             except JSONAnswerError as error:
@@ -268,15 +335,38 @@ class LLMService:
                 asked = asked_again(asked, error)
         raise ConfigurationError("retries must be a number from 0 on", key="retries")
 
+    @overload
     def stream_json(
         self,
         request: Asked,
         answer: AnswerType[T],
         *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        **options: Unpack[CallOptions],
+    ) -> JSONStream[T]: ...
+    @overload
+    def stream_json(
+        self,
+        request: Asked,
+        answer: object,
+        *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        **options: Unpack[CallOptions],
+    ) -> JSONStream[Any]: ...
+    def stream_json(
+        self,
+        request: Asked,
+        answer: Any,
+        *,
         instruct: bool = False,
         partial: Partial | None = None,
         prose: ProseChoice = "allow",
-    ) -> JSONStream[T]:
+        **options: Unpack[CallOptions],
+    ) -> JSONStream[Any]:
         """The answer to *request* as a value that grows while it comes; takes what :meth:`complete_json` takes.
 
         Raises:
@@ -286,7 +376,8 @@ class LLMService:
         from crosswalk.service.json_stream import JSONStream
 
         parser = parser_for(answer, prose)
-        return JSONStream(self.stream(with_schema(request, parser, instruct=instruct)), parser, partial)
+        asked = with_schema(request, parser, instruct=instruct)
+        return JSONStream(self.stream(asked, **options), parser, partial)
 
     async def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
@@ -303,9 +394,48 @@ class LLMService:
         Raises:
             ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
         """
-        from crosswalk.service.beside import post
+        from crosswalk.service.auxiliary_requests import fetch
 
-        return await post(self._setup, path, body, headers or {})
+        setup = await self._resolved()
+        return await fetch(setup, setup.routes[0], "POST", path, body, headers)
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of the models that the first endpoint has.
+
+        Raises:
+            UnsupportedRequestError: Crosswalk knows no way to ask it. ProviderError: it refuses, or cannot be reached.
+        """
+        from crosswalk.service.auxiliary_requests import models
+
+        return await models(await self._resolved())
+
+    async def embed(self, texts: str | Iterable[str], *, model: str | None = None) -> Embeddings:
+        """*texts* as vectors, of the first endpoint.
+
+        Args:
+            texts: a text, or several.
+            model: the model; ``None`` for the endpoint's.
+
+        Raises:
+            UnsupportedRequestError: its API makes no embeddings, or no model is named. ProviderError: it failed.
+        """
+        from crosswalk.service.auxiliary_requests import embed
+
+        return await embed(await self._resolved(), texts, model)
+
+    async def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
+        """How many input tokens *request* has at the first endpoint; estimated, and marked so, where its API cannot count.
+
+        Raises:
+            ProviderError: it failed. UnsupportedRequestError: it cannot express the request.
+        """
+        from crosswalk.service.auxiliary_requests import count_tokens
+
+        return await count_tokens(*with_options(await self._resolved(), request, options))
+
+    async def _resolved(self) -> Setup:
+        discovery = self._setup.discovery
+        return self._setup if discovery is None else await discovery.resolve(self._setup, needs_model=False)
 
     def redact(self, text: str) -> str:
         """*text* without the credentials that the endpoints are sent: some servers repeat them in their errors.
@@ -374,7 +504,8 @@ def _transport(
 
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:
-    mapper = known.mapper(endpoint.provider)
+    # Until the server has been asked what it is, the OpenAI dialect stands in its place; nothing is sent in it.
+    mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
     if mapper.build_request is None:
         raise ConfigurationError(
             f"{endpoint.provider}: its plugin builds no requests, so it cannot be asked", key="provider"

@@ -82,12 +82,16 @@ class Stream(httpcore2.NetworkStream):
     def read(self, max_bytes: int, timeout: Any = None) -> bytes:
         """What the HTTP library is to see next; where the connection is lost, it is told to take another one."""
         try:
-            data = self.tap.take() or self.receive(timeout.wait)
-        except httpcore2.ReadError:
-            if not timeout.wait.is_cancelled:
-                self.tap.look_at_end()
+            try:
+                data = self.tap.take() or self.receive(timeout.wait)
+            except httpcore2.ReadError:
+                if not timeout.wait.is_cancelled:
+                    self.tap.look_at_end()
+                raise
+            return self.tap.give(data)
+        except httpcore2.ConnectionNotAvailable:
+            timeout.wait.resent += 1
             raise
-        return self.tap.give(data)
 
     def receive(self, wait: ThreadWait) -> bytes:
         """The next bytes from the network; none at the end."""

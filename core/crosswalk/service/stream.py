@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Self
 
 import attrs
@@ -14,7 +14,7 @@ from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.endpoint import Route, where
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
-from crosswalk.service.exchange import Exchange, Prepared, Setup, not_sent, prepared
+from crosswalk.service.exchange import Exchange, Prepared, Setup, Slots, not_sent, prepared
 from crosswalk.service.middleware import Around
 from crosswalk.service.nested import Nested
 from crosswalk.service.observe import Call, Observation
@@ -46,6 +46,12 @@ class Sent:
     model: str
     path: str
     content_type: str
+
+
+def text_of(event: StreamEvent) -> str:
+    """The text that *event* adds to the first choice; ``""`` for none."""
+    delta = event.delta
+    return "" if delta is None or delta.choice else delta.content_delta or ""
 
 
 class EventStream(AsyncIterator[StreamEvent]):
@@ -95,6 +101,25 @@ class EventStream(AsyncIterator[StreamEvent]):
         while not self.ready:
             await self.read_on()
         return self.ready.popleft()
+
+    @property
+    def text(self) -> AsyncGenerator[str, None]:
+        """The text of the answer as it comes; leaving the loop early ends the answer.
+
+        Where an attempt is repeated after text was shown (``RetryPolicy.after_first_token``), the new text follows the old
+        one; iterate over the events to tell them apart.
+
+        Raises:
+            ProviderError: the provider failed, after the text that came. CrosswalkError: as from iterating.
+        """
+        return self._texts()
+
+    async def _texts(self) -> AsyncGenerator[str, None]:
+        async with self:
+            async for event in self:
+                if text := text_of(event):
+                    yield text
+        self.response.raise_for_error()
 
     @property
     def has_ended(self) -> bool:
@@ -230,9 +255,23 @@ class EventStream(AsyncIterator[StreamEvent]):
             self._deadline = self._wait.now() + setup.timeouts.call
         self._begin(setup.routes[0])
         setup.calls.add(self)
+        held: Slots | None = None
         try:
             failure: Failure | None = None
-            refused = {} if self._wait.is_cancelled else self._prepare()
+            refused: dict[int, Failure] = {}
+            if setup.discovery is not None:
+                try:
+                    needs_model = self._request.model is None
+                    self._setup = setup = await setup.discovery.resolve(setup, needs_model=needs_model)
+                    self._begin(setup.routes[0])
+                except CrosswalkError as unresolved:
+                    refused = {0: not_sent(unresolved)}
+            if setup.slots is not None and not self._wait.is_cancelled:
+                with suppress(TimeoutError):  # it was cancelled, which is seen below
+                    await setup.slots.take(self._wait)
+                    held = setup.slots
+            if not refused and not self._wait.is_cancelled:
+                refused = self._prepare()
             retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
             self._renew(retries)
             self._tell_start()
@@ -280,6 +319,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             setup.calls.discard(self)
             self._wait.end()
             await self._exchange.close()
+            if held is not None:
+                held.give_back(self._wait)
 
     def _prepare(self) -> dict[int, Failure]:
         """Make what goes to each endpoint; those that are passed over, and why: the first of them where nobody is asked.

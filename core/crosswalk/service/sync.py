@@ -10,22 +10,23 @@ import concurrent.futures
 import contextlib
 import os
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
+from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack, overload
 from weakref import WeakSet
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.service.call_options import CallOptions
 from crosswalk.service.endpoint import Endpoint
 from crosswalk.service.request import Asked
 from crosswalk.service.service import BlockingService, ServiceOptions
-from crosswalk.service.stream import EventStream
+from crosswalk.service.stream import EventStream, text_of
 from crosswalk.service.waits import run
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service.answer import AnswerType, JSONAnswer, ProseChoice
-    from crosswalk.service.beside import PlainAnswer
+    from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
     from crosswalk.service.json_stream import SyncJSONStream
     from crosswalk.structured import Partial
 
@@ -191,6 +192,18 @@ class SyncEventStream(Iterator[StreamEvent]):
                 raise StopIteration from None
 
     @property
+    def text(self) -> Generator[str, None, None]:
+        """The text of the answer as it comes; see :attr:`EventStream.text`."""
+        return self._texts()
+
+    def _texts(self) -> Generator[str, None, None]:
+        with self:
+            for event in self:
+                if text := text_of(event):
+                    yield text
+        self.response.raise_for_error()
+
+    @property
     def response(self) -> ChatResponse:
         """The complete response, once the stream has ended; raises as :attr:`EventStream.response` does."""
         return self._stream.response
@@ -237,52 +250,115 @@ class SyncLLMService:
         self._service = BlockingService(*endpoints, **options)
         self._runner: _Runner = _Here() if self._service.blocks else _Thread()
 
-    def complete(self, request: Asked) -> ChatResponse:
-        """The complete answer to *request*; raises as :meth:`LLMService.complete` does."""
-        return self._runner.run(self._service.complete(request))
+    def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
+        """The complete answer to *request*; see :meth:`LLMService.complete`."""
+        return self._runner.run(self._service.complete(request, **options))
 
-    def stream(self, request: Asked, *, raw_events: bool = False) -> SyncEventStream:
-        """The answer to *request* as events; see :meth:`LLMService.stream`."""
-        return SyncEventStream(self._service.stream(request, raw_events=raw_events), self._runner)
+    def stream(
+        self, request: Asked, *, raw_events: bool = False, **options: Unpack[CallOptions]
+    ) -> SyncEventStream:
+        """The answer to *request* as events, or its ``.text`` alone; see :meth:`LLMService.stream`."""
+        return SyncEventStream(self._service.stream(request, raw_events=raw_events, **options), self._runner)
 
+    @overload
     def complete_json(
         self,
         request: Asked,
         answer: AnswerType[T],
         *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        retries: int = ...,
+        **options: Unpack[CallOptions],
+    ) -> JSONAnswer[T]: ...
+    @overload
+    def complete_json(
+        self,
+        request: Asked,
+        answer: object,
+        *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        retries: int = ...,
+        **options: Unpack[CallOptions],
+    ) -> JSONAnswer[Any]: ...
+    def complete_json(
+        self,
+        request: Asked,
+        answer: Any,
+        *,
         instruct: bool = False,
         partial: Partial | None = None,
         prose: ProseChoice = "allow",
         retries: int = 0,
-    ) -> JSONAnswer[T]:
+        **options: Unpack[CallOptions],
+    ) -> JSONAnswer[Any]:
         """The answer to *request* as a value; see :meth:`LLMService.complete_json`."""
         return self._runner.run(
             self._service.complete_json(
-                request, answer, instruct=instruct, partial=partial, prose=prose, retries=retries
+                request, answer, instruct=instruct, partial=partial, prose=prose, retries=retries, **options
             )
         )
 
+    @overload
     def stream_json(
         self,
         request: Asked,
         answer: AnswerType[T],
         *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        **options: Unpack[CallOptions],
+    ) -> SyncJSONStream[T]: ...
+    @overload
+    def stream_json(
+        self,
+        request: Asked,
+        answer: object,
+        *,
+        instruct: bool = ...,
+        partial: Partial | None = ...,
+        prose: ProseChoice = ...,
+        **options: Unpack[CallOptions],
+    ) -> SyncJSONStream[Any]: ...
+    def stream_json(
+        self,
+        request: Asked,
+        answer: Any,
+        *,
         instruct: bool = False,
         partial: Partial | None = None,
         prose: ProseChoice = "allow",
-    ) -> SyncJSONStream[T]:
+        **options: Unpack[CallOptions],
+    ) -> SyncJSONStream[Any]:
         """The answer to *request* as a value that grows while it comes; see :meth:`LLMService.stream_json`."""
         from crosswalk.service.answer import parser_for, with_schema
         from crosswalk.service.json_stream import SyncJSONStream
 
         parser = parser_for(answer, prose)
-        return SyncJSONStream(self.stream(with_schema(request, parser, instruct=instruct)), parser, partial)
+        asked = with_schema(request, parser, instruct=instruct)
+        return SyncJSONStream(self.stream(asked, **options), parser, partial)
 
     def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> PlainAnswer:
         """What the first endpoint says to *body* at *path*; see :meth:`LLMService.post`."""
         return self._runner.run(self._service.post(path, body, headers))
+
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that the first endpoint has; see :meth:`LLMService.models`."""
+        return self._runner.run(self._service.models())
+
+    def embed(self, texts: str | Iterable[str], *, model: str | None = None) -> Embeddings:
+        """*texts* as vectors, of the first endpoint; see :meth:`LLMService.embed`."""
+        return self._runner.run(self._service.embed(texts, model=model))
+
+    def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
+        """How many input tokens *request* has; see :meth:`LLMService.count_tokens`."""
+        return self._runner.run(self._service.count_tokens(request, **options))
 
     def redact(self, text: str) -> str:
         """See :meth:`LLMService.redact`."""

@@ -133,13 +133,23 @@ class Kept(ABC, Generic[C]):
 class KeptInLoop(Kept[C]):
     """As :class:`Kept`, of an event loop; it is made in a thread, for that would hold up the loop."""
 
+    _making: asyncio.Future[C] | None = None
+
     async def ready(self) -> None:
-        """See :class:`Transport`."""
+        """See :class:`Transport`. Callers that come at the same time share one future."""
         loop = asyncio.get_running_loop()
-        if self._is_wanted(loop):
-            made = await asyncio.to_thread(self._make)
-            if self._is_wanted(loop):
-                self._client, self._loop = made, loop
+        while self._is_wanted(loop):
+            making = self._making
+            if making is None or making.get_loop() is not loop:
+                self._making = making = loop.run_in_executor(None, self._make)
+                making.add_done_callback(self._made)
+            # A caller that is cancelled does not cancel it for the others.
+            await asyncio.shield(making)
+
+    def _made(self, making: asyncio.Future[C]) -> None:
+        self._making = None if self._making is making else self._making
+        if not making.cancelled() and making.exception() is None and not self._is_closed:
+            self._client, self._loop = making.result(), making.get_loop()
 
     async def aclose(self) -> None:
         """See :class:`Transport`; what belongs to another event loop is gone with it."""

@@ -13,9 +13,13 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-__all__ = ["LoopWait", "ThreadWait", "Wait", "run"]
+__all__ = ["RESEND_SECONDS", "LoopWait", "ThreadWait", "Wait", "run"]
+
+RESEND_SECONDS: Final = 0.5
+"""How long after sending a request over a kept connection the loss of that connection can still mean that the server had
+closed it before. Later the server may have worked on the request, and been paid for it: it is a failed attempt."""
 
 T = TypeVar("T")
 
@@ -28,8 +32,10 @@ class Wait(Protocol):
         is_late: whether the last wait was ended, by its time limit or the caller.
         lock: held by whoever reads on.
         now: the time by which limits are told, in seconds.
+        resent: how often the request was sent once more, over another connection.
     """
 
+    resent: int
     is_cancelled: bool
     is_late: bool
     lock: AbstractAsyncContextManager[Any]
@@ -61,6 +67,7 @@ class LoopWait:
     """A :class:`Wait` in an event loop. One timer serves all waits of a call: it is set again only when it rings."""
 
     def __init__(self) -> None:
+        self.resent = 0
         self.is_cancelled = self.is_late = False
         self.lock: AbstractAsyncContextManager[Any] = asyncio.Lock()
         self.now: Callable[[], float] = time.monotonic  # until it begins
@@ -142,6 +149,7 @@ class ThreadWait:
     """A :class:`Wait` that blocks the thread: sockets ask it how long they may, and are shut when another thread cancels."""
 
     def __init__(self) -> None:
+        self.resent = 0
         self.is_cancelled = self.is_late = False
         self._turns = _Turns()
         self.lock: AbstractAsyncContextManager[Any] = self._turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import orjson
@@ -13,6 +13,8 @@ import orjson
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.faults import Chunk, End, Head, Step
+from crosswalk.types.tools import ToolCall
+from crosswalk.types.usage import UsageInfo
 
 __all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError"]
 
@@ -26,6 +28,17 @@ _EVENTS: Final = {
     ".sse": re.compile(rb".*?(?:\r\n\r\n|\n\n|\r\r)|.+", re.DOTALL),
     ".ndjson": re.compile(rb"[^\n]*\n|[^\n]+"),
 }
+
+
+_SOME_USAGE: Final = UsageInfo(7, 3)
+
+
+class _ModelAnswer(Protocol):
+    """A model's answer, which takes the form of the endpoint at a path."""
+
+    def whole(self, path: str) -> bytes: ...
+
+    def streamed(self, path: str) -> tuple[tuple[bytes, ...], str]: ...
 
 
 class ReplayError(CrosswalkError):
@@ -113,6 +126,7 @@ class Answer:
         headers: beside those that say how the body is framed.
         stream: whether it is sent in HTTP chunks, one for each of *chunks*; else whole, with its length.
         case: the name that requests which got it are recorded with.
+        model: a model's answer, which takes the form of the request; ``None`` for one that is written out in *chunks*.
 
     Raises:
         ConfigurationError: a header that HTTP cannot carry.
@@ -123,6 +137,7 @@ class Answer:
     headers: Mapping[str, str] = attrs.field(factory=dict, hash=False, validator=_header_text)
     stream: bool = False
     case: str = "answer"
+    model: _ModelAnswer | None = attrs.field(default=None, repr=False)
 
     @classmethod
     def of_capture(cls, capture: Capture) -> Answer:
@@ -176,6 +191,40 @@ class Answer:
         if retry_after is not None:
             headers["Retry-After"] = str(retry_after)
         return attrs.evolve(answer, headers=headers, case=f"failure {status}")
+
+    @classmethod
+    def text(cls, text: str, *, usage: UsageInfo = _SOME_USAGE) -> Answer:
+        """A model's answer, whole or as a stream, in the form in which it is asked for.
+
+        Args:
+            text: what the model says; a stream has a piece for each word.
+            usage: its tokens.
+        """
+        return cls.calls(text=text, usage=usage)
+
+    @classmethod
+    def calls(cls, *calls: ToolCall, text: str = "", usage: UsageInfo = _SOME_USAGE) -> Answer:
+        """As :meth:`text`, of a model that asks for tools.
+
+        Args:
+            calls: what it asks for.
+            text: what it says before.
+            usage: its tokens.
+        """
+        from crosswalk.testing.model_answer import ModelAnswer
+
+        return cls((), case="text", model=ModelAnswer(text, calls, usage))
+
+    def to(self, request: ReceivedRequest) -> Answer:
+        """What is sent to *request*."""
+        if self.model is None:
+            return self
+        if not request.wants_stream:
+            return attrs.evolve(self.of_json(None), chunks=(self.model.whole(request.path),), case=self.case)
+        events, media_type = self.model.streamed(request.path)
+        return attrs.evolve(
+            self, chunks=events, headers={"Content-Type": media_type}, stream=True, model=None
+        )
 
     def steps(self) -> list[Step]:
         """What the server does to send it, when nothing goes wrong."""

@@ -251,7 +251,7 @@ class ReplayServer:
         try:
             while (request := await connection.read_request()) is not None:
                 rule = self._choose(request)
-                answer = rule.answer if rule else _nothing_for(request)
+                answer = rule.answer.to(request) if rule else _nothing_for(request)
                 request = attrs.evolve(request, case=rule.answer.case if rule else None)
                 with self._changed:
                     place = len(self._requests)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from os import PathLike
 from typing import Any, TypeAlias, final
 
 import attrs
 
+from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types._value import as_tuple, check_optional_text, check_text, one_of
@@ -45,10 +47,81 @@ class TextPart:
     __repr__ = short_repr("text")
 
 
+Source: TypeAlias = str | bytes | PathLike[str]
+"""Where media come from: an address, the name of a file, its path, or the bytes themselves."""
+
+_ADDRESS = pattern(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_BEGINNINGS = (
+    (b"\x89PNG\r\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+)
+"""How files of these types begin."""
+_IN_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def _located(
+    source: Source | None, url: str | None, data: str | bytes | None, media_type: str | None
+) -> tuple[str | None, str | None, str | None, str | None]:
+    """URL, base64 data, media type and name of what is given in one of three ways.
+
+    Raises:
+        ResponseValidationError: it is given twice, the file cannot be read, or nobody knows its media type.
+    """
+    if source is not None and (url is not None or data is not None):
+        raise ResponseValidationError("a part needs either a url or data, and not both")
+    if source is None and not isinstance(data, bytes):
+        return url, data, media_type, None
+    if isinstance(source, str) and _ADDRESS.match(source):
+        return source, None, media_type, None
+    if isinstance(source, str) and source.startswith("data:"):
+        head, _, encoded = source[len("data:") :].partition(";base64,")
+        return None, encoded, media_type or head.partition(";")[0] or None, None
+    return (url, *_encoded(source if data is None else data, media_type))
+
+
+def _encoded(source: object, media_type: str | None) -> tuple[str, str, str | None]:
+    """The base64 data, media type and name of a file, or of bytes."""
+    from base64 import b64encode
+    from mimetypes import guess_type
+    from pathlib import Path
+
+    name, content = None, source
+    if not isinstance(content, bytes):
+        if not isinstance(source, str | PathLike):
+            raise ResponseValidationError(
+                f"a part is an address, a file or bytes, not {json_type_name(source)}"
+            )
+        file = Path(source)
+        name = file.name
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ResponseValidationError(
+                f"{name[:80]!r} is neither an address nor a file that can be read ({error.strerror})"
+            ) from None
+        media_type = media_type or guess_type(name)[0]
+    media_type = media_type or _media_type(content)
+    if media_type is None:
+        raise ResponseValidationError("media of an unknown type: give media_type=, such as 'image/png'")
+    return b64encode(content).decode("ascii"), media_type, name
+
+
+def _media_type(content: bytes) -> str | None:
+    if content.startswith(b"RIFF"):
+        return _IN_RIFF.get(content[8:12])
+    return next((kind for begin, kind in _BEGINNINGS if content.startswith(begin)), None)
+
+
 @brief
-@attrs.frozen
+@attrs.frozen(init=False)
 class _MediaPart:
     """Something that is not text: by address or as base64 data, never both.
+
+    The first argument may be an address, a file's name or ``Path``, or bytes: a file is read at once. ``url=`` is always an
+    address, so that what comes from elsewhere never reads a file.
 
     Attributes:
         url: where it lies; ``None`` when *data* holds it.
@@ -59,6 +132,17 @@ class _MediaPart:
     url: str | None = None
     data: str | None = None
     media_type: str | None = None
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        /,
+        *,
+        url: str | None = None,
+        data: str | bytes | None = None,
+        media_type: str | None = None,
+    ) -> None:
+        self.__attrs_init__(*_located(source, url, data, media_type)[:3])
 
     def __attrs_post_init__(self) -> None:
         check_optional_text(self, *attrs.fields_dict(type(self)))
@@ -89,7 +173,7 @@ class AudioPart(_MediaPart):
 
 
 @brief
-@attrs.frozen
+@attrs.frozen(init=False)
 class FilePart(_MediaPart):
     """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
@@ -102,19 +186,51 @@ class FilePart(_MediaPart):
 
     name: str | None = None
 
+    def __init__(
+        self,
+        source: Source | None = None,
+        /,
+        *,
+        url: str | None = None,
+        data: str | bytes | None = None,
+        media_type: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        url, data, media_type, file = _located(source, url, data, media_type)
+        self.__attrs_init__(url, data, media_type, file if name is None else name)
+
     __repr__ = short_repr("name", "media_type", "url", "data")
 
 
 ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | FilePart
 """One part of a message that is more than a text: a closed set."""
 
+PartLike: TypeAlias = ContentPart | str | PathLike[str]
+"""A part, a text, or the path of a file."""
+
 MessageContent: TypeAlias = str | tuple[ContentPart, ...] | None
 
 
-def _as_content(value: str | Iterable[ContentPart] | None) -> MessageContent:
+def _as_content(value: str | Iterable[PartLike] | None) -> MessageContent:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, list | tuple) and any(isinstance(part, str | PathLike) for part in value):
+        value = [_as_part(part) for part in value]
     return _all(_PARTS, value, "a message's content must be text or parts")
+
+
+def _as_part(part: PartLike) -> ContentPart:
+    if isinstance(part, str):
+        return TextPart(part)
+    if not isinstance(part, PathLike):
+        return part
+    file = FilePart(part)
+    match str(file.media_type).partition("/")[0]:
+        case "image":
+            return ImagePart(data=file.data, media_type=file.media_type)
+        case "audio":
+            return AudioPart(data=file.data, media_type=file.media_type)
+    return file
 
 
 def _as_tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | None:
@@ -183,12 +299,12 @@ class ChatMessage:
             raise ResponseValidationError(f"a {role} message needs content")
 
     @classmethod
-    def system(cls, content: str | Iterable[ContentPart]) -> ChatMessage:
+    def system(cls, content: str | Iterable[PartLike]) -> ChatMessage:
         """Instructions to the model."""
         return cls(Role.SYSTEM, content)
 
     @classmethod
-    def user(cls, content: str | Iterable[ContentPart], *, name: str | None = None) -> ChatMessage:
+    def user(cls, content: str | Iterable[PartLike], *, name: str | None = None) -> ChatMessage:
         """What the user says."""
         return cls(Role.USER, content, name=name)
 
@@ -201,7 +317,7 @@ class ChatMessage:
 
     @classmethod
     def tool_result(
-        cls, tool_call_id: str, content: str | Iterable[ContentPart], *, name: str | None = None
+        cls, tool_call_id: str, content: str | Iterable[PartLike], *, name: str | None = None
     ) -> ChatMessage:
         """What a tool gave back for the call *tool_call_id*."""
         return cls(Role.TOOL, content, name=name, tool_call_id=tool_call_id)

@@ -473,6 +473,11 @@ class ChatResponse:
             segments=segments,
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The canonical JSON as dictionaries and lists, for other libraries."""
+        value: dict[str, Any] = import_module("crosswalk.codec").to_jsonable(self)
+        return value
+
     def __repr__(self) -> str:
         return summary(
             "ChatResponse",

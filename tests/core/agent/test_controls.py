@@ -285,6 +285,6 @@ def test_a_service_of_the_other_kind_is_refused_at_once() -> None:
                 make(blocking)
     with pytest.raises(ConfigurationError, match="must be LLMService, not type"):
         Agent(LLMService)  # type: ignore[arg-type]
-    for service in (LLMService(endpoint), None, "ollama"):
+    for service in (LLMService(endpoint), None, 3):
         with pytest.raises(ConfigurationError, match="must be SyncLLMService, not"):
             ChatAgent(service)  # type: ignore[arg-type]

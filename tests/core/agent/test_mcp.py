@@ -119,6 +119,41 @@ def test_what_a_server_may_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.parametrize("raised", [KeyError("mine"), ExceptionGroup("two", [KeyError("a"), OSError("b")])])
+def test_what_the_block_raises_comes_out_as_it_is(monkeypatch: pytest.MonkeyPatch, raised: Exception) -> None:
+    class Grouping(Client):
+        async def __aexit__(self, *raised: Any) -> None:
+            if (error := raised[1]) is not None:  # two task groups, as in the package
+                raise ExceptionGroup("outer", [ExceptionGroup("inner", [error])])
+
+    monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))
+    monkeypatch.setattr(sys.modules["mcp"], "Client", Grouping, raising=False)
+
+    async def main() -> None:
+        async with mcp_tools({}):
+            raise raised
+
+    with pytest.raises(type(raised)) as caught:
+        asyncio.run(main())
+    assert caught.value is raised
+
+
+def test_a_group_of_several_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(Client):
+        async def __aexit__(self, *_: object) -> None:
+            raise ExceptionGroup("two", [KeyError("a"), OSError("b")])
+
+    monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))
+    monkeypatch.setattr(sys.modules["mcp"], "Client", Failing, raising=False)
+
+    async def main() -> None:
+        async with mcp_tools({}):
+            pass
+
+    with pytest.raises(ExceptionGroup, match="two"):
+        asyncio.run(main())
+
+
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
 

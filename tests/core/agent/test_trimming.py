@@ -183,7 +183,7 @@ def counted(*counts: tuple[int, int]) -> ChatSession:
         ([(10, 5), (25, 5), (40, 10)], 34, "s u2 a2"),
         ([(10, 5), (25, 5), (40, 10)], 3, "s u2 a2"),  # what was said last stays
         ([(10, 5), (0, 0), (40, 10)], 40, "s u1 a1 u2 a2"),  # one that was not counted
-        ([(0, 0), (0, 0)], 1, "s u0 a0 u1 a1"),  # nobody counted
+        ([(0, 0), (0, 0)], 1, "s u1 a1"),  # nobody counted: a token for each four characters
         # The second was asked with a longer conversation, which has been trimmed since.
         ([(900, 5), (950, 10), (60, 10), (80, 10)], 89, "s u1 a1 u2 a2 u3 a3"),
         ([(900, 5), (950, 10), (60, 10), (80, 10)], 40, "s u2 a2 u3 a3"),

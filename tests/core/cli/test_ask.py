@@ -125,6 +125,24 @@ def test_without_the_panel_there_is_the_answer_alone(run: Run, server: ReplaySer
     assert run("ask", *to(server), "--no-panel", "Hi") == (0, "Hi\n", "")
 
 
+def test_without_a_model_the_servers_models_are_listed(run: Run, server: ReplayServer) -> None:
+    server.add(Answer.of_json({"data": [{"id": "big"}, {"id": "small"}]}), path="/v1/models", times=None)
+    done = run("ask", "--provider", "vllm", "--base-url", server.url, "Hi")
+    assert done.status == 2
+    assert "which model? say --model; the server has: big, small" in done.err
+    done = run("ask", "--base-url", server.url, "Hi")
+    assert done.status == 2
+    assert "has several models; name one: big, small" in done.err
+
+
+def test_an_address_and_a_text_are_enough(run: Run, server: ReplayServer) -> None:
+    listed = {"data": [{"id": "only", "owned_by": "vllm"}]}
+    server.add(Answer.of_json(listed), path="/v1/models").add(Answer.text("Hi"), times=None)
+    assert run("ask", "--base-url", server.url, "--no-panel", "Hi") == (0, "Hi\n", "")
+    assert run("ask", "--provider", "vllm:m", "--base-url", server.url, "--no-panel", "Hi").out == "Hi\n"
+    assert [request.json()["model"] for request in server.requests if request.body] == ["only", "m"]
+
+
 def test_the_settings_name_provider_and_time_limit(
     run: Run, server: ReplayServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +156,7 @@ def test_the_settings_name_provider_and_time_limit(
     server.add(NATIVE, Stall())
     done = run("ask", "--model", "m", "--base-url", server.url, "--attempts", "1", "Hi")
     assert done.status == 1
-    assert "ProviderTimeoutError: ollama: timeout: no end of the answer within 0.2 seconds" in done.err
+    assert "ProviderTimeoutError: ollama: timeout: no further byte within 0.2 seconds" in done.err
     settings.write_text("model:\n  timeout_seconds: soon\n")
     done = run("ask", *to(server), "Hi")
     assert done.status == 2
@@ -163,11 +181,17 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--model", "m", "Hi"], "which provider? say --provider, or set CROSSWALK_DEFAULT_PROVIDER"),
-        (["--provider", "vllm", "Hi"], "the following arguments are required: --model"),
+        (
+            ["--model", "m", "Hi"],
+            "which provider? say --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER",
+        ),
+        (
+            ["--provider", "vllm", "--base-url", "http://127.0.0.1:9", "Hi"],
+            "which model? say --model (cannot connect",
+        ),
+        (["--provider", "vllm:m", "--model", "m", "Hi"], "model is given twice"),
         (["--provider", "nobody", "--model", "m", "Hi"], "'nobody'"),
         (["--provider", "vllm", "--model", "m", "  "], "the prompt is empty"),
-        (["--provider", "vllm", "--model", "", "Hi"], "no model is named"),
         (
             ["--provider", "vllm", "--model", "m", "--temperature", "nan", "Hi"],
             "temperature must be a number",
@@ -355,6 +379,8 @@ def test_nobody_there(run: Run, server: ReplayServer, at_once: None) -> None:
     done = run("ask", *arguments, "Hi")
     assert done.status == 1
     assert "crosswalk: ServerError: vllm: server: cannot connect to 127.0.0.1" in done.err
+    assert "is the server running there? say --base-url, or set CROSSWALK_VLLM_BASE_URL" in done.err
+    assert "Tokens" not in done.err
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ PATH = "/v1/messages/count_tokens"
 def posted(server: ReplayServer, timeouts: Timeouts | None = None, provider: str = "vllm") -> PlainAnswer:
     async def main() -> PlainAnswer:
         endpoint = Endpoint(provider, base_url=f"{server.url}/v1", api_key="sk-secret")
-        async with LLMService(endpoint, timeouts=timeouts) as service:
+        async with LLMService(endpoint, timeout=timeouts) as service:
             return await service.post(PATH, {"model": "m"}, {"x-version": "1"})
 
     return asyncio.run(main())
@@ -71,8 +71,8 @@ def test_a_server_that_fails_is_an_error_of_its_kind() -> None:
 
 def test_what_is_too_long_is_refused_and_a_closed_service_asks_nobody() -> None:
     with ReplayServer() as server:
-        server.add(Answer((b"x" * 65536,) * 70, stream=True))
-        with pytest.raises(ServerError, match="more than 4194304 bytes"):
+        server.add(Answer((b"x" * 2**20,) * 65, stream=True))
+        with pytest.raises(ServerError, match="more than 67108864 bytes"):
             posted(server)
 
     async def closed() -> None:

@@ -445,11 +445,11 @@ def test_a_redirect_is_not_followed(server: ReplayServer, service_of: Make) -> N
 def test_a_server_that_says_nothing(server: ReplayServer, service_of: Make) -> None:
     server.add(HELLO, Stall(), times=2)
     limits = Timeouts(total=0.05)
-    error = failure(service_of(server, timeouts=limits, retry=RetryPolicy(attempts=2, initial_seconds=0)))
+    error = failure(service_of(server, timeout=limits, retry=RetryPolicy(attempts=2, initial_seconds=0)))
     assert type(error) is ProviderTimeoutError
     assert error.info.code == "total_timeout"
     assert error.response.model == "m"
-    assert len(server.requests) == 2
+    assert len(server.requests) == 1  # it has taken all of its time: it is not paid for again
 
 
 @pytest.mark.sweep
@@ -465,7 +465,7 @@ def test_a_stream_that_stalls(
     server: ReplayServer, service_of: Make, limits: Timeouts, events: int, code: str, text: str
 ) -> None:
     server.add(STREAMED, Stall(after_events=events))
-    service = service_of(server, timeouts=limits, retry=RetryPolicy(attempts=1))
+    service = service_of(server, timeout=limits, retry=RetryPolicy(attempts=1))
     error = failure(service, attrs.evolve(ASK, stream=True))
     assert error.info.code == code
     assert error.response.text == text
@@ -473,7 +473,7 @@ def test_a_stream_that_stalls(
 
 def test_a_slow_server_within_its_time(server: ReplayServer, service_of: Make) -> None:
     server.add(HELLO, Delay(0.01))
-    assert complete(service_of(server, timeouts=Timeouts(total=None, first_token=0.001))).text == "Hello."
+    assert complete(service_of(server, timeout=Timeouts(total=None, first_token=0.001))).text == "Hello."
 
 
 def test_a_cancelled_task_closes_the_connection(

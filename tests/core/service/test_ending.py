@@ -55,7 +55,7 @@ async def events_of(stream: EventStream) -> list[Any]:
 def test_a_complete_answer_is_not_paid_for_twice(server: ReplayServer, service_of: Make, fault: Any) -> None:
     """Everything came, ``[DONE]`` too; HTTP alone was not ended."""
     server.add(ANSWER, fault, times=None)
-    response = complete(service_of(server, timeouts=Timeouts(total=60)))
+    response = complete(service_of(server, timeout=Timeouts(total=60)))
     assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
     assert response.usage.total_tokens == 5
     (attempt,) = response.attempts
@@ -68,7 +68,7 @@ def test_a_complete_answer_is_not_paid_for_twice(server: ReplayServer, service_o
 def test_an_answer_has_ended_with_its_finish_word(server: ReplayServer, service_of: Make, fault: Any) -> None:
     """What may follow, such as the usage, is waited for, though not for long."""
     server.add(ANSWER, fault, times=None)
-    response = complete(service_of(server, timeouts=SOON))
+    response = complete(service_of(server, timeout=SOON))
     assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
     assert len(server.requests) == 1
 
@@ -77,7 +77,7 @@ def test_without_a_limit_what_may_follow_has_all_the_time_there_is(
     server: ReplayServer, service_of: Make
 ) -> None:
     server.add(ANSWER, Stall(after_events=3))
-    response = complete(service_of(server, timeouts=Timeouts(after_end=None, total=2)))
+    response = complete(service_of(server, timeout=Timeouts(after_end=None, total=2)))
     assert response.text == "Hello."
     assert response.attempts[0].extra["after_end"] == "total_timeout"
 
@@ -85,7 +85,7 @@ def test_without_a_limit_what_may_follow_has_all_the_time_there_is(
 def test_a_sentinel_before_the_finish_word_is_too_early(server: ReplayServer, service_of: Make) -> None:
     server.add(Answer.of_events(EVENTS[:2]), Stall(after_events=3), times=None)
     with pytest.raises(CrosswalkError, match="terminal signal") as raised:
-        complete(service_of(server, timeouts=SOON))
+        complete(service_of(server, timeout=SOON))
     assert not isinstance(raised.value, IncompleteStreamError)  # it was the server's failure, and tried again
     assert len(server.requests) == 3
 
@@ -140,7 +140,7 @@ def broken(service_of: Make, error: Exception, raised: type[Exception]) -> tuple
     async def run() -> EventStream:
         endpoint = Endpoint("vllm", model="m", base_url="http://127.0.0.1:9")
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(fail)) as client:
-            service = service_of(endpoint, client=client, client_options=None, timeouts=Timeouts(total=None))
+            service = service_of(endpoint, client=client, client_options=None, timeout=Timeouts(total=None))
             stream = service.stream(ASK)
             with pytest.raises(raised):
                 await events_of(stream)

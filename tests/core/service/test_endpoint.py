@@ -203,8 +203,12 @@ def test_a_service_that_cannot_be_made(endpoints: Any, options: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("arguments", "key"),
     [
-        ({"retry": 3}, "retry"),
-        ({"timeouts": 30}, "timeouts"),
+        ({"retry": -1}, "retry"),
+        ({"retry": "often"}, "retry"),
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": "long"}, "timeout"),
+        ({"max_concurrency": 0}, "max_concurrency"),
+        ({"base_url": "http://127.0.0.1:9"}, "base_url"),
         ({"limits": 4}, "limits"),
         ({"client": 4}, "client"),
         ({"client_options": {"bogus": 3}}, "client_options"),

@@ -217,7 +217,7 @@ def test_silence_is_given_up_and_tried_again(server: ReplayServer, way: Way, fau
     server.add(ANSWER, fault).add(ANSWER, times=None)
     # A busy machine may be silent for a while too: that may cost further attempts.
     patient = attrs.evolve(TRIES, attempts=20)
-    told = tell(way, server, timeouts=Timeouts(first_token=0.3, total=60), retry=patient)
+    told = tell(way, server, timeout=Timeouts(first_token=0.3, total=60), retry=patient)
     assert (told.attempts[0], told.attempts[-1]) == (("error", "first_token_timeout"), ("success", None))
     assert told.response.text == WHOLE.text
     server.wait_for(lambda server: server.requests[0] in server.disconnects)
@@ -242,7 +242,7 @@ def test_a_fault_that_stays_ends_after_the_last_attempt(
     server.add(answer, *faults, times=None)
     # A busy machine may be silent for a while too: only silence itself is given up soon.
     first_token = 0.1 if kind is ErrorKind.TIMEOUT else 60
-    told = tell(way, server, timeouts=Timeouts(first_token=first_token, total=60))
+    told = tell(way, server, timeout=Timeouts(first_token=first_token, total=60))
     assert len(server.requests) == TRIES.attempts
     assert [outcome for outcome, _ in told.attempts] == ["error"] * TRIES.attempts
     info = told.response.error_info
@@ -313,7 +313,7 @@ def assert_kept(way: Way, told: Told) -> None:
 )
 def test_a_time_limit_keeps_what_came(server: ReplayServer, way: Way, limits: Timeouts, code: str) -> None:
     server.add(ANSWER, Stall(after_events=AFTER), times=None)
-    told = tell(way, server, timeouts=limits, retry=RetryPolicy(attempts=1))
+    told = tell(way, server, timeout=limits, retry=RetryPolicy(attempts=1))
     assert_kept(way, told)
     assert told.attempts == [("error", code)]
     assert len(server.requests) == 1

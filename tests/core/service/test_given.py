@@ -157,8 +157,8 @@ ROLE = "one of system, user, assistant, tool, developer"
             "messages[0].contents: no field of a message of role user, did you mean 'content'?",
         ),
         (
-            [{"role": "user", "content": ["Hi"]}],
-            "messages[0].content[0]: must be a part of a message; not string",
+            [{"role": "user", "content": [7]}],
+            "messages[0].content[0]: must be a part of a message; not number",
         ),
         (
             [{"role": "user", "content": [{"type": "video_url"}]}],

@@ -17,6 +17,7 @@ import pytest
 from crosswalk import ServerError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
+from crosswalk.service.waits import RESEND_SECONDS
 from wires import body, chunk
 
 WHOLE = orjson.dumps(body({"content": "Hello."}))
@@ -110,7 +111,7 @@ def closing() -> Iterator[Callable[..., Closing]]:
 def options_for(server: Closing) -> tuple[Endpoint, dict[str, Any]]:
     endpoint = Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{server.port}")
     timeouts = Timeouts(total=60, connect=60)
-    return endpoint, {"settings": Settings(), "retry": RetryPolicy(attempts=1), "timeouts": timeouts}
+    return endpoint, {"settings": Settings(), "retry": RetryPolicy(attempts=1), "timeout": timeouts}
 
 
 def in_a_loop(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
@@ -170,7 +171,22 @@ def test_a_kept_connection_that_was_closed_costs_no_attempt(
     found = way(server, is_stream, is_stream, is_stream)
     assert [response.text for response in found] == ["Hello."] * 3
     assert [[attempt.outcome for attempt in response.attempts] for response in found] == [["success"]] * 3
+    assert [response.attempts[0].extra.get("resent") for response in found] == [None, 1, 1]
     assert server.requests == [0, 0, 1, 1, 2]
+
+
+@all_ways
+def test_a_request_that_the_server_worked_on_is_not_sent_again(
+    closing: Callable[..., Closing], way: Way
+) -> None:
+    """A request that the server received long ago is paid for: whether to repeat it is for the retry policy to say."""
+    server = closing(1, last=lambda _: threading.Event().wait(RESEND_SECONDS * 1.2))
+    with pytest.raises(ServerError) as raised:
+        way(server, False, False)
+    (attempt,) = raised.value.response.attempts
+    assert (attempt.outcome, attempt.extra["code"]) == ("error", "connection_lost")
+    assert "resent" not in attempt.extra
+    assert server.requests == [0, 0]
 
 
 @all_ways

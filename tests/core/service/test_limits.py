@@ -132,7 +132,7 @@ def test_no_attempt_begins_when_the_time_of_the_call_is_over() -> None:
     async def use(loop: Loop) -> None:
         policy = RetryPolicy(attempts=9, **AT_ONCE)
         service, network = service_of(
-            {"one": [BUSY], "two": [Said()]}, timeouts=Timeouts(call=25), retry=policy, timer=loop.time
+            {"one": [BUSY], "two": [Said()]}, timeout=Timeouts(call=25), retry=policy, timer=loop.time
         )
         begin = loop.now
         error = await failure_of(service)
@@ -163,13 +163,46 @@ def test_a_server_decides_whether_and_when_it_is_asked_again() -> None:
     within(use)
 
 
+def test_a_stream_may_take_as_long_as_its_bytes_come() -> None:
+    async def use(loop: Loop) -> None:
+        words = [b"data: %s\n\n" % orjson.dumps(chunk({"content": "word "}))] * 40
+        pieces = [piece for word in words for piece in (word, 500.0)]
+        service, _ = service_of({"one": [Said(pieces=(*pieces, 1e6))]}, retry=RetryPolicy(attempts=1))
+        begin = loop.now
+        async with service.stream(ASK) as events:
+            async for _ in events:
+                pass
+        assert loop.now - begin == 39 * 500 + 600
+        assert events.response.text == "word " * 40
+        assert events.response.attempts[0].extra["code"] == "between_bytes_timeout"
+
+    within(use)
+
+
+@pytest.mark.parametrize("timeout", [None, 30])
+def test_a_whole_answer_has_ten_minutes_and_is_asked_for_once(timeout: float | None) -> None:
+    async def use(loop: Loop) -> None:
+        service, _ = service_of(
+            {"one": [Said(pieces=(orjson.dumps({}), 1e6))]}, timeout=timeout, retry=RetryPolicy(attempts=3)
+        )
+        begin = loop.now
+        error = await failure_of(service)
+        assert isinstance(error, ProviderTimeoutError)
+        assert loop.now - begin == (timeout or 600)
+        assert error.info.code == "whole_timeout"
+        assert error.response is not None
+        assert len(error.response.attempts) == 1
+
+    within(use)
+
+
 @pytest.mark.parametrize("is_stream", [True, False])
 @pytest.mark.parametrize(
     ("limits", "code", "seconds"),
     [
         ({"call": 25}, "call_timeout", 25),
         ({"call": 25, "total": None}, "call_timeout", 25),
-        ({"call": 200}, "total_timeout", 120),
+        ({"call": 200, "total": 120}, "total_timeout", 120),
     ],
 )
 def test_the_time_of_a_call_ends_an_attempt(
@@ -177,7 +210,7 @@ def test_the_time_of_a_call_ends_an_attempt(
 ) -> None:
     async def use(loop: Loop) -> tuple[ChatResponse, float]:
         script: Script = {"one": [Said(pieces=(orjson.dumps({}), 1e6))]}
-        service, _ = service_of(script, timeouts=Timeouts(**limits), retry=RetryPolicy(attempts=1))
+        service, _ = service_of(script, timeout=Timeouts(**limits), retry=RetryPolicy(attempts=1))
         begin = loop.now
         if not is_stream:
             error = await failure_of(service)
@@ -201,7 +234,7 @@ def test_a_call_whose_time_is_over_asks_nobody_else() -> None:
     async def use(loop: Loop) -> list[str]:
         service, network = service_of(
             {"one": [SILENT], "two": [Said()]},
-            timeouts=Timeouts(call=5),
+            timeout=Timeouts(call=5),
             retry=RetryPolicy(attempts=1),
             timer=loop.time,
         )
@@ -216,7 +249,7 @@ def test_the_wait_for_a_token_may_end_with_the_call() -> None:
     async def use(loop: Loop) -> Any:
         pieces = (b"data: %s\n\n" % orjson.dumps(chunk({"content": "Hel"})), 1e6)
         service, _ = service_of(
-            {"one": [Said(pieces=pieces)]}, timeouts=Timeouts(call=5, between_tokens=10, first_token=10)
+            {"one": [Said(pieces=pieces)]}, timeout=Timeouts(call=5, between_tokens=10, first_token=10)
         )
         async with service.stream(ASK) as events:
             async for _ in events:

@@ -223,7 +223,7 @@ def test_after_the_first_token_nothing_is_repeated(
     server: ReplayServer, service_of: Make, fault: Any
 ) -> None:
     server.add(ANSWER, fault, times=None)
-    events, stream = streamed(service_of(server, server, timeouts=Timeouts(between_tokens=1)))
+    events, stream = streamed(service_of(server, server, timeout=Timeouts(between_tokens=1)))
     assert kinds(events) == ["created", *["output_text.delta"] * 3, "error"]
     assert len(server.requests) == 1
     assert stream.response.text == texts(events) == "w0 w1 w2 "

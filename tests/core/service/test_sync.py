@@ -40,7 +40,7 @@ def service(server: ReplayServer, request: pytest.FixtureRequest) -> Iterator[Sy
         Endpoint("vllm", model="m", base_url=server.url),
         settings=Settings(),
         client_options={"verify": False, **WAYS[request.param]},
-        timeouts=Timeouts(total=60),
+        timeout=Timeouts(total=60),
     ) as running:
         assert running._service.blocks is (not WAYS[request.param])
         yield running

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -120,6 +121,51 @@ def test_a_proxy_is_used(server: ReplayServer, service_of: Make) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})))
     ask(service_of(NOWHERE, client_options={"proxy": server.url, "verify": False}))
     assert server.requests[0].target == "http://server.test:8000/v1/chat/completions"
+
+
+LOCALHOST = str(Path(__file__).with_name("localhost.pem"))
+
+
+@pytest.mark.parametrize(
+    ("options", "makes"),
+    [({"http2": False}, "AsyncClient"), ({"verify": LOCALHOST}, "create_ssl_context")],
+    ids=["client", "certificates"],
+)
+def test_first_calls_at_once_share_one_client(
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], makes: str
+) -> None:
+    server.add(Answer.of_json(body({"content": "Hi"})), times=None)
+    make, made = getattr(httpx2, makes), []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        made.append(make(*args, **kwargs))
+        return made[-1]
+
+    async def main() -> list[str]:
+        secure = Endpoint("vllm", model="m", base_url="https://server.test:8000")
+        here = Endpoint("vllm", model="m", base_url=server.url)
+        async with LLMService(here, secure, client_options={"trust_env": False, **options}) as service:
+            monkeypatch.setattr(httpx2, makes, counted)
+            answers = await asyncio.gather(*(service.complete(ASK) for _ in range(50)))
+            return [answer.text for answer in answers]
+
+    assert asyncio.run(main()) == ["Hi"] * 50
+    assert len(made) == 1
+
+
+def test_a_first_call_that_is_cancelled_does_not_stop_the_others(
+    server: ReplayServer, service_of: Make
+) -> None:
+    server.add(Answer.of_json(body({"content": "Hi"})), times=None)
+
+    async def main() -> str:
+        async with service_of(server) as service:
+            first, second = (asyncio.create_task(service.complete(ASK)) for _ in range(2))
+            await asyncio.sleep(0)
+            first.cancel()
+            return (await second).text
+
+    assert asyncio.run(main()) == "Hi"
 
 
 def test_two_tasks_may_read_one_stream(server: ReplayServer, service_of: Make) -> None:

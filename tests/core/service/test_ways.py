@@ -50,7 +50,7 @@ STREAM = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}),
 OPTIONS: dict[str, Any] = {
     "settings": Settings(),
     "retry": RetryPolicy(attempts=1),
-    "timeouts": Timeouts(total=60, connect=60),
+    "timeout": Timeouts(total=60, connect=60),
 }
 
 
@@ -273,7 +273,7 @@ def test_an_answer_for_which_nobody_has_asked_is_no_answer() -> None:
 
 def test_a_time_limit_is_kept_without_an_event_loop(server: ReplayServer) -> None:
     server.add(STREAM, Stall(after_events=1), times=None)
-    limited = {**OPTIONS, "timeouts": Timeouts(between_tokens=1, total=60)}
+    limited = {**OPTIONS, "timeout": Timeouts(between_tokens=1, total=60)}
     with SyncLLMService(at(server), **limited) as service, service.stream(ASK) as events:
         assert [event.event_type.value for event in events][-1] == "response.error"
     assert events.response.error_info is not None

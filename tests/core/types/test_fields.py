@@ -173,6 +173,8 @@ def test_a_field_holds_its_type_or_the_value_is_not_made(sample: Any, name: str)
     given = {field.alias: getattr(sample, field.name) for field in attrs.fields(cls)}
     wrong = []
     for value in ANYTHING:
+        if name == "data" and isinstance(value, bytes):
+            continue  # media may be given as their bytes
         try:
             made = cls(**{**given, name: value})
         except ResponseValidationError:

@@ -325,7 +325,7 @@ def test_types_are_checked_where_a_wrong_one_would_fail_later() -> None:
         lambda: ToolCall("i", "n", odd),
         lambda: TextPart(odd),
         lambda: ChatMessage.user(odd),
-        lambda: ChatMessage.user(["text"]),  # type: ignore[list-item]
+        lambda: ChatMessage.user([odd]),
         lambda: ChatMessage.user({"type": "text"}),  # type: ignore[dict-item]
         lambda: ChatMessage.assistant(tool_calls=odd),
         lambda: ChatMessage.assistant(tool_calls=[odd]),

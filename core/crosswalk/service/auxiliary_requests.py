@@ -1,0 +1,255 @@
+"""What a server is asked beside answers: its models, embeddings, a count of tokens. One request, one body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+import orjson
+
+from crosswalk.errors import ErrorInfo, ProviderError, ServerError
+from crosswalk.mapping.error_kinds import classify
+from crosswalk.service.building import build
+from crosswalk.service.endpoint import Route, join_url
+from crosswalk.service.errors import UnsupportedRequestError
+from crosswalk.service.exchange import HEADERS, Setup
+from crosswalk.service.failures import failure_of, retry_after_of
+from crosswalk.service.request import ChatRequest
+from crosswalk.text import brief, clean_message, summary
+from crosswalk.types._value import altered
+from crosswalk.types.json import dump_json
+from crosswalk.wire.limits import MIB
+
+__all__ = ["Embeddings", "PlainAnswer", "TokenCount"]
+
+_LONGEST = 64 * MIB
+
+
+@brief
+@attrs.frozen(repr=False)
+class PlainAnswer:
+    """What a server says that is no answer of a model.
+
+    Attributes:
+        status: the HTTP status.
+        body: its bytes.
+        retry_after: in how many seconds it asks to come again; ``None`` where it does not.
+    """
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+    def __repr__(self) -> str:
+        return summary("PlainAnswer", [("status", self.status), ("body", len(self.body))])
+
+
+@brief
+@attrs.frozen(repr=False)
+class Embeddings:
+    """Texts as vectors.
+
+    Attributes:
+        vectors: one for each text, in their order.
+        model: the model that was asked.
+        prompt_tokens: how many tokens the texts have; ``None`` where the server does not count.
+    """
+
+    vectors: tuple[tuple[float, ...], ...]
+    model: str
+    prompt_tokens: int | None = None
+
+    def __repr__(self) -> str:
+        return summary("Embeddings", [("model", self.model), ("vectors", len(self.vectors))])
+
+
+@attrs.frozen
+class TokenCount:
+    """How many input tokens a request has.
+
+    Attributes:
+        tokens: their number.
+        is_estimated: whether nobody counted: a token is taken for four characters then, and media for none.
+    """
+
+    tokens: int
+    is_estimated: bool = False
+
+
+async def fetch(
+    setup: Setup,
+    route: Route,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> PlainAnswer:
+    """What the server at *route* says to *body* at *path*.
+
+    Raises:
+        ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
+    """
+    wait = setup.new_wait()
+    content, url = b"" if body is None else dump_json(dict(body)), join_url(route.base_url, path)
+    said = {**HEADERS, **(headers or {}), **route.headers}
+    if route.sign is not None:
+        said |= route.sign(method, url, said, content).headers
+    wait.begin()
+    limits = [limit for limit in (setup.timeouts.total, setup.timeouts.whole) if limit is not None]
+    when = wait.now() + min(limits) if limits else None
+    received = bytearray()
+    try:
+        await wait.within(None, setup.transport.ready())
+        answer = await wait.within(
+            when, setup.transport.send(url, method, said, content, setup.timeouts, wait)
+        )
+        try:
+            while len(received) <= _LONGEST:
+                received += await wait.within(when, answer.chunks.__anext__())
+        except StopAsyncIteration:
+            return PlainAnswer(answer.status, bytes(received), retry_after_of(answer.headers))
+        finally:
+            await answer.aclose()
+    except Exception as error:
+        info = failure_of(error, route.host)
+        if info is None:
+            raise
+        raise ProviderError.of_kind(info.kind)(info.message, info=info) from None
+    finally:
+        wait.end()
+    raise ServerError(f"{route.provider}: more than {_LONGEST} bytes at {path}")
+
+
+def json_of(answer: PlainAnswer, route: Route, path: str) -> dict[str, Any]:
+    """The JSON object that *answer* is.
+
+    Raises:
+        ProviderError: it is an error, or something else.
+    """
+    if answer.status >= 300:
+        text = clean_message(route.redact(answer.body[:400].decode(errors="replace")), 200)
+        kind = classify(answer.status, text)
+        info = ErrorInfo(
+            kind, f"{route.provider}: HTTP {answer.status} at {path}: {text}", status=answer.status
+        )
+        raise ProviderError.of_kind(kind)(info.message, info=info)
+    try:
+        value = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise ServerError(f"{route.provider}: the answer at {path} is not a JSON object")
+    return value
+
+
+_MODELS = (
+    (re.compile(r"(.*)/chat/completions"), r"\1/models"),
+    (re.compile(r"(.*)/(messages|responses)"), r"\1/models"),
+    (re.compile(r"(.*)/api/chat"), r"\1/api/tags"),
+    (re.compile(r"(/v\d\w*)/models/[^/]+:\w+"), r"\1/models"),
+    (re.compile(r"/v2/chat"), "/v1/models"),
+)
+"""Where a server lists its models, by the path at which it answers."""
+_EMBEDDINGS = (
+    (re.compile(r"(.*)/chat/completions"), r"\1/embeddings"),
+    (re.compile(r"(.*)/responses"), r"\1/embeddings"),
+    (re.compile(r"(.*)/api/chat"), r"\1/api/embed"),
+)
+_COUNTS = (
+    (re.compile(r"(.*/v1/messages)"), r"\1/count_tokens"),
+    (re.compile(r"(.*/v1/responses)"), r"\1/input_tokens"),
+)
+
+
+def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], what: str) -> str:
+    """Which of *paths* stands beside the one at which the first endpoint answers.
+
+    Raises:
+        UnsupportedRequestError: none does.
+    """
+    route = setup.routes[0]
+    built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
+    path = built.path.partition("?")[0]
+    for pattern, other in paths:
+        if match := pattern.fullmatch(path):
+            return match.expand(other)
+    raise UnsupportedRequestError(f"Crosswalk knows no way to {what} there", provider=route.provider)
+
+
+def names_of_models(listed: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the models that a server lists, as requests name them."""
+    models = listed.get("data", listed.get("models"))
+    if not isinstance(models, list):
+        return ()
+    names = (model.get("id") or model.get("name") for model in models if isinstance(model, dict))
+    return tuple(name.removeprefix("models/") for name in names if isinstance(name, str))
+
+
+async def models(setup: Setup) -> tuple[str, ...]:
+    """The models of the first endpoint; see :meth:`LLMService.models`."""
+    path, route = _path(setup, _MODELS, "list models"), setup.routes[0]
+    built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
+    return names_of_models(
+        json_of(await fetch(setup, route, "GET", path, headers=built.headers), route, path)
+    )
+
+
+async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> Embeddings:
+    """*texts* as vectors; see :meth:`LLMService.embed`."""
+    path, route = _path(setup, _EMBEDDINGS, "embed texts"), setup.routes[0]
+    name = model or route.endpoint.model
+    if name is None:
+        raise UnsupportedRequestError("no model is named", provider=route.provider, options=["model"])
+    body = {"model": name, "input": [texts] if isinstance(texts, str) else list(texts)}
+    said = json_of(await fetch(setup, route, "POST", path, body), route, path)
+    match said:
+        case {"data": list(items)}:
+            rows = [item["embedding"] for item in sorted(items, key=lambda item: item["index"])]
+            count = (said.get("usage") or {}).get("prompt_tokens")
+        case {"embeddings": list(rows)}:
+            count = said.get("prompt_eval_count")
+        case _:
+            raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings")
+    return Embeddings(tuple(tuple(map(float, row)) for row in rows), name, count)
+
+
+async def count_tokens(setup: Setup, request: ChatRequest) -> TokenCount:
+    """How many tokens *request* has; see :meth:`LLMService.count_tokens`."""
+    route = setup.routes[0]
+    built, _ = build(altered(request, stream=False), route.mapper, "drop", model=route.endpoint.model)
+    try:
+        path = _path(setup, _COUNTS, "count tokens")
+    except UnsupportedRequestError:
+        return TokenCount(estimated_tokens(built.body), is_estimated=True)
+    body = {key: value for key, value in built.body.items() if key not in _SAMPLING}
+    said = json_of(await fetch(setup, route, "POST", path, body, built.headers), route, path)
+    if type(said.get("input_tokens")) is not int:
+        raise ServerError(f"{route.provider}: the answer at {path} holds no count")
+    return TokenCount(said["input_tokens"])
+
+
+_SAMPLING = {
+    *("max_tokens", "max_output_tokens", "stream", "temperature", "top_p", "top_k"),
+    *("stop", "stop_sequences", "store", "include", "seed"),
+}
+"""Options of an answer, which a count does not take."""
+_CHARACTERS = 4
+
+
+def estimated_tokens(value: Any) -> int:
+    """A token for each four characters of the texts in *value*, JSON or a text."""
+    return -(-_characters(value) // _CHARACTERS)
+
+
+def _characters(value: Any) -> int:
+    match value:
+        case str():
+            return 0 if value.startswith("data:") else len(value)
+        case Mapping():
+            texts = {key: one for key, one in value.items() if key not in ("data", "role", "type", "model")}
+            return sum(map(_characters, texts.values()))
+        case list() | tuple():
+            return sum(map(_characters, value))
+    return 0

@@ -1,0 +1,61 @@
+"""A model's answer, written in the form in which it is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from crosswalk.convert import WireForm, convert, convert_stream
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.usage import UsageInfo
+
+__all__ = ["ModelAnswer"]
+
+_MEDIA_TYPES = {WireForm.OLLAMA: "application/x-ndjson", WireForm.OLLAMA_GENERATE: "application/x-ndjson"}
+
+
+@attrs.frozen
+class ModelAnswer:
+    """What a model says.
+
+    Attributes:
+        text: its words; a stream has a piece for each.
+        calls: the tools that it asks for.
+        usage: its tokens.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    usage: UsageInfo
+
+    def whole(self, path: str) -> bytes:
+        """The body of a whole answer in the form that the endpoint at *path* speaks, else in that of Chat Completions."""
+        body: bytes = convert(ChatResponse.from_deltas(self._deltas()), _form(path)).value
+        return body
+
+    def streamed(self, path: str) -> tuple[tuple[bytes, ...], str]:
+        """The events of a stream in that form, and their media type."""
+        form = _form(path)
+        events: Iterable[bytes] = convert_stream(self._deltas(), form, model="model")
+        return tuple(events), _MEDIA_TYPES.get(form, "text/event-stream")
+
+    def _deltas(self) -> Iterator[ResponseDelta]:
+        words = re.findall(r"\S+\s*|\s+", self.text)
+        index = 0
+        for index, word in enumerate(words, 1):
+            yield ResponseDelta(index - 1, content_delta=word)
+        for number, call in enumerate(self.calls):
+            fragment = ToolCallDelta(number, call.id, call.name, call.arguments)
+            yield ResponseDelta(index + number, tool_call_delta=fragment)
+        reason = FinishReason.TOOL_CALLS if self.calls else FinishReason.STOP
+        yield ResponseDelta(index + len(self.calls), finish_reason=reason, usage=self.usage)
+
+
+def _form(path: str) -> WireForm:
+    forms = (form for form in WireForm if path.endswith(form.path))
+    return next(forms, WireForm.OPENAI_CHAT)

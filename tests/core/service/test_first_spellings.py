@@ -1,0 +1,483 @@
+"""The spellings that people type first. mypy checks this module strictly, so each is right for a type checker as well."""
+
+# mypy: enable-error-code="arg-type,attr-defined,call-overload,comparison-overlap,dict-item,func-returns-value"
+# mypy: enable-error-code="index,no-any-return,no-untyped-call,operator,type-var,union-attr,var-annotated"
+# mypy: warn-unused-ignores
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Literal, NamedTuple, TypedDict
+
+import attrs
+import pytest
+from pydantic import BaseModel
+
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    ConfigurationError,
+    ImagePart,
+    ResponseMetadata,
+    ServerError,
+    UsageInfo,
+    to_jsonable,
+)
+from crosswalk.agent import Agent, AsyncChatAgent, ChatAgent, SyncAgent
+from crosswalk.errors import ResponseValidationError
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    LLMService,
+    RetryPolicy,
+    SyncLLMService,
+    Timeouts,
+    UnsupportedRequestError,
+)
+from crosswalk.testing import Answer, ReplayServer
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+)
+
+
+ANSWER = ChatResponse.success(
+    ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m", ResponseMetadata("vllm", "m")
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer() as running:
+        yield running
+
+
+@pytest.fixture
+def service(server: ReplayServer) -> Iterator[SyncLLMService]:
+    with SyncLLMService(Endpoint("vllm", model="m", base_url=server.url)) as asking:
+        yield asking
+
+
+class TestText:
+    """1 to 4: the text of an answer, whole and while it comes."""
+
+    def test_stream_text(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("Hello, world."))
+        texts: list[str] = []
+        for text in service.stream("Hi").text:
+            texts.append(text)
+        assert "".join(texts) == "Hello, world."
+        assert len(texts) > 1
+
+    def test_stream_text_async(self, server: ReplayServer) -> None:
+        server.add(Answer.text("Hello, world."))
+
+        async def main() -> list[str]:
+            async with LLMService(Endpoint("vllm", model="m", base_url=server.url)) as service:
+                return [text async for text in service.stream("Hi").text]
+
+        assert "".join(asyncio.run(main())) == "Hello, world."
+
+    def test_a_failure_is_raised_behind_the_text(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.of_json({"error": {"message": "down"}}, status=503), times=None)
+        with pytest.raises(ServerError):
+            list(service.stream("Hi", retry=0).text)
+
+    def test_a_loop_that_is_left_ends_the_answer(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("Hello, world."))
+        stream = service.stream("Hi")
+        texts = stream.text
+        assert next(texts)
+        texts.close()
+        assert stream.response.finish_reason == "cancelled"
+
+    def test_the_response_of_a_stream(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("Hello."))
+        stream = service.stream("Hi")
+        assert "".join(stream.text) == "Hello." == stream.response.text
+
+    @pytest.mark.parametrize("path", ["ollama", "anthropic", "openai_responses", "openai"])
+    def test_an_answer_in_the_dialect_that_was_asked(self, path: str, server: ReplayServer) -> None:
+        server.add(Answer.text("Hello."), times=None)
+        with SyncLLMService(Endpoint(path, model="m", base_url=server.url, api_key="k")) as service:
+            assert service.complete("Hi").text == "Hello."
+            assert "".join(service.stream("Hi").text) == "Hello."
+
+
+class TestOptions:
+    """5 to 9: options of one call."""
+
+    def test_keywords_of_complete(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("Hello."))
+        answer = service.complete(
+            "Hi", temperature=0, model="other", max_tokens=9, timeout=5, headers={"X-Team": "blue"}, retry=0
+        )
+        assert answer.text == "Hello."
+        (request,) = server.requests
+        assert request.json()["model"] == "other"
+        assert request.json()["temperature"] == 0
+        assert request.headers["x-team"] == "blue"
+
+    def test_keywords_of_stream_and_json(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("3"), times=None)
+        assert "".join(service.stream("Hi", temperature=0).text) == "3"
+        assert service.complete_json("How many?", int, temperature=0).value == 3
+        assert list(service.stream_json("How many?", int, temperature=0))[-1] == 3
+        assert [request.json()["temperature"] for request in server.requests] == [0, 0, 0]
+
+    def test_keywords_async(self, server: ReplayServer) -> None:
+        server.add(Answer.text("3"), times=None)
+
+        async def main() -> tuple[str, int]:
+            async with LLMService(Endpoint("vllm", model="m", base_url=server.url)) as service:
+                text = (await service.complete("Hi", temperature=0)).text
+                return text, (await service.complete_json("Hi", int, temperature=0)).value
+
+        assert asyncio.run(main()) == ("3", 3)
+
+    def test_they_change_a_request(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("Hello."))
+        service.complete(ChatRequest("Hi", temperature=1, seed=3), temperature=0)
+        assert (server.requests[0].json()["temperature"], server.requests[0].json()["seed"]) == (0, 3)
+
+    def test_headers_of_one_call_are_secret_and_do_not_stay(
+        self, server: ReplayServer, service: SyncLLMService
+    ) -> None:
+        server.add(Answer.of_json({"error": {"message": "no token-1234"}}, status=401))
+        server.add(Answer.text("Hello."))
+        with pytest.raises(Exception, match="<secret>") as raised:
+            service.complete("Hi", headers={"authorization": "token-1234"})
+        assert "token-1234" not in str(raised.value)
+        service.complete("Hi")
+        assert "authorization" not in server.requests[1].headers
+
+    def test_a_wrong_keyword_names_the_right_one(self, service: SyncLLMService) -> None:
+        with pytest.raises(ConfigurationError, match=r"'temprature', did you mean 'temperature'"):
+            service.complete("Hi", temprature=0)  # type: ignore[call-arg]
+        with pytest.raises(ConfigurationError, match=r"'header', did you mean 'headers'"):
+            service.stream("Hi", header={})  # type: ignore[call-arg]
+
+
+class TestService:
+    """10 to 15: making a service."""
+
+    def test_provider_and_model_in_one_text(
+        self, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        server.add(Answer.text("Hello."), times=None)
+        for spelling in ("ollama:llama3.2:1b", "ollama/llama3.2:1b"):
+            with SyncLLMService(spelling) as service:
+                assert service.complete("Hi").text == "Hello."
+        with SyncLLMService(Endpoint("ollama:llama3.2:1b")) as service:
+            assert service.complete("Hi").text == "Hello."
+        assert {request.json()["model"] for request in server.requests} == {"llama3.2:1b"}
+
+    def test_an_agent_of_a_text(self, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        server.add(Answer.text("Hello."), times=None)
+        with SyncAgent("ollama:llama3.2") as agent, ChatAgent("ollama:llama3.2") as chat:
+            assert agent.answer("Hi").final_output == chat.chat("Hi").text == "Hello."
+
+        async def main() -> tuple[str | None, str]:
+            async with Agent("ollama:llama3.2") as agent, AsyncChatAgent("ollama:llama3.2") as chat:
+                return (await agent.answer("Hi")).final_output, (await chat.chat("Hi")).text
+
+        assert asyncio.run(main()) == ("Hello.", "Hello.")
+
+    def test_a_model_in_two_places(self) -> None:
+        with pytest.raises(ConfigurationError, match="model"):
+            Endpoint("ollama:llama3.2", model="other")
+
+    def test_all_from_the_environment(self, server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        server.add(Answer.text("Hello."), times=None)
+        for variables in (
+            {"CROSSWALK_DEFAULT_PROVIDER": "ollama:llama3.2"},
+            {"CROSSWALK_DEFAULT_PROVIDER": "ollama", "CROSSWALK_OLLAMA_MODEL": "llama3.2"},
+        ):
+            with monkeypatch.context() as patch:
+                for name, value in variables.items():
+                    patch.setenv(name, value)
+                with SyncLLMService() as service:
+                    assert service.complete("Hi").text == "Hello."
+        assert {request.json()["model"] for request in server.requests} == {"llama3.2"}
+
+    def test_retry_timeout_and_proxy(self, server: ReplayServer) -> None:
+        server.add(Answer.text("Hello."), times=None)
+        endpoint = Endpoint("vllm", model="m", base_url=server.url)
+        with (
+            SyncLLMService(endpoint, retry=3, timeout=30) as plain,
+            SyncLLMService(endpoint, proxy=server.url) as behind,
+        ):
+            assert plain.complete("Hi").text == behind.complete("Hi").text == "Hello."
+        assert server.requests[1].target == f"{server.url}/v1/chat/completions"
+
+    def test_a_wrong_option_names_the_right_one(self) -> None:
+        for make in (LLMService, SyncLLMService):
+            for wrong, right in (
+                ("timout", "timeout"),
+                ("retries", "retry"),
+                ("max_retries", "retry"),
+                ("proxies", "proxy"),
+            ):
+                with pytest.raises(ConfigurationError, match=f"{wrong!r}, did you mean {right!r}"):
+                    make("ollama", **{wrong: 3})  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="Endpoint"):
+            SyncLLMService("openai", api_key="sk")  # type: ignore[call-arg]
+
+    def test_numbers_stand_for_policies(self) -> None:
+        assert RetryPolicy.of(2) == RetryPolicy(attempts=3)
+        assert RetryPolicy.of(0) == RetryPolicy(attempts=1)
+        assert Timeouts.of(30) == Timeouts(whole=30, between_bytes=30)
+        with pytest.raises(ConfigurationError, match="retry"):
+            RetryPolicy.of(-1)
+        with pytest.raises(ConfigurationError, match="retry"):
+            RetryPolicy.of(True)
+        with pytest.raises(ConfigurationError, match="timeout"):
+            Timeouts.of(0)
+
+
+class TestAddressAlone:
+    """16: an address and no provider: the server is asked what it is."""
+
+    def test_an_openai_server_with_one_model(self, server: ReplayServer) -> None:
+        server.add(
+            Answer.of_json({"data": [{"id": "qwen", "owned_by": "vllm"}]}), path="/v1/models", times=None
+        )
+        server.add(Answer.text("Hello."), path="/v1/chat/completions", times=None)
+        with SyncLLMService(base_url=server.url) as service:
+            answer = service.complete("Hi")
+            assert service.complete("Hi").text == "Hello."
+        assert (answer.text, answer.metadata.provider_id) == ("Hello.", "vllm")
+        assert [request.path for request in server.requests].count("/v1/models") == 1
+
+    def test_ollama(self, server: ReplayServer) -> None:
+        listed = {"models": [{"name": "llama3.2"}, {"name": "qwen"}]}
+        server.add(Answer.of_json(listed), path="/api/tags", times=None)
+        server.add(Answer.of_json({}, status=404), path="/v1/models", times=None)
+        server.add(Answer.text("Hello."), path="/api/chat", times=None)
+        with SyncLLMService(Endpoint(base_url=server.url, model="qwen")) as service:
+            assert service.complete("Hi").metadata.provider_id == "ollama"
+        with (
+            SyncLLMService(server.url) as service,
+            pytest.raises(ConfigurationError, match="llama3.2, qwen"),
+        ):
+            service.complete("Hi")
+
+    def test_async(self, server: ReplayServer) -> None:
+        server.add(Answer.of_json({"data": [{"id": "q", "owned_by": "llamacpp"}]}), path="/v1/models")
+        server.add(Answer.text("Hello."), path="/v1/chat/completions")
+
+        async def main() -> str:
+            async with LLMService(base_url=server.url) as service:
+                return (await service.complete("Hi")).metadata.provider_id
+
+        assert asyncio.run(main()) == "llamacpp"
+
+    def test_a_server_that_says_nothing(self, server: ReplayServer) -> None:
+        server.add(Answer.of_json({}, status=404), times=None)
+        with (
+            SyncLLMService(base_url=server.url) as service,
+            pytest.raises(ConfigurationError, match="name the provider"),
+        ):
+            service.complete("Hi")
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@attrs.frozen
+class OfAttrs:
+    n: int
+
+
+@dataclass
+class OfDataclass:
+    n: int
+
+
+class OfPydantic(BaseModel):
+    n: int
+
+
+class OfDict(TypedDict):
+    n: int
+
+
+class OfTuple(NamedTuple):
+    n: int
+
+
+class TestTypes:
+    """17: every type of the one door, in each place that takes one."""
+
+    def test_classes(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text('{"n": 3}'), times=None)
+        of_attrs: OfAttrs = service.complete_json("Hi", OfAttrs).value
+        of_dataclass: OfDataclass = service.complete_json("Hi", OfDataclass).value
+        of_pydantic: OfPydantic = service.complete_json("Hi", OfPydantic).value
+        of_dict: OfDict = service.complete_json("Hi", OfDict).value
+        of_tuple: OfTuple = service.complete_json("Hi", OfTuple).value
+        assert {of_attrs.n, of_dataclass.n, of_pydantic.n, of_dict["n"], of_tuple.n} == {3}
+        streamed: OfPydantic = list(service.stream_json("Hi", OfPydantic))[-1]
+        assert streamed.n == 3
+        answered: OfPydantic | None = SyncAgent(service, output_type=OfPydantic).answer("Hi").value
+        assert answered is not None
+        assert answered.n == 3
+
+    def test_lists_numbers_unions_and_choices(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.text("[1, 2]"), times=2)
+        numbers: list[int] = service.complete_json("Hi", list[int]).value
+        again = SyncAgent(service, output_type=list[int]).answer("Hi").value
+        assert numbers == again == [1, 2]
+        server.add(Answer.text('{"n": 3}'), times=2)
+        assert service.complete_json("Hi", OfAttrs | OfTuple).value == OfAttrs(3)
+        assert SyncAgent(service, output_type=OfAttrs | OfTuple).answer("Hi").value == OfAttrs(3)
+        server.add(Answer.text('"red"'), times=3)
+        assert service.complete_json("Hi", Literal["red", "blue"]).value == "red"
+        assert service.complete_json("Hi", Colour).value is Colour.RED
+        assert list(service.stream_json("Hi", Literal["red", "blue"]))[-1] == "red"
+        server.add(Answer.text("3"))
+        assert service.complete_json("Hi", {"type": "integer"}).value == 3
+
+
+class TestMedia:
+    """18: pictures, as people have them."""
+
+    def test_a_file_bytes_and_a_path(self, tmp_path: Path) -> None:
+        file = tmp_path / "cat.png"
+        file.write_bytes(PNG)
+        encoded = base64.b64encode(PNG).decode()
+        for part in (
+            ImagePart(str(file)),
+            ImagePart(file),
+            ImagePart(PNG),
+            ImagePart(data=PNG),
+            ImagePart(f"data:image/png;base64,{encoded}"),
+        ):
+            assert (part.data, part.media_type, part.url) == (encoded, "image/png", None)
+        assert ImagePart("https://example.org/cat.png").url == "https://example.org/cat.png"
+
+    def test_texts_and_paths_among_the_parts(self, tmp_path: Path) -> None:
+        file = tmp_path / "cat.png"
+        file.write_bytes(PNG)
+        message = ChatMessage.user(["What is this?", file])
+        assert message.text == "What is this?"
+        assert message.content is not None
+        assert isinstance(message.content[1], ImagePart)
+
+    def test_a_file_that_is_not_there(self) -> None:
+        with pytest.raises(ResponseValidationError, match="nowhere.png"):
+            ImagePart("nowhere.png")
+        with pytest.raises(ResponseValidationError, match="media_type"):
+            ImagePart(b"nothing that is known")
+
+    def test_an_address_from_a_file_of_json_never_reads_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "secret.png"
+        file.write_bytes(PNG)
+        assert ImagePart(url=str(file)).data is None
+        said = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": str(file)}}]}
+        (message,) = ChatRequest([said]).messages
+        assert isinstance(message, ChatMessage)
+        assert message.content is not None
+        assert message.content[0] == ImagePart(url=str(file))
+
+
+class TestAroundAnswers:
+    """19 to 22: what servers have beside answers."""
+
+    def test_models(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(Answer.of_json({"data": [{"id": "a"}, {"id": "b"}]}), path="/v1/models")
+        assert service.models() == ("a", "b")
+
+    def test_models_async(self, server: ReplayServer) -> None:
+        server.add(Answer.of_json({"models": [{"name": "a"}]}), path="/api/tags")
+
+        async def main() -> tuple[str, ...]:
+            async with LLMService(Endpoint("ollama", base_url=server.url)) as service:
+                return await service.models()
+
+        assert asyncio.run(main()) == ("a",)
+
+    def test_embed(self, server: ReplayServer, service: SyncLLMService) -> None:
+        data = [{"index": 1, "embedding": [3.0, 4]}, {"index": 0, "embedding": [1.0, 2]}]
+        server.add(
+            Answer.of_json({"data": data, "usage": {"prompt_tokens": 5, "total_tokens": 5}}), times=None
+        )
+        vectors = service.embed(["a", "b"])
+        assert vectors.vectors == ((1.0, 2.0), (3.0, 4.0))
+        assert vectors.prompt_tokens == 5
+        assert service.embed("a", model="e").model == "e"
+        assert server.requests[0].path == "/v1/embeddings"
+
+    def test_embed_ollama(self, server: ReplayServer) -> None:
+        server.add(Answer.of_json({"embeddings": [[1, 2]], "prompt_eval_count": 2}), path="/api/embed")
+
+        async def main() -> tuple[tuple[float, ...], ...]:
+            async with LLMService(Endpoint("ollama", model="e", base_url=server.url)) as service:
+                return (await service.embed("a")).vectors
+
+        assert asyncio.run(main()) == ((1.0, 2.0),)
+
+    def test_an_api_without_embeddings(self, server: ReplayServer) -> None:
+        with (
+            SyncLLMService(Endpoint("anthropic", model="m", base_url=server.url, api_key="k")) as service,
+            pytest.raises(UnsupportedRequestError, match="embed"),
+        ):
+            service.embed("a")
+
+    def test_count_tokens(self, server: ReplayServer) -> None:
+        server.add(Answer.of_json({"input_tokens": 12}), path="/v1/messages/count_tokens")
+        with SyncLLMService(Endpoint("anthropic", model="m", base_url=server.url, api_key="k")) as service:
+            count = service.count_tokens("Hi")
+        assert (count.tokens, count.is_estimated) == (12, False)
+
+    def test_count_tokens_where_nobody_counts(self, service: SyncLLMService) -> None:
+        count = service.count_tokens("Hello, world. " * 10)
+        assert (count.tokens, count.is_estimated) == (35, True)
+
+    def test_a_limit_of_concurrency(self, server: ReplayServer) -> None:
+        server.add(Answer.text("Hello."), times=None)
+
+        async def main() -> None:
+            endpoint = Endpoint("vllm", model="m", base_url=server.url)
+            async with LLMService(endpoint, max_concurrency=2) as service:
+                await asyncio.gather(*(service.complete("Hi") for _ in range(10)))
+
+        asyncio.run(main())
+        assert server.connections <= 2
+        assert len(server.requests) == 10
+
+
+class TestValues:
+    """23 to 25: an answer in the hands of others."""
+
+    def test_to_dict(self) -> None:
+        answer = ANSWER
+        assert answer.to_dict() == to_jsonable(answer)
+
+    def test_a_card_in_a_notebook(self) -> None:
+        card = attrs.evolve(ANSWER, message=ChatMessage.assistant("<b>Hi</b>"))._repr_html_()  # type: ignore[attr-defined]  # set by a decorator
+        assert "&lt;b&gt;Hi&lt;/b&gt;" in card
+
+    def test_a_table(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        import crosswalk
+
+        table = crosswalk.to_pandas([ANSWER])
+        assert isinstance(table, pandas.DataFrame)
+        assert table.loc[0, "text"] == "Hi"
