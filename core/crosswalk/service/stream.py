@@ -9,7 +9,13 @@ from typing import Self
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, IncompleteStreamError, MappingError, ResponseValidationError
+from crosswalk.errors import (
+    CrosswalkError,
+    IncompleteStreamError,
+    InvalidJSONError,
+    MappingError,
+    ResponseValidationError,
+)
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.endpoint import Route, where
 from crosswalk.service.errors import UnsupportedRequestError
@@ -400,7 +406,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                     events += self._maker.events(delta, raw)
         except CrosswalkError as error:
             failure = exchange.unread(error, has_read=self._has_read)
-            if not isinstance(error, IncompleteStreamError):
+            if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
                 self._unreadable = len(exchange.reader.frames) - 1
         if has_output:
             exchange.note_token()
