@@ -50,7 +50,7 @@ from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.tools import CallKind, ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
 
@@ -350,7 +350,8 @@ class OpenAIChatDialect:
         """One tool call, or a fragment of one."""
         take_same(call, "type", "function")
         function = take_object(call, "function")
-        if not function and "custom" in call:
+        kind = CallKind.CUSTOM if not function and "custom" in call else None
+        if kind is not None:
             function = take_object(call, "custom") or {}
             arguments, is_all = take_string(function, "input"), False
         else:
@@ -360,7 +361,7 @@ class OpenAIChatDialect:
         delta = state.take_tool_call(call, function or {}, arguments=arguments, choice=choice, whole=whole)
         if not function:
             call.pop("function", None)
-        return delta
+        return delta if kind is None else attrs.evolve(delta, kind=kind)
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice, in chat's shape or in that of completions; ``None`` without any.
