@@ -19,14 +19,13 @@ from crosswalk.plugins import (
     SegmentType,
     Turn,
     cache_mark,
-    is_of,
     message_of,
-    reasoning_of,
+    own_items,
 )
 
 __all__ = [
+    "add_chunks",
     "add_details",
-    "add_reasoning",
     "continue_last_answer",
     "in_mistrals_order",
     "in_perplexitys_order",
@@ -34,10 +33,25 @@ __all__ = [
 ]
 
 
-def add_reasoning(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
-    """Add what DeepSeek wants: its reasoning back beside its tool calls, while it refuses it elsewhere."""
-    if message_of(turn).tool_calls and (reasoning := reasoning_of(turn, request)):
-        said["reasoning_content"] = reasoning
+def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
+    """Add what Mistral sent: its content in chunks, where it is more than text."""
+    if said["role"] != "assistant" or not isinstance(turn, ChatResponse):
+        return
+    chunks = own_items(turn, [_chunk(segment) for segment in turn.segments], inside="content")
+    if any(chunk["type"] != "text" for chunk in chunks):
+        said["content"] = chunks
+
+
+def _chunk(segment: Segment) -> dict[str, Any] | None:
+    about = segment.metadata.thawed()
+    match segment.type:
+        case SegmentType.TEXT | SegmentType.REFUSAL if segment.content:
+            return {"type": "text", "text": segment.content}
+        case SegmentType.REASONING:
+            return {"type": "thinking", "thinking": [{"type": "text", "text": segment.content}], **about}
+        case SegmentType.CITATION if "reference_ids" in about:
+            return {"type": "reference", **about}
+    return None
 
 
 def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -50,10 +64,12 @@ def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
         mark = cache_mark(request, "system" if systems and turn is systems[-1] else turn)
         if mark is not None:
             _mark(said, mark)
-    if isinstance(turn, ChatResponse) and is_of(turn, request):
+    if isinstance(turn, ChatResponse):
         details = [_detail(segment) for segment in turn.segments if segment.type is SegmentType.REASONING]
         if details:
-            said["reasoning_details"] = details
+            said["reasoning_details"] = own_items(
+                turn, details, lambda detail: False, inside="reasoning_details"
+            )
 
 
 def _mark(said: dict[str, Any], mark: CacheMark) -> None:

@@ -14,8 +14,6 @@ from crosswalk.plugins import dump_json
 from crosswalk.service import ChatRequest, HTTPRequest, UnsupportedRequestError, build_http_request
 from wires import body, sse
 
-pytestmark = pytest.mark.xfail(reason="the way back is being built", strict=False)
-
 USER, MORE = ChatMessage.user("Which boat?"), ChatMessage.user("And tomorrow?")
 RESULT = ChatMessage.tool_result("t1", "at nine")
 CALL = {"id": "t1", "type": "function", "function": {"name": "ferry", "arguments": '{"day":1}'}}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import WireForm
 from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
-from crosswalk.types import ChatResponse, SegmentType
+from crosswalk.types import ChatResponse
 from crosswalk.types.merge import copy_json
 from crosswalk_serve.requests.fields import Place, Unread
 from crosswalk_serve.requests.headers import VERSION
@@ -75,7 +76,7 @@ class ClientRequest(ChatRequest):
         built = self._built_by(build)
         if self.headers:
             built = self._with_headers(built)
-        return attrs.evolve(built, dropped=(*built.dropped, *_unsaid(self.messages, built.body)))
+        return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in built.dropped))
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """*built* with what the client asks in headers, where the server speaks the client's form."""
@@ -157,30 +158,14 @@ _OURS: Final = ("model", "stream", "stream_options")
 """What is said to a server as its plugin says it, whatever the client has said."""
 
 
-_SAID: Final = (SegmentType.TEXT, SegmentType.TOOL_CALL)
+_MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
 
 
-def _unsaid(turns: Iterable[Turn], body: Any) -> Iterator[Dropped]:
-    """Where in earlier answers there is something that *body* does not bring back: reasoning is for who has thought it."""
-    answers = [turn for turn in turns if isinstance(turn, ChatResponse)]
-    there = set(_strings(body)) if answers else set()
-    for turn in answers:
-        for segment in turn.segments:
-            said = {segment.content, *_strings(segment.metadata.thawed())} - {""}
-            if segment.type not in _SAID and not said <= there:
-                yield Dropped(turn.id, f"{segment.type} is for the server that it came from", refuses=False)
-                break
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
+def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
+    """*dropped*, of which an answer among *turns* is named as the client's request has it."""
+    match = _MESSAGE.fullmatch(dropped.option)
+    turn = turns[int(match[1])] if match and not dropped.refuses else None
+    return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
 def _dropped(unread: Unread) -> Dropped:

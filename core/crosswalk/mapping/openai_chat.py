@@ -33,7 +33,7 @@ from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -94,6 +94,7 @@ class OpenAIChatDialect:
             ``None`` where such a number is no money that anybody knows.
         finish_reasons: the provider's finish words.
         reasoning_name: what the provider calls reasoning: both names are read, this one is written.
+        way_back: see ``ProviderInfo``.
         numbers_calls: whether the calls of a whole answer have an ``index``, too.
         sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
@@ -139,6 +140,7 @@ class OpenAIChatDialect:
     call_names: ClassVar[str | None] = None
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
+    way_back: ClassVar[WayBack] = WayBack(shows_pictures=True, names_speakers=True)
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 

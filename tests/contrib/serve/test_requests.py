@@ -231,7 +231,9 @@ def test_the_reasoning_of_an_answer_goes_back_to_servers_of_the_dialect_alone() 
     assert [d.option for d in sent(incoming, "vllm").dropped] == []
     # Reasoning is no reason to refuse the request, and it is recorded all the same.
     built = build_http_request(incoming.without("messages[1].name").request, "anthropic")
-    assert [(d.option, d.refuses) for d in built.dropped] == [("messages[1]", False)]
+    assert [(d.option, d.refuses, d.reason) for d in built.dropped] == [
+        ("messages[1]", False, "reasoning of another provider (openai)")
+    ]
     assert "two and two" not in str(built.body)
 
 

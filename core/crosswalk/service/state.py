@@ -1,0 +1,158 @@
+"""The state of an answer: what its provider sent in the message that no canonical field has, each at its place.
+
+``metadata.extensions`` keep the structure of the payload, so the state is found there by position, in a body and in the sum
+of a stream alike. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.service.given import Turn
+from crosswalk.types.json import thaw
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["answer_state", "own_fields", "own_items", "put_fields", "without_fields", "without_items"]
+
+_PATHS: Final[tuple[tuple[str | int, ...], ...]] = (
+    ("choices", 0, "message"),  # Chat Completions
+    ("choices", 0, "delta"),
+    ("output", "choices", 0, "message"),  # DashScope's own API
+    ("output", "message"),  # Bedrock
+    ("candidates", 0, "content"),  # Gemini
+    ("message",),  # Ollama, Cohere
+    ("content",),  # Messages: the blocks
+    ("output",),  # Responses: the items
+)
+"""Where an answer has its message, in each form."""
+_PLACE: Final = "index"
+"""The key by which an object of a list says where it stands."""
+
+
+def answer_state(turn: ChatResponse) -> Any:
+    """The state of *turn*, read-only; ``None`` where nothing is left of its message."""
+    path = _path_of(turn)
+    return None if path is None else _at(turn.metadata.extensions, path)
+
+
+def _path_of(turn: ChatResponse) -> tuple[str | int, ...] | None:
+    extensions = turn.metadata.extensions
+    return next((path for path in _PATHS if isinstance(_at(extensions, path), Mapping | tuple)), None)
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = _entry(value, step) if isinstance(step, int) else _field(value, step)
+    return value
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _entry(items: Any, place: int) -> Any:
+    """The item of *items* that stands at *place*."""
+    for number, item in enumerate(items if isinstance(items, tuple | list) else ()):
+        if isinstance(item, Mapping) and item.get(_PLACE, number) == place:
+            return item
+    return None
+
+
+def without_fields(turn: ChatResponse, names: Sequence[str]) -> tuple[ChatResponse, list[str]]:
+    """*turn* without the fields *names* of its message, and those of them that it had."""
+    state = answer_state(turn) if names else None
+    found = [name for name in names if isinstance(state, Mapping) and state.get(name) is not None]
+    if not found:
+        return turn, []
+    extensions = turn.metadata.extensions.thawed()
+    message = _at(extensions, _path_of(turn) or ())
+    for name in found:
+        del message[name]
+    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions)), found
+
+
+def without_items(turn: ChatResponse, ids: Collection[object]) -> ChatResponse:
+    """*turn* without the items of its message that have one of *ids*."""
+    state = answer_state(turn) if ids else None
+    if not isinstance(state, tuple) or not any(_field(item, "id") in ids for item in state):
+        return turn
+    extensions = turn.metadata.extensions.thawed()
+    items = _at(extensions, _path_of(turn) or ())
+    items[:] = [item for item in items if _field(item, "id") not in ids]
+    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions))
+
+
+def own_fields(turn: Turn) -> dict[str, Any]:
+    """The fields of the message of *turn* that are state, but for those that say nothing; empty for a plain message."""
+    state = answer_state(turn) if isinstance(turn, ChatResponse) else None
+    if not isinstance(state, Mapping):
+        return {}
+    return {name: thaw(value) for name, value in state.items() if value is not None}
+
+
+def own_items(
+    turn: Turn,
+    items: Sequence[dict[str, Any] | None],
+    is_whole: Callable[[Mapping[str, Any]], bool] = lambda entry: "type" in entry,
+    *,
+    inside: str | None = None,
+) -> list[dict[str, Any]]:
+    """*items*, built for the parts of *turn*, with the state of each, and with the items that are state as a whole.
+
+    Args:
+        turn: the turn.
+        items: what was built for each part, in order; ``None`` for one that is left out, and keeps its place.
+        is_whole: whether an entry of the state is an item of its own. Any other belongs to a part that was built.
+        inside: the field of the state that has the entries; ``None`` where the state is the list of them.
+    """
+    state = answer_state(turn) if isinstance(turn, ChatResponse) else None
+    entries = state.get(inside) if isinstance(state, Mapping) and inside is not None else state
+    if not isinstance(entries, tuple | list):
+        return [item for item in items if item is not None]
+    return [*_merged(items, entries, is_whole)]
+
+
+def _merged(
+    items: Sequence[dict[str, Any] | None], entries: Any, is_whole: Callable[[Mapping[str, Any]], bool]
+) -> Iterator[dict[str, Any]]:
+    by_place: dict[int, Mapping[str, Any]] = {}
+    for number, entry in enumerate(entries):
+        place = entry.get(_PLACE, number) if isinstance(entry, Mapping) else None
+        if isinstance(place, int):
+            by_place[place] = entry
+    waiting, place = iter(items), 0
+    last = max(by_place, default=-1)
+    while True:
+        entry = by_place.get(place, {})
+        fields = {name: thaw(value) for name, value in entry.items() if name != _PLACE}
+        place += 1
+        if fields and is_whole(fields):
+            yield fields
+            continue
+        try:
+            item = next(waiting)
+        except StopIteration:
+            if place > last:
+                return
+            continue
+        if item is not None:
+            put_fields(item, fields)
+            yield item
+
+
+def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
+    """Put *state* into *said*, which was built: what was built stays, and nothing that is null is added."""
+    for name, value in state.items():
+        there = said.get(name)
+        if isinstance(there, dict) and isinstance(value, dict):
+            put_fields(there, value)
+        elif isinstance(there, list) and isinstance(value, list):
+            for number, item in enumerate(value):
+                place = item.get(_PLACE, number) if isinstance(item, dict) else None
+                if isinstance(place, int) and place < len(there) and isinstance(there[place], dict):
+                    put_fields(there[place], {key: inner for key, inner in item.items() if key != _PLACE})
+        elif name not in said and value is not None:
+            said[name] = value
