@@ -82,6 +82,7 @@ class Anthropic(DialectFamily):
             way_back=WayBack(
                 needs_signature=True,
                 takes_citations=True,
+                takes_media=("file",),
                 shows_pictures=True,
                 moves_system=True,
                 knows_failures=True,

@@ -236,6 +236,8 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
         case SegmentType.REASONING:
             signed = {"signature": said["signature"]} if "signature" in said else {}
             return {"type": "thinking", "thinking": segment.content, **signed}
+        case SegmentType.MEDIA:  # a file of its own, by id
+            return said
         case SegmentType.TOOL_CALL if str(said.get("type")).endswith("_tool_result"):
             return said
         case SegmentType.TOOL_CALL if "type" in said:

@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     Turn,
     cache_mark,
     message_of,
+    own_fields,
     own_items,
 )
 
@@ -65,11 +66,9 @@ def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
         if mark is not None:
             _mark(said, mark)
     if isinstance(turn, ChatResponse):
-        details = [_detail(segment) for segment in turn.segments if segment.type is SegmentType.REASONING]
+        details = [*_details(turn)]
         if details:
-            said["reasoning_details"] = own_items(
-                turn, details, lambda detail: False, inside="reasoning_details"
-            )
+            said["reasoning_details"] = details
 
 
 def _mark(said: dict[str, Any], mark: CacheMark) -> None:
@@ -80,12 +79,35 @@ def _mark(said: dict[str, Any], mark: CacheMark) -> None:
         content[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
 
 
-def _detail(segment: Segment) -> dict[str, Any]:
-    said = segment.metadata.thawed()
-    if "encrypted" in said:
-        data = said.pop("encrypted")
-        return {**said, "type": "reasoning.encrypted", "data": data}
-    return {**said, "type": "reasoning.text", "text": segment.content}
+def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
+    """The details of the reasoning of *turn*, each with its state: of a plain text what nobody else has taken."""
+    state = own_fields(turn).get("reasoning_details")
+    entries = [entry for entry in state if isinstance(entry, dict)] if isinstance(state, list) else []
+    plain = [entry for entry in entries if "type" in entry]
+    for segment in turn.segments:
+        if segment.type is not SegmentType.REASONING:
+            continue
+        said = segment.metadata.thawed()
+        same = next((entry for entry in entries if entry not in plain and _is_same(entry, said)), {})
+        if "encrypted" in said:
+            if segment.content:
+                yield _plain_detail(segment.content, plain.pop(0) if plain else {})
+            data = said.pop("encrypted")
+            yield {**same, **said, "type": "reasoning.encrypted", "data": data}
+        elif "signature" in said:
+            yield {**same, **said, "type": "reasoning.text", "text": segment.content}
+        else:
+            yield _plain_detail(segment.content, plain.pop(0) if plain else {})
+
+
+def _is_same(entry: dict[str, Any], said: dict[str, Any]) -> bool:
+    """Whether *entry* is left of the detail that a segment *said*: both have its number."""
+    return "index" in entry and entry["index"] == said.get("index")
+
+
+def _plain_detail(text: str, entry: dict[str, Any]) -> dict[str, Any]:
+    name = "summary" if entry.get("type") == "reasoning.summary" else "text"
+    return {"type": f"reasoning.{name}", **entry, name: text}
 
 
 def continue_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

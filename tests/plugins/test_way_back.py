@@ -630,3 +630,41 @@ def test_what_is_named_never_refuses_a_request() -> None:
 def test_a_picture_that_the_user_shows_is_refused_as_ever() -> None:
     with pytest.raises(UnsupportedRequestError):
         request(ChatMessage.user([ImagePart(url="https://a.example/x.png")]), to="ollama")
+
+
+# ------------------------------------------------------------------------------------------ parts in pieces
+
+
+def test_details_of_reasoning_go_back_with_their_types() -> None:
+    details = [
+        {"type": "reasoning.summary", "summary": "Hm.", "format": "f", "index": 0},
+        {"type": "reasoning.encrypted", "data": "ENC", "id": "rs_1", "format": "f", "index": 1, "extra": 7},
+        {"type": "reasoning.text", "text": "So.", "signature": "SIG", "index": 2},
+        {"type": "reasoning.text", "text": "Yes.", "index": 3},
+    ]
+    built = back("openrouter", chat(content="Nine.", reasoning="Hm.So.Yes.", reasoning_details=details))
+    assert turns(built)[1]["reasoning_details"] == details
+    assert built.dropped == ()
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_sound_in_pieces_goes_back_as_one(is_over: bool) -> None:
+    expires_at = 9 if is_over else 32_503_680_000
+    pieces = [{"id": "audio_1", "transcript": "It is "}, {"data": "UklGRg=="}, {"transcript": "nine.", "expires_at": expires_at}]  # fmt: skip
+    events = [
+        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, "delta": {"audio": piece}, "finish_reason": None}]}
+        for piece in pieces
+    ]  # fmt: skip
+    events[-1]["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
+    message = turns(back("openai", sse(*events)))[1]
+    assert message.get("audio") == (None if is_over else {"id": "audio_1"})
+    assert message["content"] == ("It is nine." if is_over else "")
+
+
+def test_a_file_of_its_own_goes_back_to_anthropic() -> None:
+    content = [{"type": "container_upload", "file_id": "file_1"}, {"type": "text", "text": "Done."}]
+    built = back("anthropic", claude(*content))
+    assert turns(built)[1]["content"] == content
+    assert ("messages[1]", "a file: it is told in words") in named(
+        back("anthropic", claude(*content), to="vllm")
+    )

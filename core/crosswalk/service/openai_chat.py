@@ -209,8 +209,9 @@ def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
     notes: list[dict[str, Any] | None] = []
     for segment in turn.segments:
         about = segment.metadata
-        if segment.type is SegmentType.MEDIA and "id" in about:
-            said["audio"] = {"id": about["id"]}
+        if segment.type is SegmentType.MEDIA and about.get("type") == "audio":
+            if "id" in about:  # of several pieces one has it
+                said["audio"] = {"id": about["id"]}
         elif segment.type is SegmentType.MEDIA:
             said.setdefault("images", []).append({"type": "image_url", "image_url": {"url": segment.content}})
         elif segment.type is SegmentType.CITATION and not about:

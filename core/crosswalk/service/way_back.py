@@ -149,7 +149,7 @@ class _Sorter:
                 self._name(number, "citations: the API does not take them back")
                 return _PLACE
             case SegmentType.MEDIA:
-                return self._medium(number, segment, facts.takes_media)
+                return self._medium(number, segment, turn, facts.takes_media)
             case kind if kind in _VERDICTS:
                 self._name(number, _verdict(segment))
         return segment
@@ -199,7 +199,7 @@ class _Sorter:
             case SegmentType.CITATION:
                 self._name(number, f"citations of another provider ({owner})")
             case SegmentType.MEDIA:
-                return [self._medium(number, segment, ())]
+                return [self._medium(number, segment, turn, ())]
             case _:
                 self._name(number, _verdict(segment))
         return ()
@@ -217,8 +217,8 @@ class _Sorter:
 
     # ------------------------------------------------------------------------------------ media
 
-    def _medium(self, number: int, segment: Segment, takes: Sequence[str]) -> Segment:
-        """*segment* as it is where the provider *takes* its like; otherwise as a text."""
+    def _medium(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
+        """*segment* of *turn*, as it is where the provider *takes* its like; otherwise as a text."""
         said = segment.metadata
         kind = _kind_of(segment)
         if said.get("thought"):
@@ -226,12 +226,8 @@ class _Sorter:
             return _PLACE
         if kind in takes:
             return segment
-        if kind == "audio" and "audio_id" in takes and "id" in said and _lasts(said.get("expires_at")):
-            return segment
-        transcript = said.get("transcript")
-        if isinstance(transcript, str) and transcript:
-            self._name(number, "a sound: its transcript is sent")
-            return Segment(SegmentType.TEXT, transcript)
+        if kind == "audio":
+            return self._sound(number, segment, turn, takes)
         picture = _picture_of(segment) if kind == "image" else None
         user = self._next_user(number) if picture is not None and self._facts.shows_pictures else None
         if picture is not None and user is not None:
@@ -241,6 +237,23 @@ class _Sorter:
             return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
         self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is told in words")
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
+
+    def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
+        """*segment*, a sound of *turn* or a piece of one: by its id, as the transcript of all pieces, or in words."""
+        pieces = [one for one in turn.segments if one.type is SegmentType.MEDIA and _kind_of(one) == "audio"]
+        about: dict[str, Any] = {}
+        for piece in pieces:
+            about = {**piece.metadata, **about}
+        if "audio_id" in takes and "id" in about and _lasts(about.get("expires_at")):
+            return segment
+        if segment is not pieces[0]:
+            return _PLACE
+        transcript = "".join(str(piece.metadata.get("transcript") or "") for piece in pieces)
+        if transcript:
+            self._name(number, "a sound: its transcript is sent")
+            return Segment(SegmentType.TEXT, transcript)
+        self._name(number, "a sound: it is told in words")
+        return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
 
     def _next_user(self, number: int) -> int | None:
         """The message of the user that comes next after *number*, but for results of tools."""
