@@ -187,7 +187,7 @@ def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
             citations = []
         else:
             blocks.append(_answer_block(segment))
-    return own_items(turn, blocks, lambda entry: not entry.keys() & _BLOCKS, inside="content")
+    return own_items(turn, blocks, inside="content", kinds=_BLOCKS)
 
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:

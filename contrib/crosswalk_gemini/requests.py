@@ -33,7 +33,6 @@ from crosswalk.plugins import (
     content_parts,
     media_type_of,
     options_of,
-    own_fields,
     own_items,
     segments_of,
     system_text,
@@ -183,11 +182,7 @@ def _part(part: ContentPart) -> dict[str, Any]:
 def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
     """The parts of a model's *turn*, each with the signature and the state that came with it."""
     parts = [_answer_part(segment) for segment in segments_of(turn, request)]
-    entries = own_fields(turn).get("parts", ())
-    strangers = [entry for entry in entries if entry and not entry.keys() & PARTS]
-    if len(strangers) != len(entries) - len(parts):  # nothing tells which entry belongs to which part
-        return [part for part in parts if part is not None]
-    return own_items(turn, parts, lambda entry: not entry.keys() & PARTS, inside="parts")
+    return own_items(turn, parts, inside="parts", kinds=PARTS)
 
 
 def _answer_part(segment: Segment) -> dict[str, Any] | None:

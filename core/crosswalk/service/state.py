@@ -6,7 +6,7 @@ of a stream alike. Only the provider that sent it understands it (see :mod:`cros
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -96,50 +96,70 @@ def own_fields(turn: Turn) -> dict[str, Any]:
 def own_items(
     turn: Turn,
     items: Sequence[dict[str, Any] | None],
-    is_whole: Callable[[Mapping[str, Any]], bool] = lambda entry: "type" in entry,
     *,
     inside: str | None = None,
+    kinds: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """*items*, built for the parts of *turn*, with the state of each, and with the items that are state as a whole.
+
+    Where the state does not tell which of its entries belongs to which item, *items* stay as they were built.
 
     Args:
         turn: the turn.
         items: what was built for each part, in order; ``None`` for one that is left out, and keeps its place.
-        is_whole: whether an entry of the state is an item of its own. Any other belongs to a part that was built.
         inside: the field of the state that has the entries; ``None`` where the state is the list of them.
+        kinds: where an item has no ``type``, the keys of which each known item has one.
     """
     state = answer_state(turn) if isinstance(turn, ChatResponse) else None
     entries = state.get(inside) if isinstance(state, Mapping) and inside is not None else state
-    if not isinstance(entries, tuple | list):
-        return [item for item in items if item is not None]
-    return [*_merged(items, entries, is_whole)]
+    if isinstance(entries, tuple | list) and (by_place := _by_place(entries, len(items), kinds)) is not None:
+        return [*_merged(items, by_place)]
+    return [item for item in items if item is not None]
+
+
+@attrs.frozen
+class _Entry:
+    """What the state has at one place of a list: an item of its own, or what is left of one that was built."""
+
+    fields: Mapping[str, Any]
+    is_whole: bool
+
+
+def _by_place(entries: Any, count: int, kinds: Collection[str]) -> dict[int, _Entry] | None:
+    """The *entries* by place, beside *count* items that were built; ``None`` where that is not certain."""
+    found: dict[int, _Entry] = {}
+    is_dense = True
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
+            return None
+        place = entry.get(_PLACE, number)
+        is_dense = is_dense and _PLACE not in entry
+        fields = {name: thaw(value) for name, value in entry.items() if name != _PLACE}
+        found[place] = _Entry(fields, bool(fields) and _is_whole(fields, kinds))
+    if is_dense:  # one for each item of the payload, so that they can be counted
+        if kinds and len(found) == count:
+            return {place: _Entry(entry.fields, False) for place, entry in found.items()}
+        if len(found) != count + sum(entry.is_whole for entry in found.values()):
+            return None
+    return found
+
+
+def _is_whole(fields: Mapping[str, Any], kinds: Collection[str]) -> bool:
+    return not any(kind in fields for kind in kinds) if kinds else "type" in fields
 
 
 def _merged(
-    items: Sequence[dict[str, Any] | None], entries: Any, is_whole: Callable[[Mapping[str, Any]], bool]
+    items: Sequence[dict[str, Any] | None], by_place: Mapping[int, _Entry]
 ) -> Iterator[dict[str, Any]]:
-    by_place: dict[int, Mapping[str, Any]] = {}
-    for number, entry in enumerate(entries):
-        place = entry.get(_PLACE, number) if isinstance(entry, Mapping) else None
-        if isinstance(place, int):
-            by_place[place] = entry
-    waiting, place = iter(items), 0
-    last = max(by_place, default=-1)
-    while True:
-        entry = by_place.get(place, {})
-        fields = {name: thaw(value) for name, value in entry.items() if name != _PLACE}
+    waiting = list(items)
+    place, last = 0, max(by_place, default=-1)
+    while waiting or place <= last:
+        entry = by_place.get(place)
         place += 1
-        if fields and is_whole(fields):
-            yield fields
-            continue
-        try:
-            item = next(waiting)
-        except StopIteration:
-            if place > last:
-                return
-            continue
-        if item is not None:
-            put_fields(item, fields)
+        if entry is not None and entry.is_whole:
+            yield dict(entry.fields)
+        elif waiting and (item := waiting.pop(0)) is not None:
+            put_fields(item, {} if entry is None else entry.fields)
             yield item
 
 
