@@ -109,9 +109,12 @@ _PLACEHOLDER = "skip_thought_signature_validator"
 
 def _add_placeholders(contents: list[tuple[bool, list[dict[str, Any]]]]) -> None:
     """Sign the first call of each step of the current turn where it has no signature: Gemini 3 refuses it otherwise."""
-    for is_answer, parts in reversed(contents):
-        if not is_answer and any("functionResponse" not in part for part in parts):
-            return  # the user speaks: the current turn begins here
+    spoken = [
+        number
+        for number, (is_answer, parts) in enumerate(contents)
+        if not is_answer and any("functionResponse" not in part for part in parts)
+    ]
+    for _, parts in contents[max(spoken, default=0) :]:  # the current turn begins where the user spoke last
         first = next((part for part in parts if "functionCall" in part), None)
         if first is not None:
             first.setdefault("thoughtSignature", _PLACEHOLDER)

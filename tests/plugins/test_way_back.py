@@ -5,14 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import httpx2
 import orjson
 import pytest
 
-from crosswalk import ChatMessage, ChatResponse, ImagePart, ToolCall, from_json, normalize, registry, to_json
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    CitationRef,
+    ImagePart,
+    Segment,
+    SegmentType,
+    TextPart,
+    ToolCall,
+    from_json,
+    normalize,
+    registry,
+    to_json,
+)
 from crosswalk.agent import ChatSession
-from crosswalk.plugins import dump_json
-from crosswalk.service import ChatRequest, HTTPRequest, UnsupportedRequestError, build_http_request
-from wires import body, sse
+from crosswalk.config import Settings
+from crosswalk.plugins import OpenAIChatDialect, dump_json, hookimpl, message_of
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    HTTPRequest,
+    SyncLLMService,
+    UnsupportedRequestError,
+    build_http_request,
+)
+from wires import body, registry_of, sse
 
 USER, MORE = ChatMessage.user("Which boat?"), ChatMessage.user("And tomorrow?")
 RESULT = ChatMessage.tool_result("t1", "at nine")
@@ -668,3 +690,281 @@ def test_a_file_of_its_own_goes_back_to_anthropic() -> None:
     assert ("messages[1]", "a file: it is told in words") in named(
         back("anthropic", claude(*content), to="vllm")
     )
+
+
+# ------------------------------------------------------------------------------------------ the rest of the facts
+
+
+def test_state_goes_back_only_where_its_place_is_certain() -> None:
+    texts = [{"text": "One."}, {"text": "Two."}, {"text": "Three.", "seal": "S"}]
+    assert turns(back("bedrock", bedrock(*texts)))[1]["content"] == texts
+    built = back("gemini", gemini(*texts))  # three texts in a row are one part of the answer
+    assert turns(built)[1]["parts"] == [{"text": "One.Two.Three."}]
+    assert named(built) == [("messages[1]", "state (seal): the API has no place for it")]
+    odd = back("mistral", chat(content=[{"type": "text", "text": "a"}, {"type": "text", "text": "b", "seal": "S"}]))  # fmt: skip
+    assert turns(odd)[1]["content"] == "ab"
+    assert ("messages[1]", "state (seal): the API has no place for it") in named(odd)
+
+
+def test_mistral_gets_its_chunks_back() -> None:
+    chunks = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "Nine."},
+        {"type": "reference", "reference_ids": [1]},
+        {"type": "brand_new", "x": 1},
+    ]
+    built = back("mistral", chat(content=chunks))
+    assert turns(built)[1]["content"] == chunks
+    assert built.dropped == ()
+    assert turns(back("mistral", chat(content="Nine.", refusal="No.")))[1]["content"] == "Nine.\n\nNo."
+
+
+def test_citations_go_back_to_openrouter_with_its_parsed_files() -> None:
+    notes = [
+        {"type": "file", "file": {"hash": "h", "content": [{"type": "text", "text": "x"}]}},
+        {"type": "url_citation", "url_citation": {"title": "T", "url": "https://a.example", "start_index": 0, "end_index": 2}},
+        {"type": "url_citation", "url_citation": {"title": "T", "url": "https://b.example"}},
+    ]  # fmt: skip
+    built = back("openrouter", chat(content="Nine.", annotations=notes))
+    assert turns(built)[1]["annotations"] == notes
+    assert built.dropped == ()
+
+
+@pytest.mark.parametrize("to", ["openai", "vllm", "anthropic"])
+def test_citations_are_named_where_they_do_not_go(to: str) -> None:
+    note = {"type": "url_citation", "url_citation": {"title": "T", "url": "https://a.example"}}
+    built = back("openai", chat(content="Nine.", annotations=[note]), to=to)
+    assert "a.example" not in said(built)
+    own, foreign = "citations: the API does not take them back", "citations of another provider (openai)"
+    assert named(built) == [("messages[1]", own if to == "openai" else foreign)]
+
+
+def test_a_citation_in_a_text_is_named() -> None:
+    first = answer("vllm", chat(content="Nine."))
+    cited = attrs.evolve(first.segments[0], annotations=[CitationRef(source="https://a.example")])
+    built = request(USER, attrs.evolve(first, segments=[cited]), MORE, to="openai")
+    assert named(built) == [("messages[1]", "citations of another provider (vllm)")]
+
+
+def test_a_field_that_the_api_refuses_is_named() -> None:
+    built = back("groq", chat(content="Nine.", executed_tools=[{"type": "search"}], plan="P"))
+    assert (turns(built)[1]["content"], turns(built)[1]["plan"]) == ("Nine.", "P")
+    assert named(built) == [("messages[1]", "executed_tools: the API does not take it back")]
+
+
+def test_a_picture_of_a_thought_is_left_out() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    built = back("gemini", gemini({**picture, "thought": True}, picture, {"text": "Nine."}))
+    assert turns(built)[1]["parts"] == [picture, {"text": "Nine."}]
+    assert named(built) == [("messages[1]", "a picture of a thought")]
+
+
+def test_a_file_by_its_address_goes_back_to_gemini() -> None:
+    part = {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://a/b.mp4"}}
+    bare = {"fileData": {"fileUri": "gs://a/c"}}
+    assert turns(back("gemini", gemini(part, bare)))[1]["parts"] == [part, bare]
+    built = back("gemini", gemini(part), to="vllm")
+    assert turns(built)[1]["content"] == "(a video: video/mp4)"
+    assert named(built) == [("messages[1]", "a video: it is told in words")]
+
+
+DRAWING = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": PNG}
+
+
+@pytest.mark.parametrize(
+    ("provider", "payload", "is_shown"),
+    [
+        ("openrouter", DRAWN, True),
+        ("openai_responses", responses(DRAWING, TEXT), True),
+        ("ollama", ollama(content="Nine.", images=[PNG]), True),
+        ("ollama", ollama(content="Nine.", images=["AAAA"]), False),
+        ("openrouter", chat(content="", images=[{"type": "image_url", "image_url": {"url": "https://a.example/x.png"}}]), False),
+    ],
+)  # fmt: skip
+def test_the_user_shows_a_picture_of_another_provider(provider: str, payload: Any, is_shown: bool) -> None:
+    built = back(provider, payload, to="anthropic")
+    kinds = [[block["type"] for block in turn["content"]] for turn in turns(built)]
+    assert kinds[2] == (["image", "text"] if is_shown else ["text"])
+    reason = "moved to messages[2]: a picture that the user shows" if is_shown else "it is told in words"
+    assert any(option == "messages[1]" and reason in why for option, why in named(built))
+    if "https" in orjson.dumps(payload).decode():
+        assert "a.example/x.png" in said(built)
+
+
+def test_a_picture_waits_for_no_user_that_does_not_speak() -> None:
+    first = answer("openrouter", DRAWN)
+    for after in ((), (ChatMessage.assistant("Look."), MORE)):
+        assert PNG not in said(request(USER, first, *after, to="anthropic"))
+    call = chat("tool_calls", tool_calls=[CALL], images=[{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}])  # fmt: skip
+    assert PNG in said(back("openrouter", call, RESULT, MORE, to="anthropic"))
+
+
+def test_its_own_pictures_go_back_as_they_came() -> None:
+    assert turns(back("openrouter", DRAWN))[1]["images"] == DRAWN["choices"][0]["message"]["images"]
+    assert turns(back("ollama", ollama(content="Nine.", images=[PNG])))[1]["images"] == [PNG]
+    items = turns(back("openai_responses", responses(DRAWING, TEXT)))
+    assert items[1] == DRAWING
+
+
+def test_an_answer_made_by_hand_goes_back() -> None:
+    made = attrs.evolve(
+        answer("vllm", chat(content="Nine.")),
+        message=ChatMessage.assistant("Nine.", tool_calls=[ToolCall("t1", "ferry", "{}")]),
+        segments=(),
+    )
+    silent = attrs.evolve(made, message=attrs.evolve(made.message, content=None))
+    assert "ferry" in said(request(USER, silent, RESULT, to="anthropic"))
+    for to in ("anthropic", "vllm"):
+        built = request(USER, made, RESULT, to=to)
+        assert ("Nine." in said(built), "ferry" in said(built)) == (True, True)
+        assert built.dropped == ()
+
+
+def test_a_call_that_was_not_finished_is_named() -> None:
+    segments = [Segment(SegmentType.TEXT, "Hel"), Segment(SegmentType.TOOL_CALL, "{", {"id": "c"})]
+    cut = attrs.evolve(answer("vllm", chat(content="Hel")), segments=segments)
+    for to in ("vllm", "anthropic"):
+        assert named(request(USER, cut, MORE, to=to)) == [("messages[1]", "a call that was not finished")]
+
+
+def test_a_verdict_is_named() -> None:
+    first = answer("openai", chat(content="Nine."))
+    thought = answer("anthropic", claude({"type": "text", "text": "Nine."}))
+    verdict = Segment(SegmentType.SAFETY, "", {"category": "hate"})
+    failure = Segment(SegmentType.ERROR, "boom")
+    judged = attrs.evolve(first, segments=[*first.segments, verdict, failure])
+    reasons = [("messages[1]", "a verdict: no API takes it back"), ("messages[1]", "an error: no API takes it back")]  # fmt: skip
+    for to in ("openai", "vllm"):
+        assert named(request(USER, judged, MORE, to=to)) == reasons
+    thought = attrs.evolve(thought, segments=[*thought.segments, verdict])
+    assert turns(request(USER, thought, MORE, to="anthropic"))[1]["content"] == [
+        {"type": "text", "text": "Nine."}
+    ]
+
+
+def test_white_space_that_the_api_refuses_is_named() -> None:
+    blank = ChatMessage.user([TextPart("Hi"), TextPart(" \n")])
+    assert named(request(blank, to="anthropic")) == [
+        ("messages[0]", "white space: the API has no place for it")
+    ]
+    assert request(blank, to="openai").dropped == ()
+    assert request(ChatMessage.user([TextPart("Hi"), TextPart("")]), to="anthropic").dropped == ()
+
+
+class Forgetful(OpenAIChatDialect):
+    """Sends texts alone, whatever it was given."""
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        said = [{"role": "user", "content": message_of(turn).text} for turn in request.messages]
+        return HTTPRequest("/ask", {"messages": said})
+
+
+def test_what_a_plugin_forgets_is_named() -> None:
+    registry = registry_of(forgetful=Forgetful())
+    first = normalize(
+        dump_json(chat(content="Nine.", reasoning="Hm.", plan="P")), "forgetful", registry=registry
+    )
+    signed = Segment(SegmentType.REASONING, "", {"signature": "SIG"})
+    first = attrs.evolve(first, segments=[*first.segments, signed])
+    asked = ChatRequest([USER, first, MORE], model="m")
+    built = build_http_request(asked, "forgetful", registry=registry)
+    missing = ["reasoning", "the signature of a part", "state (plan)"]
+    assert named(built) == [("messages[1]", f"{what}: the API has no place for it") for what in missing]
+
+
+@pytest.mark.parametrize("conversation", ["conv_1", {"id": "conv_1"}])
+def test_a_conversation_that_the_caller_names_goes_on(conversation: Any) -> None:
+    first = answer("openai_responses", responses(TEXT, conversation={"id": "conv_1"}))
+    options = {"openai_responses": {"conversation": conversation}}
+    built = request(USER, first, MORE, to="openai_responses", provider_options=options)
+    assert len(turns(built)) == 1
+    other = {"openai_responses": {"conversation": "conv_2"}}
+    assert len(turns(request(USER, first, MORE, to="openai_responses", provider_options=other))) == 3
+
+
+def test_a_sound_without_words_is_told_as_one() -> None:
+    built = back("gemini", gemini({"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}), to="vllm")
+    assert turns(built)[1]["content"] == "(a sound: audio/wav)"
+    assert named(built) == [("messages[1]", "a sound: it is told in words")]
+
+
+def test_calls_of_both_kinds_go_side_by_side() -> None:
+    calls = [ToolCall("t1", "exec", "ls", "custom"), ToolCall("t2", "ferry", "{}")]
+    asked = ChatMessage.assistant(tool_calls=calls)
+    built = request(USER, asked, RESULT, ChatMessage.tool_result("t2", "2"), to="vllm")
+    arguments = [call["function"]["arguments"] for call in turns(built)[1]["tool_calls"]]
+    assert arguments == ['{"input":"ls"}', "{}"]
+    items = turns(request(USER, asked, RESULT, ChatMessage.tool_result("t2", "2"), to="openai_responses"))
+    assert [item["type"] for item in items[1:]] == [
+        *("custom_tool_call", "function_call"),
+        *("custom_tool_call_output", "function_call_output"),
+    ]
+
+
+def test_state_of_another_choice_does_not_go_back() -> None:
+    payload = chat(content="Nine.")
+    second = {
+        "index": 1,
+        "message": {"role": "assistant", "content": "Ten.", "plan": "P"},
+        "finish_reason": "stop",
+    }
+    payload["choices"].append(second)
+    assert "plan" not in turns(back("openai", payload))[1]
+
+
+def test_state_of_a_call_that_is_not_there_is_named() -> None:
+    call = {**CALL, "seal": "S1"}
+    first = answer("openai", chat("tool_calls", content="Nine.", tool_calls=[call]))
+    bare = attrs.evolve(
+        first,
+        message=ChatMessage.assistant("Nine.", tool_calls=None),
+        segments=[one for one in first.segments if one.type is SegmentType.TEXT],
+    )
+    built = request(USER, bare, MORE, to="openai")
+    assert turns(built)[1] == {"role": "assistant", "content": "Nine."}
+    assert named(built) == [("messages[1]", "state (seal): the API has no place for it")]
+
+
+@pytest.mark.parametrize("host", ["https://api.anthropic.com", "http://127.0.0.1:8080"])
+def test_unsigned_thinking_goes_to_every_host_but_anthropics_own(host: str) -> None:
+    seen: list[httpx2.Request] = []
+
+    def handle(sent: httpx2.Request) -> httpx2.Response:
+        seen.append(sent)
+        return httpx2.Response(200, content=dump_json(claude({"type": "text", "text": "ok"})))
+
+    endpoint = Endpoint("anthropic", model="m", base_url=host, api_key="k")
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    with SyncLLMService(endpoint, settings=Settings(), client=client) as service:
+        got = service.complete([USER, answer("anthropic", UNSIGNED["anthropic"]), MORE])
+    is_own = host.startswith("https")
+    assert (b"Hm." in seen[0].content) is not is_own
+    dropped = got.attempts[-1].extra.get("dropped", ())
+    assert [one["reason"] for one in dropped] == (["reasoning without a signature"] if is_own else [])
+
+
+def test_a_part_that_is_left_out_keeps_the_place_of_the_others() -> None:
+    content = [SEARCH, {"type": "text", "text": "Nine.", "seal": "S"}, UNKNOWN]
+    built = back("anthropic", claude(*content))
+    assert turns(built)[1]["content"] == content[1:]
+    assert named(built) == [("messages[1]", UNPAIRED)]
+
+
+def test_state_that_belongs_to_no_call_is_named() -> None:
+    call = {**CALL, "seal": "S1"}
+    first = answer("openai", chat("tool_calls", tool_calls=[{**CALL, "id": "t0"}, call]))
+    kept = attrs.evolve(
+        first,
+        message=attrs.evolve(first.message, tool_calls=first.tool_calls[:1]),
+        segments=first.segments[:1],
+    )
+    built = request(USER, kept, ChatMessage.tool_result("t0", "0"), to="openai")
+    assert "seal" not in said(built)
+    assert named(built) == [("messages[1]", "state (seal): the API has no place for it")]
+
+
+@pytest.mark.parametrize("to", ["vllm", "anthropic"])
+def test_arguments_that_are_none_go_as_an_object(to: str) -> None:
+    asked = ChatMessage.assistant(tool_calls=[ToolCall("t1", "ferry", "{")])
+    assert "INVALID_JSON" in said(request(USER, asked, RESULT, to=to))

@@ -225,11 +225,10 @@ def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
 
 def _annotation(segment: Segment) -> dict[str, Any]:
     cited: dict[str, Any] = {"title": segment.content}
-    for note in segment.annotations:
-        if isinstance(note, CitationRef):
-            cited["url"] = note.source
-            if note.span is not None:
-                cited["start_index"], cited["end_index"] = note.span
+    source = next((note for note in segment.annotations if isinstance(note, CitationRef)), CitationRef())
+    cited["url"] = source.source
+    if source.span is not None:
+        cited["start_index"], cited["end_index"] = source.span
     return {"type": "url_citation", "url_citation": cited}
 
 

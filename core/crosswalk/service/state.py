@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.service.given import Turn
+from crosswalk.service.turns import message_of
 from crosswalk.types.json import thaw
 from crosswalk.types.response import ChatResponse
 
@@ -90,7 +91,10 @@ def own_fields(turn: Turn) -> dict[str, Any]:
     state = answer_state(turn) if isinstance(turn, ChatResponse) else None
     if not isinstance(state, Mapping):
         return {}
-    return {name: thaw(value) for name, value in state.items() if value is not None}
+    fields = {name: thaw(value) for name, value in state.items() if value is not None}
+    if not message_of(turn).tool_calls:
+        fields.pop("tool_calls", None)  # what is left of calls, of which none goes
+    return fields
 
 
 def own_items(
