@@ -10,7 +10,8 @@ import attrs
 from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
-from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_json, load_json
+from crosswalk.types import ChatResponse, ResponseDelta, StreamEvent, StreamEventType, dump_json, load_json
+from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
@@ -41,7 +42,7 @@ def whole(incoming: Incoming, response: ChatResponse) -> Written:
     Raises:
         ConversionError: it holds what JSON cannot.
     """
-    made = convert(response, incoming.form)
+    made = convert(with_custom_calls(response, incoming.wants.custom_tools), incoming.form)
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
@@ -104,6 +105,11 @@ class StreamWriter:
 
     def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse], token: str = "") -> None:
         self._incoming, self._token = incoming, token
+        is_chat = (
+            incoming.form is WireForm.OPENAI_CHAT
+        )  # its clients cannot add up the pieces of a custom call
+        self._names = frozenset[str]() if is_chat else incoming.wants.custom_tools
+        self._custom = CustomCalls(self._names)
         self._converter = StreamConverter.of(incoming.form, lambda: addressed(incoming, partial(), token))
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
@@ -125,11 +131,11 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN)
-        said = b"" if event.delta is None else self._frames(self._converter.feed(event.delta))
+        said = b"".join(self._fed(delta) for delta in self._custom.of(event.delta))
         if event.response is not None:
-            said += self._frames(
-                self._converter.finish(addressed(self._incoming, event.response, self._token))
-            )
+            response = with_custom_calls(event.response, self._names)
+            said += b"".join(map(self._fed, self._custom.rest()))
+            said += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
             self.losses = self._converter.report.losses
             self._has_ended = True
         return said
@@ -140,6 +146,9 @@ class StreamWriter:
             return b""
         self._has_ended = True
         return self._frames(self._converter.fail(error))
+
+    def _fed(self, delta: ResponseDelta) -> bytes:
+        return self._frames(self._converter.feed(delta))
 
     def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
         return b"".join(

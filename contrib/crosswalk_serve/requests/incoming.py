@@ -33,6 +33,7 @@ class Wants:
         previous_response_id: the answer that the conversation goes on from (Responses); ``None`` for none.
         background: whether the answer is to be made in the background (Responses).
         user: whom the client serves, as it calls him; ``None`` where that is not said.
+        custom_tools: the names of the tools that take free text.
         load: ``load`` or ``unload``, where a request of Ollama's says nothing and wants no answer, but the model in memory
             or no longer; ``None`` for any other.
         defaults: options that say what would be so without them, by name: no server needs to be told.
@@ -46,6 +47,7 @@ class Wants:
     previous_response_id: str | None = None
     background: bool = False
     user: str | None = None
+    custom_tools: frozenset[str] = frozenset()
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 

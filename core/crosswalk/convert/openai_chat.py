@@ -64,7 +64,8 @@ class _Choice:
             elif name == "tool_calls":
                 call = {key: value for key, value in said[0].items() if key != "index"}
                 calls[said[0]["index"]] = call
-                call["function"]["arguments"] = call["function"]["arguments"] or "{}"
+                if "function" in call:
+                    call["function"]["arguments"] = call["function"]["arguments"] or "{}"
             else:
                 message[name] = said
         message |= {name: "".join(said) for name, said in texts.items()}
@@ -140,15 +141,18 @@ class ChatWriter(Writer):
         about = piece.call
         assert about is not None, "the caller has looked"
         known = choice.calls.get(about.index, {})
-        said: Event = {"index": known.get("index", len(choice.calls)), "function": {"arguments": piece.text}}
+        # OpenAI's client cannot add up the pieces of a custom call.
+        kind = "custom" if self.whole and about.kind is not None else "function"
+        about_tool = {"arguments" if kind == "function" else "input": piece.text}
+        said: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
         if not known:
             # In the order in which they begin, as in the other forms: clients take no later number first.
             known = choice.calls[about.index] = {"index": said["index"], "id": None, "name": None}
-            said["type"] = "function"
+            said["type"] = kind
         if about.id and known["id"] is None:
             known["id"] = said["id"] = choice.ids.take(about.id, about.index)
         if about.name and known["name"] is None:
-            known["name"] = said["function"]["name"] = about.name
+            known["name"] = about_tool["name"] = about.name
         return said
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
