@@ -136,8 +136,7 @@ class ChatWriter(Writer):
                 return {name: {key: audio[key] for key in wire.AUDIO}}
         return {}
 
-    @staticmethod
-    def _call(piece: Piece, choice: _Choice) -> Event:
+    def _call(self, piece: Piece, choice: _Choice) -> Event:
         about = piece.call
         assert about is not None, "the caller has looked"
         known = choice.calls.get(about.index, {})
