@@ -65,6 +65,9 @@ class ClientRequest(ChatRequest):
         unread: what of that no canonical field says.
         asked: the request as it was read, before anybody changed it.
         headers: what the client asks in headers, by their names in lower case.
+        notes: what of earlier answers the gateway has left out.
+        known: the ids of the answers whose provider a seal tells.
+        unsigned: the places of the thinking that is not in *said*, because its signature is empty.
     """
 
     form: WireForm
@@ -72,13 +75,17 @@ class ClientRequest(ChatRequest):
     unread: tuple[Unread, ...]
     asked: ChatRequest
     headers: Mapping[str, str] = attrs.field(factory=dict)
+    notes: tuple[Dropped, ...] = ()
+    known: frozenset[str] = frozenset()
+    unsigned: tuple[str, ...] = ()
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
         built = self._built_by(build)
         if self.headers:
             built = self._with_headers(built)
-        return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in built.dropped))
+        dropped = (*built.dropped, *self.notes)
+        return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in dropped))
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """*built* with what the client asks in headers, where the server speaks the client's form."""
@@ -112,7 +119,7 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(self.asked, **{name: getattr(self, name) for name in same})
 
     def _own(self, turn: Any) -> Any:
-        if not isinstance(turn, ChatResponse) or self.provider is None:
+        if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
             return turn
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
 
@@ -129,9 +136,11 @@ class ClientRequest(ChatRequest):
             if value is not None:
                 old = self.said.get(name)
                 body[name] = {**old, **value} if name == "stream_options" and isinstance(old, dict) else value
-        known = {dropped.option for dropped in asked.dropped}
-        new = tuple(dropped for dropped in built.dropped if dropped.option not in known)
-        return attrs.evolve(built, body=body, dropped=new)
+        known = {(dropped.option, dropped.reason) for dropped in asked.dropped}
+        new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
+        why = "thinking with an empty signature"
+        unsigned = (Dropped(place, why, refuses=False) for place in self.unsigned)
+        return attrs.evolve(built, body=body, dropped=(*new, *unsigned))
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
         """*built* with each *unread* value in its place, as far as the lists there have the same items."""

@@ -88,10 +88,9 @@ class ChatWriter(Writer):
         """See :meth:`Writer.piece`."""
         choice = self._choice(piece.choice)
         delta = self._delta(piece, choice)
-        if piece.type is SegmentType.REASONING and "type" in piece.metadata and self.is_own:
-            choice.details.append(
-                piece.metadata.thawed()
-            )  # it goes back with the reasoning, as its server has sent it
+        detail = _detail_of(piece, is_own=self.is_own)
+        if detail is not None:
+            choice.details.append(detail)  # it goes back with the reasoning
             if not self.whole:
                 delta["reasoning_details"] = [choice.details[-1]]
         if delta:
@@ -217,8 +216,8 @@ class ChatWriter(Writer):
             body["usage"] = self.usage.to_openai()
         if self.is_own:
             self._put_back(body, choices)
-            for said in choices:
-                _add_details(said["message"], self._choices[said["index"]].details)
+        for said in choices:
+            _add_details(said["message"], self._choices[said["index"]].details)
         return self.spelled(body)
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
@@ -285,6 +284,17 @@ class ChatWriter(Writer):
 
 _SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
 """What the deltas of a stream have said, whatever is kept of them."""
+
+
+def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
+    """The detail of reasoning that *piece* is: as its server has sent it, or a gateway's seal; ``None`` for another."""
+    about = piece.metadata
+    if piece.type is not SegmentType.REASONING or "type" not in about:
+        return None
+    if is_own:
+        return about.thawed()
+    is_seal = about.get("format") == "crosswalk"
+    return {"type": about["type"], "format": about["format"], "data": about["encrypted"]} if is_seal else None
 
 
 def _add_details(message: Event, details: list[Event]) -> None:
