@@ -48,8 +48,9 @@ def as_custom(call: ToolCall) -> ToolCall:
     except ToolCallArgumentsError:
         return call
     text = arguments.get("input")
-    is_custom = arguments.keys() == {"input"} and isinstance(text, str)
-    return attrs.evolve(call, arguments=text, kind=CallKind.CUSTOM) if is_custom else call
+    if arguments.keys() != {"input"} or not isinstance(text, str):
+        return call
+    return attrs.evolve(call, arguments=text, kind=CallKind.CUSTOM)
 
 
 def with_custom_calls(response: ChatResponse, names: Collection[str]) -> ChatResponse:
