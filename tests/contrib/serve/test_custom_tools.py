@@ -130,3 +130,21 @@ def test_tools_of_a_namespace_and_legacy_functions_are_tools(upstream: ReplaySer
     legacy = {"name": "look", "parameters": {"type": "object"}}
     ask(upstream, "/v1/chat/completions", messages=[USER], functions=[legacy])
     assert [tool["function"]["name"] for tool in sent(upstream)["tools"]] == ["look"]
+
+
+def test_a_piece_that_ends_the_answer_too(upstream: ReplayServer) -> None:
+    first: dict[str, Any] = {"index": 0, "id": "call_0", "type": "function", "function": {"name": "patch", "arguments": '{"inp'}}  # fmt: skip
+    last = {"index": 0, "function": {"arguments": 'ut":"x"}'}}
+    choices = [
+        {"index": 0, "delta": {"tool_calls": [first]}, "finish_reason": None},
+        {
+            "index": 0,
+            "delta": {"content": "So.", "tool_calls": [last]},
+            "finish_reason": "tool_calls",
+            "acme": 1,
+        },
+    ]
+    upstream.add(Answer.of_events([{**ABOUT, "object": "chat.completion.chunk", "choices": [choice]} for choice in choices]))  # fmt: skip
+    frames = ask(upstream, "/v1/responses", input=[USER], tools=[PATCH], stream=True).decode()
+    final = orjson.loads(frames.rpartition("data: {")[2].partition("\n")[0].join(("{", "")))
+    assert {item["type"] for item in final["response"]["output"]} == {"message", "custom_tool_call"}

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from contrib_serve import asking, config_of
+from crosswalk import CanonicalJSONError
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import KeyHash
@@ -228,3 +229,32 @@ def test_thinking_with_an_empty_signature_does_not_go_to_claude(upstream: Replay
     lost = asyncio.run(post())
     assert upstream.requests[-1].json()["messages"][1]["content"] == [signed, text]
     assert "request.messages[1].content[0]" in lost
+
+
+def test_a_seal_of_another_version_is_left_out(
+    gemini_server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise CanonicalJSONError(["another version"])
+
+    monkeypatch.setattr("crosswalk_serve.owners.from_json", refuse)
+    body, lost = talk(gemini_server, FORMS[0])
+    assert (SIGNATURE in orjson.dumps(body).decode(), "request." in lost) == (False, True)
+
+
+def test_arguments_that_are_none_change_nothing(upstream: ReplayServer) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "no JSON"}}
+    message = {"role": "assistant", "content": "", "reasoning": "Hm.", "tool_calls": [call]}
+    chat = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    upstream.add(Answer.of_json({**chat, "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}))  # fmt: skip
+    upstream.add(Answer.of_json({**chat, "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}))  # fmt: skip
+
+    async def post(*turns: Any) -> Any:
+        app = create_app(config_of(upstream, "on_unsupported: drop"))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return (await client.post(FORMS[1], json=asked(FORMS[1], *turns))).json()
+
+    first = asyncio.run(post())
+    asyncio.run(post(*with_result(FORMS[1], first)))
+    sent = upstream.requests[-1].json()["messages"][1]
+    assert (sent["reasoning"], sent["tool_calls"][0]["function"]["arguments"]) == ("Hm.", '{"INVALID_JSON":"no JSON"}')  # fmt: skip
