@@ -968,3 +968,12 @@ def test_state_that_belongs_to_no_call_is_named() -> None:
 def test_arguments_that_are_none_go_as_an_object(to: str) -> None:
     asked = ChatMessage.assistant(tool_calls=[ToolCall("t1", "ferry", "{")])
     assert "INVALID_JSON" in said(request(USER, asked, RESULT, to=to))
+
+
+def test_a_block_that_says_nothing_does_not_go_back() -> None:
+    text = {"type": "text", "text": "Nine."}
+    built = back("anthropic", claude({"type": "compaction", "content": None}, text))
+    assert turns(built)[1]["content"] == [text]
+    assert named(built) == [("messages[1]", "state (type): the API has no place for it")]
+    full = {"type": "compaction", "content": "All of it."}
+    assert turns(back("anthropic", claude(full, text)))[1]["content"] == [full, text]

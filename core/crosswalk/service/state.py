@@ -161,10 +161,16 @@ def _merged(
         entry = by_place.get(place)
         place += 1
         if entry is not None and entry.is_whole:
-            yield dict(entry.fields)
+            if not _is_empty(entry.fields):
+                yield dict(entry.fields)
         elif waiting and (item := waiting.pop(0)) is not None:
             put_fields(item, {} if entry is None else entry.fields)
             yield item
+
+
+def _is_empty(fields: Mapping[str, Any]) -> bool:
+    """Whether an item says nothing but its type: its other fields are null, as an empty compaction's are."""
+    return None in fields.values() and all(value is None or name == "type" for name, value in fields.items())
 
 
 def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
