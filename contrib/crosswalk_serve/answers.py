@@ -64,6 +64,7 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     """
     response = with_custom_calls(response, incoming.wants.custom_tools)
     made = convert(response, incoming.form)
+    losses = made.report.losses
     frames = response.raw_events.frames
     if seal is not None and not (
         len(frames) == 1 and made.value == frames[0]
@@ -75,7 +76,7 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
         for choice in said["choices"]:
             choice["text"] = _prompt(incoming) + choice["text"]
         body = dump_json(said)
-    return Written(body, made.status, made.report.losses)
+    return Written(body, made.status, losses)
 
 
 def _prompt(incoming: Incoming) -> str:
@@ -173,7 +174,11 @@ class StreamWriter:
                 said += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
             said += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
-            self.losses = self._converter.report.losses
+            own = (
+                "" if seal is None else f"segments[{len(response.segments) - 1}]"
+            )  # of the seal, which is no server's word
+            losses = self._converter.report.losses
+            self.losses = tuple(loss for loss in losses if not (own and loss.path.startswith(own)))
             self._has_ended = True
         return said
 
