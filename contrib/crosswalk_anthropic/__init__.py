@@ -17,6 +17,8 @@ from crosswalk.plugins import (
     MappingState,
     ProviderInfo,
     Recognition,
+    ServerTool,
+    WayBack,
     hookimpl,
     requests_of,
 )
@@ -77,6 +79,18 @@ class Anthropic(DialectFamily):
             access=ACCESS,
             call_ids=CallIds(pattern="[a-zA-Z0-9_-]+"),
             call_names="[a-zA-Z0-9_-]{1,128}",
+            way_back=WayBack(
+                needs_signature=True,
+                takes_citations=True,
+                takes_media=("file",),
+                shows_pictures=True,
+                moves_system=True,
+                knows_failures=True,
+                server_tools=(
+                    ServerTool("server_tool_use", "*_tool_result", "tool_use_id"),
+                    ServerTool("mcp_tool_use", "mcp_tool_result", "tool_use_id"),
+                ),
+            ),
             hosted_tools=("web_search", "web_fetch", "code_execution"),
         )
 

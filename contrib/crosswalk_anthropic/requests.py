@@ -5,7 +5,8 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,7 @@ from crosswalk.plugins import (
     CacheMark,
     ChatMessage,
     ChatRequest,
+    ChatResponse,
     ContentPart,
     Drops,
     HostedTool,
@@ -35,9 +37,11 @@ from crosswalk.plugins import (
     as_json_object,
     cache_mark,
     content_parts,
+    is_of,
     media_type_of,
     messages,
     options_of,
+    own_items,
     segments_of,
     system_text,
     thaw,
@@ -104,6 +108,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             body["tool_choice"] = choice
     drops.given(request, "seed")
     _add_output(body, request, drops)
+    if container := _container(request, drops):
+        body["container"] = container
     if request.stream:
         body["stream"] = True
     headers = {"anthropic-version": "2023-06-01"}
@@ -128,6 +134,30 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
         config["effort"] = effort.value
     if config:
         body["output_config"] = config
+
+
+def _container(request: ChatRequest, drops: Drops) -> str | None:
+    """The container that the last answer with one ran code in, unless it has expired or the caller names another."""
+    if "container" in request.provider_options.get(request.provider or "", {}):
+        return None
+    for number in reversed(range(len(request.messages))):
+        turn = request.messages[number]
+        said = turn.metadata.extensions.get("container") if isinstance(turn, ChatResponse) else None
+        if isinstance(said, Mapping) and isinstance(said.get("id"), str) and is_of(turn, request):
+            if _lasts(said.get("expires_at")):
+                return str(said["id"])
+            drops.leave(number, "the container has expired")
+            return None
+    return None
+
+
+def _lasts(expires_at: object) -> bool:
+    """Whether a time is still to come; an unknown one is."""
+    try:
+        end = datetime.fromisoformat(str(expires_at))
+    except ValueError:
+        return True
+    return end.replace(tzinfo=end.tzinfo or UTC) > datetime.now(UTC)
 
 
 _LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
@@ -166,7 +196,8 @@ def _tool_result(message: ChatMessage) -> dict[str, Any]:
     content: Any = message.content
     if not isinstance(content, str):
         content = [*filter(None, map(_block, content_parts(message)))]
-    return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content}
+    failed = {} if message.is_error is None else {"is_error": message.is_error}
+    return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": content, **failed}
 
 
 def _block(part: ContentPart) -> dict[str, Any] | None:
@@ -186,14 +217,14 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
 
 
 def _answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
-    """The blocks of a model's *turn*; reasoning goes back as it came, or not at all."""
-    blocks: list[dict[str, Any]] = []
+    """The blocks of a model's *turn*, each with the state that came with it."""
+    blocks: list[dict[str, Any] | None] = []
     for says, run in groupby(segments_of(turn, request), lambda segment: segment.type in _SAYS):
         if says:
             blocks += _texts(run)
         else:
-            blocks += filter(None, map(_answer_block, run))
-    return blocks
+            blocks += map(_answer_block, run)
+    return own_items(turn, blocks)
 
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
@@ -202,8 +233,11 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
     match segment.type:
         case SegmentType.REASONING if "encrypted" in said:
             return {"type": "redacted_thinking", "data": said["encrypted"]}
-        case SegmentType.REASONING if "signature" in said:
-            return {"type": "thinking", "thinking": segment.content, "signature": said["signature"]}
+        case SegmentType.REASONING:
+            signed = {"signature": said["signature"]} if "signature" in said else {}
+            return {"type": "thinking", "thinking": segment.content, **signed}
+        case SegmentType.MEDIA:  # a file of its own, by id
+            return said
         case SegmentType.TOOL_CALL if str(said.get("type")).endswith("_tool_result"):
             return said
         case SegmentType.TOOL_CALL if "type" in said:
@@ -214,10 +248,10 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
     return None
 
 
-def _texts(run: Iterable[Segment]) -> Iterator[dict[str, Any]]:
+def _texts(run: Iterable[Segment]) -> Iterator[dict[str, Any] | None]:
     """The text blocks of a *run* of texts and citations: what is cited comes before its text, unless that says it follows.
 
-    A block of white space alone, which the API writes and refuses, goes with the one before it.
+    A block of white space alone, which the API writes and refuses, goes with the one before it: ``None`` keeps its place.
     """
     waiting: list[dict[str, Any]] = []
     block: dict[str, Any] | None = None
@@ -233,7 +267,9 @@ def _texts(run: Iterable[Segment]) -> Iterator[dict[str, Any]]:
                 block["citations"], waiting = waiting, []
             follow = segment.metadata.get("citations") == "follow"
             yield block
-        elif block:
-            block["text"] += segment.content
+        else:
+            if block:
+                block["text"] += segment.content
+            yield None
     if block and waiting:
         block["citations"] = [*block.get("citations", ()), *waiting]

@@ -6,7 +6,6 @@ Facts: the service model of bedrock-runtime in botocore; provider document "Amaz
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -35,6 +34,7 @@ from crosswalk.plugins import (
     dump_json,
     media_type_of,
     options_of,
+    own_items,
     segments_of,
     system_text,
     thaw,
@@ -71,7 +71,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
                 turns,
-                answer=lambda turn: _answer(segments_of(turn, request)),
+                answer=lambda turn: _answer(turn, request),
                 result=_result,
                 part=_block,
                 mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
@@ -140,7 +140,8 @@ def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
 
 def _result(message: ChatMessage) -> dict[str, Any]:
     content = [*filter(None, map(_block, content_parts(message)))]
-    return {"toolResult": {"toolUseId": message.tool_call_id, "content": content}}
+    status = {} if message.is_error is None else {"status": "error" if message.is_error else "success"}
+    return {"toolResult": {"toolUseId": message.tool_call_id, "content": content, **status}}
 
 
 def _block(part: ContentPart) -> dict[str, Any] | None:
@@ -164,27 +165,51 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
     return {"document": {"format": _FORMATS[media_type], "name": name[:200], "source": source}}
 
 
-def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
-    """The blocks of a model's answer; reasoning goes back as it came, or not at all."""
-    for segment in segments:
-        said = segment.metadata.thawed()
-        kind = str(said.get("type"))
-        match segment.type:
-            case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():
-                yield {"text": segment.content}
-            case SegmentType.REASONING if "encrypted" in said:
-                yield {"reasoningContent": {"redactedContent": said["encrypted"]}}
-            case SegmentType.REASONING if "signature" in said:
-                text = {"text": segment.content, "signature": said["signature"]}
-                yield {"reasoningContent": {"reasoningText": text}}
-            case SegmentType.TOOL_CALL if kind.endswith("server_tool_use"):
-                given = as_json_object(segment.content) or {}
-                yield {"toolUse": {"toolUseId": said.pop("id", ""), **said, "input": given}}
-            case SegmentType.TOOL_CALL if "type" in said:
-                if kind == "tool_result":
-                    del said["type"]
-                yield {"toolResult": {"toolUseId": said.pop("id", ""), **said}}
-            case SegmentType.TOOL_CALL if "name" in said:
-                call = ToolCall(said["id"], said["name"], segment.content)
-                use = {"toolUseId": call.id, "name": call.name, "input": arguments_object(call)}
-                yield {"toolUse": use}
+_BLOCKS = frozenset(
+    (
+        *("text", "toolUse", "toolResult", "reasoningContent", "citationsContent", "guardContent"),
+        *("image", "audio", "video", "document"),
+    )
+)
+"""What a block may hold; one that holds nothing of it is new."""
+
+
+def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+    """The blocks of a model's *turn*, each with the state that came with it."""
+    blocks: list[dict[str, Any] | None] = []
+    citations: list[dict[str, Any]] = []
+    for segment in segments_of(turn, request):
+        if segment.type is SegmentType.CITATION:
+            citations.append(segment.metadata.thawed())
+        elif citations and segment.type is SegmentType.TEXT:
+            cited = {"content": [{"text": segment.content}], "citations": citations}
+            blocks.append({"citationsContent": cited})
+            citations = []
+        else:
+            blocks.append(_answer_block(segment))
+    return own_items(turn, blocks, inside="content", kinds=_BLOCKS)
+
+
+def _answer_block(segment: Segment) -> dict[str, Any] | None:
+    """The block that *segment* is; ``None`` for one that is not sent."""
+    said = segment.metadata.thawed()
+    kind = str(said.get("type"))
+    match segment.type:
+        case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():
+            return {"text": segment.content}
+        case SegmentType.REASONING if "encrypted" in said:
+            return {"reasoningContent": {"redactedContent": said["encrypted"]}}
+        case SegmentType.REASONING:
+            signed = {"signature": said["signature"]} if "signature" in said else {}
+            return {"reasoningContent": {"reasoningText": {"text": segment.content, **signed}}}
+        case SegmentType.TOOL_CALL if kind.endswith("server_tool_use"):
+            given = as_json_object(segment.content) or {}
+            return {"toolUse": {"toolUseId": said.pop("id", ""), **said, "input": given}}
+        case SegmentType.TOOL_CALL if "type" in said:
+            if kind == "tool_result":
+                del said["type"]
+            return {"toolResult": {"toolUseId": said.pop("id", ""), **said}}
+        case SegmentType.TOOL_CALL if "name" in said:
+            call = ToolCall(said["id"], said["name"], segment.content)
+            return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": arguments_object(call)}}
+    return None

@@ -69,6 +69,7 @@ class Cloudflare(DialectFamily):
             timestamp_key="p",
             pieces=OpenAIChatDialect.pieces,
             access=ACCESS,
+            way_back=OpenAIChatDialect.way_back,
             speaks=("openai_responses",),
         )
 

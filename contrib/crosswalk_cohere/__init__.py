@@ -5,7 +5,7 @@ Facts: provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from crosswalk.plugins import Access, DialectFamily, ProviderInfo, hookimpl, requests_of
+from crosswalk.plugins import Access, DialectFamily, ProviderInfo, WayBack, hookimpl, requests_of
 from crosswalk_cohere.chat import PIECES, ChatDialect
 from crosswalk_cohere.legacy import GenerateDialect, LegacyChatDialect
 from crosswalk_cohere.shared import cohere_error
@@ -36,6 +36,7 @@ class Cohere(DialectFamily):
             text_paths=ChatDialect.text_paths,
             pieces=(*PIECES, "citations"),
             access=ACCESS,
+            way_back=WayBack(takes_citations=True, shows_pictures=True),
         )
 
 

@@ -5,9 +5,11 @@ Facts: Cohere's reference of "Chat" (v2); provider document "Cohere Chat".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
+    NO_ANSWER,
     ChatRequest,
     ContentPart,
     Drops,
@@ -26,6 +28,9 @@ from crosswalk.plugins import (
     message_of,
     openai_tool,
     options_of,
+    own_fields,
+    own_items,
+    put_fields,
     segments_of,
     text_of,
     thaw,
@@ -53,10 +58,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a message holds a file or a sound.
     """
     drops = Drops()
-    messages = [_message(turn, request) for _, turn in with_results_shown(request.messages)]
+    turns = [turn for _, turn in with_results_shown(request.messages)]
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [message for message in messages if message is not None],
+        "messages": [*_messages(turns, request)],
         "stream": request.stream,  # it must say
     }
     body |= options_of(request, _OPTIONS)
@@ -81,6 +86,21 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest("/v2/chat", body, dropped=drops.found())
 
 
+def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str, Any]]:
+    """The messages of *turns*; an answer without a word says so between two messages of the user."""
+    before: str | None = None
+    is_silent = False
+    for turn in turns:
+        said = _message(turn, request)
+        if said is None:
+            is_silent = True
+            continue
+        if is_silent and said["role"] == before == "user":
+            yield {"role": "assistant", "content": NO_ANSWER}
+        is_silent, before = False, said["role"]
+        yield said
+
+
 def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
     """*turn* as a message; ``None`` for one of the model that says nothing: it would be refused."""
     message = message_of(turn)
@@ -93,16 +113,16 @@ def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
             said["tool_call_id"] = message.tool_call_id
         return said
     text = text_of(turn)
-    if not text and not message.tool_calls:
-        return None
     thoughts = [part for part in segments_of(turn, request) if part.type is SegmentType.REASONING]
     plan = "".join(part.content for part in thoughts if part.metadata.get("kind") == "tool_plan")
     thought = "".join(part.content for part in thoughts if "kind" not in part.metadata)
     if plan:
         said["tool_plan"] = plan
-    if thought:
-        said["content"] = [{"type": "thinking", "thinking": thought}]
-        said["content"] += [{"type": "text", "text": text}] if text else []
+    blocks: list[dict[str, Any] | None] = [{"type": "thinking", "thinking": thought}] if thought else []
+    blocks += [{"type": "text", "text": text}] if text else []
+    content = own_items(turn, blocks, inside="content")
+    if len(content) > 1 or thought:
+        said["content"] = content
     elif text:
         said["content"] = text
     if message.tool_calls:
@@ -114,7 +134,8 @@ def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
             }
             for call in message.tool_calls
         ]
-    return said
+    put_fields(said, {name: value for name, value in own_fields(turn).items() if name != "content"})
+    return said if said.keys() - {"role"} else None
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

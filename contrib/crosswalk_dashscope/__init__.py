@@ -14,6 +14,7 @@ from crosswalk.plugins import (
     ErrorKind,
     OpenAIChatDialect,
     ProviderInfo,
+    WayBack,
     error_info,
     hookimpl,
     refined,
@@ -62,6 +63,7 @@ class DashScope(DialectFamily):
             text_paths=OpenAIChatDialect.text_paths,
             pieces=(*OpenAIChatDialect.pieces, "output.choices[].logprobs.content"),
             access=ACCESS,
+            way_back=WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True),
             speaks=("anthropic", "openai_responses"),
         )
 
@@ -76,7 +78,7 @@ class DashScope(DialectFamily):
             build_openai_chat_request,
         )
 
-        style = OpenAIChatStyle(top_k=True, reasoning="reasoning_content", takes_empty=False)
+        style = OpenAIChatStyle(top_k=True, takes_empty=False)
         built, drops = build_openai_chat_request(request, style), Drops()
         effort = request.reasoning_effort
         if effort is not None:

@@ -26,7 +26,9 @@ from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
     ResponseDelta,
+    ServerTool,
     UsageInfo,
+    WayBack,
     accept_string,
     error_delta,
     error_info,
@@ -164,6 +166,16 @@ class Gemini:
             framing=framing,
             access=ACCESS,
             call_names="[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",
+            way_back=WayBack(
+                takes_media=("image", "audio", "video", "file"),
+                shows_pictures=True,
+                moves_system=True,
+                knows_failures=True,
+                server_tools=(
+                    ServerTool("executableCode", "codeExecutionResult"),
+                    ServerTool("toolCall", "toolResponse"),
+                ),
+            ),
             hosted_tools=("web_search", "web_fetch", "code_execution"),
             repeats_finish=True,  # old models say STOP in every chunk
         )

@@ -46,6 +46,7 @@ from crosswalk.plugins import (
 from crosswalk_gemini.arguments import ArgumentsWriter
 
 __all__ = [
+    "PARTS",
     "SERVER_TOOLS",
     "Answer",
     "Answers",
@@ -66,6 +67,9 @@ SERVER_TOOLS = {
     "toolResponse": ("response", True),
 }
 """What the server's own tools were asked and answered: the field that is the segment's content, and whether as JSON."""
+
+PARTS = frozenset({"text", "functionCall", "functionResponse", *_MEDIA, *SERVER_TOOLS})
+"""What a part may hold; one that holds nothing of it is new."""
 
 
 @attrs.frozen

@@ -5,7 +5,8 @@ Facts: Google's reference of ``models.generateContent``; provider document "Goog
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from crosswalk.plugins import (
     ToolCall,
     ToolChoice,
     ToolDefinition,
+    Turn,
     UnsupportedRequestError,
     alternating,
     arguments_object,
@@ -31,12 +33,13 @@ from crosswalk.plugins import (
     content_parts,
     media_type_of,
     options_of,
+    own_items,
     segments_of,
     system_text,
     thaw,
     tool_names,
 )
-from crosswalk_gemini.parts import SERVER_TOOLS
+from crosswalk_gemini.parts import PARTS, SERVER_TOOLS
 
 __all__ = ["build_request"]
 
@@ -68,10 +71,12 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     names = tool_names(turns)
     contents = alternating(
         turns,
-        answer=lambda turn: _answer(segments_of(turn, request)),
+        answer=lambda turn: _answer(turn, request),
         result=lambda message: _tool_result(message, names),
         part=_part,
     )
+    if _GEMINI_3.fullmatch(request.model or ""):
+        _add_placeholders(contents)
     body: dict[str, Any] = {
         "contents": [
             {"role": "model" if is_answer else "user", "parts": parts} for is_answer, parts in contents
@@ -95,6 +100,24 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["generationConfig"] = config
     method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
     return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
+
+
+_GEMINI_3 = re.compile(r"(models/)?gemini-3[.-].*")
+_PLACEHOLDER = "skip_thought_signature_validator"
+"""The signature that Google documents for a call that no Gemini 3 model made ("Thought Signatures", FAQ)."""
+
+
+def _add_placeholders(contents: list[tuple[bool, list[dict[str, Any]]]]) -> None:
+    """Sign the first call of each step of the current turn where it has no signature: Gemini 3 refuses it otherwise."""
+    spoken = [
+        number
+        for number, (is_answer, parts) in enumerate(contents)
+        if not is_answer and any("functionResponse" not in part for part in parts)
+    ]
+    for _, parts in contents[max(spoken, default=0) :]:  # the current turn begins where the user spoke last
+        first = next((part for part in parts if "functionCall" in part), None)
+        if first is not None:
+            first.setdefault("thoughtSignature", _PLACEHOLDER)
 
 
 def _model(name: str) -> str:
@@ -142,7 +165,8 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
     if name is None:
         raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
     given = as_json_object(message.text)
-    said = {"id": id, "name": name, "response": given or {"result": message.text}}
+    response = {"error": message.text} if message.is_error else given or {"result": message.text}
+    said = {"id": id, "name": name, "response": response}
     parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
     if any("fileData" in part for part in parts):
         raise UnsupportedRequestError("what a tool gave must be given as data", options=["messages"])
@@ -158,25 +182,34 @@ def _part(part: ContentPart) -> dict[str, Any]:
     return {"inlineData": {"mimeType": media_type_of(part), "data": part.data}}
 
 
-def _answer(segments: Iterable[Segment]) -> Iterator[dict[str, Any]]:
-    """The parts of a model's answer, each with the signature that came with it."""
-    for segment in segments:
-        said = segment.metadata.thawed()
-        signed = {"thoughtSignature": said.pop("signature")} if "signature" in said else {}
-        match segment.type:
-            case SegmentType.TEXT | SegmentType.REFUSAL if segment.content or signed:
-                yield {"text": segment.content, **signed}
-            case SegmentType.REASONING if signed:
-                yield {"text": segment.content, "thought": True, **signed}
-            case SegmentType.TOOL_CALL if said.get("type") in SERVER_TOOLS:
-                kind = said.pop("type")
-                field, is_json = SERVER_TOOLS[kind]
-                content = (as_json_object(segment.content) or {}) if is_json else segment.content
-                yield {kind: {**said, field: content}, **signed}
-            case SegmentType.MEDIA if said.get("encoding") == "base64" and not said.get("thought"):
-                data = {"mimeType": said.get("media_type"), "data": segment.content}
-                yield {"inlineData": {name: value for name, value in data.items() if value}, **signed}
-            case SegmentType.TOOL_CALL if "name" in said:
-                call = ToolCall(said["id"], said["name"], segment.content)
-                given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
-                yield {"functionCall": given, **signed}
+def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+    """The parts of a model's *turn*, each with the signature and the state that came with it."""
+    parts = [_answer_part(segment) for segment in segments_of(turn, request)]
+    return own_items(turn, parts, inside="parts", kinds=PARTS)
+
+
+def _answer_part(segment: Segment) -> dict[str, Any] | None:
+    """The part that *segment* is; ``None`` for one that is not sent."""
+    said = segment.metadata.thawed()
+    signed = {"thoughtSignature": said.pop("signature")} if "signature" in said else {}
+    match segment.type:
+        case SegmentType.TEXT | SegmentType.REFUSAL if segment.content or signed:
+            return {"text": segment.content, **signed}
+        case SegmentType.REASONING:
+            return {"text": segment.content, "thought": True, **signed}
+        case SegmentType.TOOL_CALL if said.get("type") in SERVER_TOOLS:
+            kind = said.pop("type")
+            field, is_json = SERVER_TOOLS[kind]
+            content = (as_json_object(segment.content) or {}) if is_json else segment.content
+            return {kind: {**said, field: content}, **signed}
+        case SegmentType.MEDIA if said.get("encoding") == "url":
+            kind = {"mimeType": said["media_type"]} if "media_type" in said else {}
+            return {"fileData": {**kind, "fileUri": segment.content}, **signed}
+        case SegmentType.MEDIA:
+            data = {"mimeType": said.get("media_type"), "data": segment.content}
+            return {"inlineData": {name: value for name, value in data.items() if value}, **signed}
+        case SegmentType.TOOL_CALL if "name" in said:
+            call = ToolCall(said["id"], said["name"], segment.content)
+            given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
+            return {"functionCall": given, **signed}
+    return None

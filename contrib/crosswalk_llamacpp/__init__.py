@@ -24,6 +24,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     Totals,
     UsageInfo,
+    WayBack,
     hookimpl,
     look_at_count,
 )
@@ -158,6 +159,7 @@ class LlamaCpp(DialectFamily):
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,
+            way_back=WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True),
             spell=OpenAILayer().spell,
         )
 
@@ -175,7 +177,7 @@ class LlamaCpp(DialectFamily):
         """See the hook ``build_request``: OpenAI's fields, as ``oaicompat_chat_params_parse`` in the server reads them."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning_content"))
+        return build_openai_chat_request(request, OpenAIChatStyle(top_k=True))
 
 
 plugin = LlamaCpp(NativeDialect(), OpenAILayer())

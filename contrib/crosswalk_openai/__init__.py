@@ -23,6 +23,7 @@ from crosswalk.plugins import (
     SafetyAnnotation,
     Segment,
     SegmentType,
+    WayBack,
     accept_object,
     accept_objects,
     look_at,
@@ -49,6 +50,9 @@ class OpenAI(ChatDialect):
         "takes_any_arguments": True,
     }
     call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
+    way_back: ClassVar[WayBack] = WayBack(
+        takes_custom_calls=True, takes_media=("audio_id",), shows_pictures=True, names_speakers=True
+    )
     call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,

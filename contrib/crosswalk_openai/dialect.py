@@ -63,7 +63,8 @@ class ChatDialect(OpenAIChatDialect):
         """*request* in this server's style, of which *more* says more."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        style = OpenAIChatStyle(hosted_tools=self.hosted_tools, **self.style, **more)
+        fields = {"reasoning": self.reasoning_name, **self.style, **more}
+        style = OpenAIChatStyle(hosted_tools=self.hosted_tools, **fields)
         return build_openai_chat_request(request, style)
 
     def choice_deltas(

@@ -26,6 +26,7 @@ from crosswalk.plugins import (
     ToolCallDelta,
     TrailingContentError,
     UsageInfo,
+    WayBack,
     accept_array,
     accept_object,
     error_delta,
@@ -60,12 +61,7 @@ class DeepSeek(ChatDialect):
     cached_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.cached_tokens, "prompt_cache_hit_tokens")
     numbers_calls: ClassVar[bool] = True
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
-
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk_openai.requests import add_reasoning
-
-        return self.built(request, more=add_reasoning)
+    way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, names_speakers=True)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
@@ -95,6 +91,10 @@ class Groq(ChatDialect):
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
     style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
+    # Its reference of the assistant's message has no place for what its own tools did.
+    way_back: ClassVar[WayBack] = WayBack(
+        shows_pictures=True, names_speakers=True, refuses=("executed_tools",)
+    )
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     endpoints: ClassVar[tuple[str, ...]] = ("/openai/v1/chat/completions",)
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -203,6 +203,7 @@ class Perplexity(ChatDialect):
         },
     }
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
+    way_back: ClassVar[WayBack] = WayBack(shows_pictures=True, moves_system=True, names_speakers=True)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
     cumulative: ClassVar[tuple[str, ...]] = (
@@ -326,7 +327,8 @@ class SGLang(ChatDialect):
     title: ClassVar[str] = "SGLang"
     documentation: ClassVar[str | None] = "https://docs.sglang.ai/basic_usage/openai_api.html"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:30000/v1", "SGLANG")
-    style: ClassVar[Mapping[str, Any]] = {"top_k": True, "reasoning": "reasoning_content"}
+    style: ClassVar[Mapping[str, Any]] = _TOP_K
+    way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     marks: ClassVar[tuple[str, ...]] = ("sglext", "choices[].matched_stop")
     reasoning_tokens: ClassVar[tuple[str, ...]] = (*ChatDialect.reasoning_tokens, "reasoning_tokens")
@@ -364,12 +366,19 @@ class OpenRouter(ChatDialect):
     text_paths: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
+    way_back: ClassVar[WayBack] = WayBack(
+        takes_reasoning=True,
+        takes_citations=True,
+        takes_media=("image",),
+        shows_pictures=True,
+        names_speakers=True,
+    )
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
         from crosswalk_openai.requests import add_details
 
-        return self.built(request, more=add_details)
+        return self.built(request, more=add_details, reasoning=None)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
@@ -427,6 +436,9 @@ class Mistral(ChatDialect):
         "takes_empty": False,
     }
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
+    way_back: ClassVar[WayBack] = WayBack(
+        takes_citations=True, shows_pictures=True, moves_system=True, names_speakers=True
+    )
     call_names: ClassVar[str | None] = _NAMES
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/v1/fim/completions")
     timestamp_key: ClassVar[str | None] = "p"
@@ -444,9 +456,9 @@ class Mistral(ChatDialect):
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import in_mistrals_order
+        from crosswalk_openai.requests import add_chunks, in_mistrals_order
 
-        return self.built(request, arrange=in_mistrals_order)
+        return self.built(request, arrange=in_mistrals_order, more=add_chunks, reasoning=None)
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     ResponseDelta,
     SegmentType,
     TrailingContentError,
+    WayBack,
     accept_objects,
     error_delta,
     error_info,
@@ -73,6 +74,9 @@ class MiniMax(ChatDialect):
     }
     speaks: ClassVar[tuple[str, ...]] = ("anthropic", "openai_responses")
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/text/chatcompletion_v2", "/v1/chat/completions")
+    way_back: ClassVar[WayBack] = WayBack(
+        takes_reasoning=True, shows_pictures=True, moves_system=True, names_speakers=True
+    )
     marks: ClassVar[tuple[str, ...]] = ("base_resp", "input_sensitive")
     # Content may begin and end reasoning, so a piece of it is not always text.
     text_paths: ClassVar[tuple[str, ...]] = ()
@@ -81,7 +85,7 @@ class MiniMax(ChatDialect):
         """See the hook ``build_request``: reasoning comes apart from the text, and goes back in its details."""
         from crosswalk_openai.requests import add_details, with_one_system_message
 
-        built = self.built(request, more=add_details, arrange=with_one_system_message)
+        built = self.built(request, more=add_details, arrange=with_one_system_message, reasoning=None)
         built.body["reasoning_split"] = True
         return built
 

@@ -15,6 +15,7 @@ from crosswalk.plugins import (
     ErrorKind,
     MappingState,
     UsageInfo,
+    WayBack,
     accept_objects,
     error_info,
     refined,
@@ -48,7 +49,8 @@ class Moonshot(ChatDialect):
     title: ClassVar[str] = "Moonshot AI"
     documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.moonshot.ai/v1", "MOONSHOT")
-    style: ClassVar[Mapping[str, Any]] = {"reasoning": "reasoning_content", "takes_empty": False}
+    style: ClassVar[Mapping[str, Any]] = {"takes_empty": False}
+    way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
     speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions",)
     cached_tokens: ClassVar[tuple[str, ...]] = ("cached_tokens", *ChatDialect.cached_tokens)

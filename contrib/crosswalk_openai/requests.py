@@ -19,14 +19,14 @@ from crosswalk.plugins import (
     SegmentType,
     Turn,
     cache_mark,
-    is_of,
     message_of,
-    reasoning_of,
+    own_fields,
+    own_items,
 )
 
 __all__ = [
+    "add_chunks",
     "add_details",
-    "add_reasoning",
     "continue_last_answer",
     "in_mistrals_order",
     "in_perplexitys_order",
@@ -34,10 +34,25 @@ __all__ = [
 ]
 
 
-def add_reasoning(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
-    """Add what DeepSeek wants: its reasoning back beside its tool calls, while it refuses it elsewhere."""
-    if message_of(turn).tool_calls and (reasoning := reasoning_of(turn, request)):
-        said["reasoning_content"] = reasoning
+def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
+    """Add what Mistral sent: its content in chunks, where it is more than text."""
+    if said["role"] != "assistant" or not isinstance(turn, ChatResponse):
+        return
+    chunks = own_items(turn, [_chunk(segment) for segment in turn.segments], inside="content")
+    if any(chunk["type"] != "text" for chunk in chunks):
+        said["content"] = chunks
+
+
+def _chunk(segment: Segment) -> dict[str, Any] | None:
+    about = segment.metadata.thawed()
+    match segment.type:
+        case SegmentType.TEXT | SegmentType.REFUSAL if segment.content:
+            return {"type": "text", "text": segment.content}
+        case SegmentType.REASONING:
+            return {"type": "thinking", "thinking": [{"type": "text", "text": segment.content}], **about}
+        case SegmentType.CITATION if "reference_ids" in about:
+            return {"type": "reference", **about}
+    return None
 
 
 def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
@@ -50,8 +65,8 @@ def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
         mark = cache_mark(request, "system" if systems and turn is systems[-1] else turn)
         if mark is not None:
             _mark(said, mark)
-    if isinstance(turn, ChatResponse) and is_of(turn, request):
-        details = [_detail(segment) for segment in turn.segments if segment.type is SegmentType.REASONING]
+    if isinstance(turn, ChatResponse):
+        details = [*_details(turn)]
         if details:
             said["reasoning_details"] = details
 
@@ -64,12 +79,35 @@ def _mark(said: dict[str, Any], mark: CacheMark) -> None:
         content[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": mark.ttl} if mark.ttl else {})}
 
 
-def _detail(segment: Segment) -> dict[str, Any]:
-    said = segment.metadata.thawed()
-    if "encrypted" in said:
-        data = said.pop("encrypted")
-        return {**said, "type": "reasoning.encrypted", "data": data}
-    return {**said, "type": "reasoning.text", "text": segment.content}
+def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
+    """The details of the reasoning of *turn*, each with its state: of a plain text what nobody else has taken."""
+    state = own_fields(turn).get("reasoning_details")
+    entries = [entry for entry in state if isinstance(entry, dict)] if isinstance(state, list) else []
+    plain = [entry for entry in entries if "type" in entry]
+    for segment in turn.segments:
+        if segment.type is not SegmentType.REASONING:
+            continue
+        said = segment.metadata.thawed()
+        same = next((entry for entry in entries if entry not in plain and _is_same(entry, said)), {})
+        if "encrypted" in said:
+            if segment.content:
+                yield _plain_detail(segment.content, plain.pop(0) if plain else {})
+            data = said.pop("encrypted")
+            yield {**same, **said, "type": "reasoning.encrypted", "data": data}
+        elif "signature" in said:
+            yield {**same, **said, "type": "reasoning.text", "text": segment.content}
+        else:
+            yield _plain_detail(segment.content, plain.pop(0) if plain else {})
+
+
+def _is_same(entry: dict[str, Any], said: dict[str, Any]) -> bool:
+    """Whether *entry* is left of the detail that a segment *said*: both have its number."""
+    return "index" in entry and entry["index"] == said.get("index")
+
+
+def _plain_detail(text: str, entry: dict[str, Any]) -> dict[str, Any]:
+    name = "summary" if entry.get("type") == "reasoning.summary" else "text"
+    return {"type": f"reasoning.{name}", **entry, name: text}
 
 
 def continue_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from crosswalk.plugins import (
     ErrorInfo,
     ErrorKind,
     FinishReason,
+    WayBack,
     error_info,
     refined,
 )
@@ -53,11 +54,11 @@ class ZAI(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.z.ai/api/paas/v4", "ZAI")
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
-        "reasoning": "reasoning_content",
         "takes_empty": False,
         "include_usage": False,  # the last chunk has it unasked
         "unsupported": dict.fromkeys(("seed", "parallel_tool_calls"), "the API has no such option"),
     }
+    way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
     speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
     endpoints: ClassVar[tuple[str, ...]] = (
         "/api/paas/v4/chat/completions",

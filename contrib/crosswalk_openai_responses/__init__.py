@@ -21,6 +21,7 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     UsageInfo,
+    WayBack,
     accept_count,
     accept_count_at,
     accept_details,
@@ -83,6 +84,9 @@ class ResponsesDialect:
             access=ACCESS,
             call_ids=CallIds(),
             call_names="[a-zA-Z0-9_-]{1,128}",
+            way_back=WayBack(
+                takes_custom_calls=True, takes_citations=True, takes_media=("image",), shows_pictures=True
+            ),
             hosted_tools=("web_search", "code_execution"),
         )
 

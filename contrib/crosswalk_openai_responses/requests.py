@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crosswalk.plugins import (
+    NO_ANSWER,
     AudioPart,
     ChatMessage,
     ChatRequest,
@@ -66,8 +67,12 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     drops = Drops()
     drops.given(request, "stop", "seed", "top_k")
     is_stored = options.get("store") is not False
-    turns = _after(request.messages, options.get("previous_response_id"))
-    body: dict[str, Any] = {"model": request.model, "input": [*_items(request, turns, is_stored=is_stored)]}
+    kept = _kept_state(request, options)
+    start = _start(request, {**kept, **options})
+    for number in range(start):
+        drops.leave(number, "the server has it already")
+    items = [*_items(request, request.messages[start:], is_stored=is_stored)]
+    body: dict[str, Any] = {"model": request.model, "input": items, **kept}
     body |= options_of(request, _OPTIONS)
     tools = [_tool(tool) for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
@@ -88,13 +93,42 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest("/v1/responses", body, dropped=drops.found())
 
 
-def _after(turns: tuple[Turn, ...], previous: Any) -> tuple[Turn, ...]:
-    """*turns* without those that the answer of the id *previous* ends."""
-    for number in reversed(range(len(turns))):
-        turn = turns[number]
-        if isinstance(turn, ChatResponse) and turn.id == previous:
-            return turns[number + 1 :]
-    return turns
+_ELSEWHERE = ("conversation", "previous_response_id")
+"""Where the server has what was said before."""
+
+
+def _kept_state(request: ChatRequest, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the answers of the conversation say of what the server has: a conversation, or the answer before the first one.
+
+    The caller's *options* count more.
+    """
+    if any(name in options for name in _ELSEWHERE):
+        return {}
+    answers = [turn for turn in request.messages if isinstance(turn, ChatResponse) and is_of(turn, request)]
+    if answers and (conversation := _conversation_of(answers[-1])):
+        return {"conversation": conversation}
+    previous = answers[0].metadata.extensions.get("previous_response_id") if answers else None
+    return {"previous_response_id": previous} if isinstance(previous, str) else {}
+
+
+def _conversation_of(answer: ChatResponse) -> str | None:
+    said = answer.metadata.extensions.get("conversation")
+    id = said.get("id") if isinstance(said, Mapping) else said
+    return id if isinstance(id, str) else None
+
+
+def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
+    """The number of the first turn that the server does not have, by *where* it has the others."""
+    previous, conversation = where.get("previous_response_id"), where.get("conversation")
+    if isinstance(conversation, Mapping):
+        conversation = conversation.get("id")
+    for number in reversed(range(len(request.messages))):
+        turn = request.messages[number]
+        if isinstance(turn, ChatResponse) and is_of(turn, request):
+            is_there = turn.id == previous or (conversation and _conversation_of(turn) == conversation)
+            if is_there and number + 1 < len(request.messages):
+                return number + 1
+    return 0
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
@@ -134,23 +168,46 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
         if isinstance(turn, ChatResponse) and is_of(turn, request)
     }
     kinds = {_name(item): item["type"] for items in own.values() for item in items}
+    for turn in request.messages:
+        calls = message_of(turn).tool_calls or ()
+        kinds |= {call.id: "custom_tool_call" for call in calls if call.is_custom}
+    before: Role | None = None
+    is_silent = False
     for turn in turns:
         message = message_of(turn)
+        if message.role is not Role.ASSISTANT:
+            if is_silent and before is message.role is Role.USER:
+                yield _message(Role.ASSISTANT, NO_ANSWER)
+            is_silent = False
         if message.role is Role.TOOL:
             yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
         elif message.role is not Role.ASSISTANT:
             content = message.content
             parts = content if isinstance(content, str) else [_part(part) for part in content_parts(message)]
             yield _message(message.role, parts)
-        elif isinstance(turn, ChatResponse) and id(turn) in own:
-            stored = is_stored and turn.metadata.extensions.get("store") is not False
-            yield from _own_items(own[id(turn)], is_stored=stored)
         else:
-            if text := text_of(turn):
-                yield _message(Role.ASSISTANT, text)
-            for call in message.tool_calls or ():
-                said = {"call_id": call.id, "name": call.name, "arguments": arguments_text(call)}
-                yield {"type": "function_call", **said}
+            stored = is_stored and id(turn) in own and _is_stored(turn)
+            items = _own_items(own[id(turn)], is_stored=stored) if id(turn) in own else _plain_items(turn)
+            sent = [*items]
+            is_silent = not sent
+            yield from sent
+        before = before if is_silent else message.role
+
+
+def _is_stored(turn: Turn) -> bool:
+    return isinstance(turn, ChatResponse) and turn.metadata.extensions.get("store") is not False
+
+
+def _plain_items(turn: Turn) -> Iterator[dict[str, Any]]:
+    """The items of a message, or of an answer of another provider."""
+    if text := text_of(turn):
+        yield _message(Role.ASSISTANT, text)
+    for call in message_of(turn).tool_calls or ():
+        about = {"call_id": call.id, "name": call.name}
+        if call.is_custom:
+            yield {"type": "custom_tool_call", **about, "input": call.arguments}
+        else:
+            yield {"type": "function_call", **about, "arguments": arguments_text(call)}
 
 
 def _name(item: dict[str, Any]) -> str:

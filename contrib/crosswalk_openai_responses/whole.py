@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.plugins import (
+    CallKind,
     CitationRef,
     MappingState,
     Provenance,
@@ -116,6 +119,8 @@ def call_deltas(
     if known is None:
         item.call = state.choice(0).calls[fragment.index]
     answer.end()
+    if known is None and item.type == "custom_tool_call":
+        fragment = attrs.evolve(fragment, kind=CallKind.CUSTOM)
     yield ResponseDelta(tool_call_delta=fragment)
 
 

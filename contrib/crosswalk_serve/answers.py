@@ -10,7 +10,17 @@ import attrs
 from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
-from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_json, load_json
+from crosswalk.types import (
+    ChatResponse,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    StreamEvent,
+    StreamEventType,
+    dump_json,
+    load_json,
+)
+from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
@@ -35,20 +45,38 @@ class Written:
     losses: tuple[Loss, ...] = ()
 
 
-def whole(incoming: Incoming, response: ChatResponse) -> Written:
+def sealed(response: ChatResponse, seal: Segment, form: WireForm) -> ChatResponse:
+    """*response* with its *seal* at its first reasoning, or before all that it says, as *form* has it."""
+    segments = list(response.segments)
+    place = next((n for n, one in enumerate(segments) if one.type is SegmentType.REASONING), None)
+    if place is None:
+        return attrs.evolve(response, segments=(seal, *segments))
+    about = {"signature": seal.metadata["encrypted"]} if form is WireForm.ANTHROPIC else seal.metadata
+    segments[place] = attrs.evolve(segments[place], metadata=about)
+    return attrs.evolve(response, segments=segments)
+
+
+def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
     """*response* as the body that the client of *incoming* is waiting for; an error response as that of an error.
 
     Raises:
         ConversionError: it holds what JSON cannot.
     """
+    response = with_custom_calls(response, incoming.wants.custom_tools)
     made = convert(response, incoming.form)
+    losses = made.report.losses
+    frames = response.raw_events.frames
+    if seal is not None and not (
+        len(frames) == 1 and made.value == frames[0]
+    ):  # the client's form is not the server's
+        made = convert(sealed(response, seal, incoming.form), incoming.form)
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
         for choice in said["choices"]:
             choice["text"] = _prompt(incoming) + choice["text"]
         body = dump_json(said)
-    return Written(body, made.status, made.report.losses)
+    return Written(body, made.status, losses)
 
 
 def _prompt(incoming: Incoming) -> str:
@@ -95,6 +123,7 @@ class StreamWriter:
         incoming: what the client has asked.
         partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
         token: as for :func:`addressed`.
+        seal: gives the seal of the complete answer.
 
     Attributes:
         media_type: the content type of the stream.
@@ -102,8 +131,19 @@ class StreamWriter:
         losses: what the form could not say, once the stream has ended.
     """
 
-    def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse], token: str = "") -> None:
-        self._incoming, self._token = incoming, token
+    def __init__(
+        self,
+        incoming: Incoming,
+        partial: Callable[[], ChatResponse],
+        token: str = "",
+        seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
+    ) -> None:
+        self._incoming, self._token, self._seal = incoming, token, seal
+        is_chat = (
+            incoming.form is WireForm.OPENAI_CHAT
+        )  # its clients cannot add up the pieces of a custom call
+        self._names = frozenset[str]() if is_chat else incoming.wants.custom_tools
+        self._custom = CustomCalls(self._names)
         self._converter = StreamConverter.of(incoming.form, lambda: addressed(incoming, partial(), token))
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
@@ -125,12 +165,20 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN)
-        said = b"" if event.delta is None else self._frames(self._converter.feed(event.delta))
+        said = b"".join(self._fed(delta) for delta in self._custom.of(event.delta))
         if event.response is not None:
-            said += self._frames(
-                self._converter.finish(addressed(self._incoming, event.response, self._token))
-            )
-            self.losses = self._converter.report.losses
+            response = with_custom_calls(event.response, self._names)
+            said += b"".join(map(self._fed, self._custom.rest()))
+            seal = self._seal(event.response)
+            if seal is not None:
+                said += self._fed(ResponseDelta(segment=seal))
+                response = attrs.evolve(response, segments=(*response.segments, seal))
+            said += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
+            own = (
+                "" if seal is None else f"segments[{len(response.segments) - 1}]"
+            )  # of the seal, which is no server's word
+            losses = self._converter.report.losses
+            self.losses = tuple(loss for loss in losses if not (own and loss.path.startswith(own)))
             self._has_ended = True
         return said
 
@@ -140,6 +188,9 @@ class StreamWriter:
             return b""
         self._has_ended = True
         return self._frames(self._converter.fail(error))
+
+    def _fed(self, delta: ResponseDelta) -> bytes:
+        return self._frames(self._converter.feed(delta))
 
     def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
         return b"".join(

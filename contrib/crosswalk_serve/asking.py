@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Final
 from uuid import uuid4
@@ -26,6 +27,7 @@ from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, header_of, paths_of
+from crosswalk_serve.owners import Seals
 from crosswalk_serve.refusal import LEFT, Refusal, for_client
 from crosswalk_serve.relay import Relay, is_native
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
@@ -93,6 +95,7 @@ class Exchange:
         self._caller = Caller(None, None)
         self._route: Route | None = None
         self._incoming: Incoming
+        self._seals: Seals
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
         self._lost: list[str] = []
         self._status = LEFT
@@ -111,7 +114,8 @@ class Exchange:
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self._is_read = True
-        self._incoming = incoming = read_request(self._form, body, headers=headers.raw)
+        self._seals = seals = Seals(gateway.config, self._caller)
+        self._incoming = incoming = seals.opened(read_request(self._form, body, headers=headers.raw))
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name)
         await gateway.quotas.admit(self._caller)
@@ -185,7 +189,8 @@ class Exchange:
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        written = whole(self._incoming, addressed(self._incoming, response, self.id))
+        seal = self._seals.of(response, self._form)
+        written = whole(self._incoming, addressed(self._incoming, response, self.id), seal)
         self._lost += paths_of(written.losses)
         await self._settle(response, written.body)
         await self._respond(written.body, written.status)
@@ -234,7 +239,8 @@ class Exchange:
         sent = events.sent
         if sent is not None and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
-        return StreamWriter(self._incoming, lambda: events.partial, self.id)
+        seal = partial(self._seals.of, form=self._form)
+        return StreamWriter(self._incoming, lambda: events.partial, self.id, seal)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self._lost += [*dropped(response), *paths_of(writer.losses)]

@@ -173,6 +173,7 @@ class TGI(DialectFamily):
             text_paths=OpenAILayer.text_paths,
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
             access=Access.by_name("http://127.0.0.1:3000", "TGI"),
+            way_back=OpenAILayer.way_back,
         )
 
     @hookimpl

@@ -103,7 +103,11 @@ if TYPE_CHECKING:
         Segment as Segment,
         SegmentType as SegmentType,
     )
-    from crosswalk.types.tools import ToolCall as ToolCall, ToolCallDelta as ToolCallDelta
+    from crosswalk.types.tools import (
+        CallKind as CallKind,
+        ToolCall as ToolCall,
+        ToolCallDelta as ToolCallDelta,
+    )
     from crosswalk.types.usage import Cost as Cost, UsageInfo as UsageInfo
     from crosswalk.version import __version__ as __version__
     from crosswalk.wire.limits import Limits as Limits
@@ -191,6 +195,7 @@ _HOME = {
         "SegmentType",
     ),
     "crosswalk.types.tools": (
+        "CallKind",
         "ToolCall",
         "ToolCallDelta",
     ),

@@ -14,6 +14,7 @@ from crosswalk.plugins import (
     FinishReason,
     OpenAIChatDialect,
     ProviderInfo,
+    WayBack,
     hookimpl,
     requests_of,
 )
@@ -65,6 +66,7 @@ class Ollama(DialectFamily):
             logprob_paths={"logprobs": take_logprobs, "choices[0].logprobs": OpenAILayer().logprobs},
             pieces=("message.tool_calls", "tool_calls", *OpenAILayer.pieces),
             access=ACCESS,
+            way_back=WayBack(takes_reasoning=True, takes_media=("image",), shows_pictures=True),
             spell=OpenAILayer().spell,
             speaks=("openai_responses", "anthropic"),
         )

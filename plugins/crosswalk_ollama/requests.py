@@ -13,6 +13,8 @@ from crosswalk.plugins import (
     HTTPRequest,
     ImagePart,
     ReasoningEffort,
+    Role,
+    SegmentType,
     TextPart,
     ToolChoice,
     Turn,
@@ -21,7 +23,10 @@ from crosswalk.plugins import (
     message_of,
     openai_tool,
     options_of,
+    own_fields,
+    put_fields,
     reasoning_of,
+    segments_of,
     text_of,
     thaw,
     tool_names,
@@ -87,6 +92,8 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
             images.append(part.data)
         elif not isinstance(part, TextPart):
             raise unsupported_part(part, "cannot be sent to this API")
+    if message.role is Role.ASSISTANT:
+        images += [part.content for part in segments_of(turn, request) if part.type is SegmentType.MEDIA]
     said: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
     if images:
         said["images"] = images
@@ -102,4 +109,5 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
             said["tool_name"] = name
     if reasoning := reasoning_of(turn, request):
         said["thinking"] = reasoning
+    put_fields(said, own_fields(turn))
     return said

@@ -205,4 +205,4 @@ def test_reasoning_comes_apart_and_goes_back_in_its_details() -> None:
     request = ChatRequest([ChatMessage.user("Hi"), answer, ChatMessage.user("More")], model="m", max_tokens=5)
     sent = build_http_request(request, "minimax").body
     assert (sent["reasoning_split"], sent["max_completion_tokens"]) == (True, 5)
-    assert sent["messages"][1]["reasoning_details"] == [{"type": "reasoning.text", "text": "Hm."}]
+    assert sent["messages"][1]["reasoning_details"] == [THOUGHT]

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from crosswalk import (
+    CallKind,
     ChatResponse,
     CitationRef,
     ErrorKind,
@@ -408,7 +409,7 @@ CALLS: list[tuple[dict[str, Any], ToolCall, dict[str, Any]]] = [
     (call(namespace="n"), ToolCall("call_1", "sum", '{"a":1}'), {"id": "fc_1", "namespace": "n"}),
     (
         {"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "SELECT 1"},
-        ToolCall("c", "sql", "SELECT 1"),
+        ToolCall("c", "sql", "SELECT 1", CallKind.CUSTOM),
         {},
     ),
     (
@@ -817,7 +818,7 @@ def test_a_custom_call_in_pieces() -> None:
         event("custom_tool_call_input.done", **about, input="SELECT"),
         ended({**item, "input": "SELECT"}),
     )
-    assert answer.tool_calls == (ToolCall("call_1", "sql", "SELECT"),)
+    assert answer.tool_calls == (ToolCall("call_1", "sql", "SELECT", CallKind.CUSTOM),)
     assert extensions(answer)["output"] == [{"index": 0, "type": "custom_tool_call", "id": "c"}]
 
 
@@ -1426,7 +1427,7 @@ def test_a_custom_tool_that_nobody_declared_is_the_servers(streamed: bool) -> No
 def test_a_custom_tool_that_may_have_been_declared_is_the_clients(tools: Any, streamed: bool) -> None:
     events = x_search_stream(tools)
     answer = read(*events) if streamed else read(events[-1]["response"])
-    assert answer.tool_calls == (ToolCall("xs_call_1", "x_keyword_search", '{"query":"q"}'),)
+    assert answer.tool_calls == (ToolCall("xs_call_1", "x_keyword_search", '{"query":"q"}', CallKind.CUSTOM),)
     assert answer.finish_reason is FinishReason.TOOL_CALLS
 
 
@@ -1450,7 +1451,7 @@ def test_a_custom_call_whose_input_comes_first_is_the_clients() -> None:
     """Nothing tells its name when its first piece has to be shown."""
     _, _, *events = x_search_stream(X_TOOLS)
     answer = read(started(tools=X_TOOLS), *events)
-    assert answer.tool_calls == (ToolCall("xs_call_1", "x_keyword_search", '{"query":"q"}'),)
+    assert answer.tool_calls == (ToolCall("xs_call_1", "x_keyword_search", '{"query":"q"}', CallKind.CUSTOM),)
 
 
 def test_parts_of_a_type_that_is_not_known() -> None:

@@ -376,7 +376,7 @@ TEXT = {
         ([SEALED, TEXT], {}, {"store": False}, ["reasoning", "message"]),
         ([REASONING, TEXT], {}, {"store": False}, ["message"]),
         ([REASONING, TEXT], {"store": False}, {}, ["message"]),
-        ([SEALED], {}, {}, []),
+        ([SEALED], {}, {}, ["message"]),
         ([TEXT, SEALED], {}, {}, ["message"]),
     ],
     ids=["stored", "sealed", "unknown to the server", "never stored", "cut", "cut behind a text"],
@@ -544,7 +544,8 @@ def test_bedrock_gets_its_blocks_back(case: str, form: str) -> None:
 
 def test_a_tools_result_without_a_type_has_none_afterwards() -> None:
     result = {"toolUseId": "t", "content": [{"text": "1"}]}
-    content = [{"text": "Hm. "}, {"toolResult": result}]
+    use = {"toolUseId": "t", "name": "f", "input": {}, "type": "server_tool_use"}
+    content = [{"text": "Hm. "}, {"toolUse": use}, {"toolResult": result}]
     payload = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"}
     answer = normalize(payload, "bedrock")
     assert built("bedrock", asking(ChatMessage.user("hi"), answer)).body["messages"][1]["content"] == content

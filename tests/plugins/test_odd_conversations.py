@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import orjson
 import pytest
 
 from crosswalk import (
@@ -21,9 +22,18 @@ from crosswalk import (
     normalize,
     registry,
 )
-from crosswalk.service import CacheMark, ChatRequest, UnsupportedRequestError, build_http_request
+from crosswalk.config import Settings
+from crosswalk.service import (
+    CacheMark,
+    ChatRequest,
+    Endpoint,
+    SyncLLMService,
+    UnsupportedRequestError,
+    build_http_request,
+)
 from crosswalk.service.named_media import with_media_named
 from crosswalk.testing import STRICT_PROVIDERS, strict_rules
+from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.testing.strict.rules import StrictRequest
 from wires import body
 
@@ -212,9 +222,19 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
         normalize(body({"content": "."}), "openai"),
     ]
     shown = [FilePart(data="JVBERi0x", media_type="application/pdf", name="a.pdf"), AudioPart(data="UklG")]
-    request = with_media_named(ChatRequest([*plain, seen, USER(shown)]))
-    assert all(one is other for one, other in zip(request.messages, plain, strict=False))
-    assert [getattr(turn, "message", turn).text for turn in request.messages[3:]] == [
+    with ReplayServer() as server:
+        server.add(Answer.of_json(body({"content": "ok"})))
+        endpoint = Endpoint("openai", model="m", base_url=server.url, api_key="k", takes_media=False)
+        with SyncLLMService(endpoint, settings=Settings()) as service:
+            answer = service.complete(ChatRequest([*plain, seen, USER(shown)]))
+    sent = orjson.loads(server.requests[0].body)["messages"]
+    assert [message["content"] for message in sent[3:]] == [
         "Here:\n(an image: you cannot be shown it)",
         "(a file: a.pdf, application/pdf, you cannot be shown it)\n(a sound: you cannot be shown it)",
+    ]
+    left_out = "images, sounds and files: the model takes text alone"
+    dropped = answer.attempts[-1].extra["dropped"]
+    assert [(one["option"], one["reason"]) for one in dropped] == [
+        ("messages[3]", left_out),
+        ("messages[4]", left_out),
     ]

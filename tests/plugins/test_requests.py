@@ -366,15 +366,16 @@ def test_anthropics_parts() -> None:
         ChatMessage.assistant(tool_calls=[ToolCall("c", "f", "{}")]),
         ChatMessage.tool_result("c", [TextPart("20"), ImagePart(data=PNG)]),
     ]
-    message, _, results = built("anthropic", ChatRequest(turns, model="m")).body["messages"]
+    message, silent, said, _, results = built("anthropic", ChatRequest(turns, model="m")).body["messages"]
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x"}
     assert message["content"] == [
         {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}},
         {"type": "document", "source": pdf, "title": "a"},
         {"type": "document", "source": {"type": "url", "url": "https://x/b"}},
-        {"type": "text", "text": "and"},
     ]
+    assert silent["content"] == [{"type": "text", "text": "(no answer)"}]
+    assert said["content"] == [{"type": "text", "text": "and"}]
     assert results["content"] == [
         {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "20"}, image]},
     ]
@@ -792,6 +793,7 @@ GEMINI_PARTS = [
     {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
     {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
     {"toolCall": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": "x"}}},
+    {"toolResponse": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"r": 1}}},
     {"inlineData": {"mimeType": "image/png", "data": PNG}, "thoughtSignature": "DD=="},
     {"functionCall": {"id": "f1", "name": "ferry", "args": {"route": 4}}, "thoughtSignature": "CC=="},
     {"functionCall": {"id": "f2", "name": "ferry", "args": {}}},
@@ -808,10 +810,10 @@ def test_gemini_gets_its_parts_back() -> None:
     assert sent_back("gemini", payload) == {"role": "model", "parts": GEMINI_PARTS}
 
 
-def test_a_thought_without_a_signature_does_not_go_back() -> None:
+def test_a_thought_without_a_signature_goes_back() -> None:
     parts = [{"text": "Plan.", "thought": True}, {"text": "Hi."}]
     payload = {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
-    assert sent_back("gemini", payload)["parts"] == [{"text": "Hi."}]
+    assert sent_back("gemini", payload)["parts"] == parts
 
 
 @pytest.mark.parametrize(
@@ -828,13 +830,13 @@ def test_reasoning_that_a_template_wants_goes_back(provider: str, payload: Any, 
     assert field not in sent_back(provider, payload, "openai")
 
 
-def test_deepseek_wants_reasoning_beside_its_calls_alone() -> None:
+def test_deepseek_gets_its_reasoning_back() -> None:
+    """Beside calls it refuses a request without; elsewhere it ignores it ("Thinking Mode" in its guides)."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     said = {"content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
     assert sent_back("deepseek", body(said, "tool_calls"))["reasoning_content"] == "Hm."
-    assert "reasoning_content" not in sent_back(
-        "deepseek", body({"content": "Hi.", "reasoning_content": "Hm."})
-    )
+    plain = body({"content": "Hi.", "reasoning_content": "Hm."})
+    assert sent_back("deepseek", plain)["reasoning_content"] == "Hm."
 
 
 def test_openrouter_gets_its_details_back() -> None:

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.convert import WireForm
 from crosswalk.service import NamedTool, ReasoningEffort, ResponseFormat, ToolChoice, ToolDefinition, Turn
-from crosswalk.types import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types import (
+    AudioPart,
+    CallKind,
+    ChatMessage,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    Role,
+    TextPart,
+    ToolCall,
+)
+from crosswalk_serve.custom_tools import custom_definition
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import answer, incoming, model, option, options, placed, source, word
@@ -44,6 +57,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         BadRequestError: it is none.
     """
     wants = Wants(**_wants(body), defaults=take_defaults(body, _DEFAULTS))
+    tools, custom = _tools(body)
+    wants = attrs.evolve(wants, custom_tools=frozenset(custom))
     most = body.whole("max_completion_tokens")
     name = "max_tokens" if most is None else "max_completion_tokens"
     if most is None:
@@ -61,7 +76,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         **options(body, _OPTIONS),
         max_tokens=option(body, name, "max_tokens", most),
         stop=option(body, "stop", "stop", stop),
-        tools=option(body, "tools", "tools", [*_tools(body)]),
+        tools=option(body, "tools", "tools", tools),
         tool_choice=choice(body, lambda said: said.need("function", said.object("function"))),
         response_format=answer_format(
             body.object("response_format"), lambda said: said.need("json_schema", said.object("json_schema"))
@@ -187,6 +202,9 @@ def image_of(fields: Fields, name: str) -> ImagePart:
 
 def _calls(message: Fields) -> Iterator[ToolCall]:
     for call in message.objects("tool_calls"):
+        if call.look("type") == "custom":
+            yield _custom_call(call)
+            continue
         if call.look("type") not in (None, "function"):
             call.leave()
             continue
@@ -200,15 +218,37 @@ def _calls(message: Fields) -> Iterator[ToolCall]:
             yield ToolCall(id, name, "{}" if arguments is None else arguments)
 
 
+def _custom_call(call: Fields) -> ToolCall:
+    call.take("type")
+    call.whole("index")
+    tool = call.need("custom", call.object("custom"))
+    name, text = tool.need("name", tool.text("name")), tool.text("input")
+    id = call.need("id", call.text("id"))
+    with placed(call):
+        return ToolCall(id, name, text or "", CallKind.CUSTOM)
+
+
 # Options.
 
 
-def _tools(body: Fields) -> Iterator[ToolDefinition]:
+def _tools(body: Fields) -> tuple[list[ToolDefinition], list[str]]:
+    """The client's tools, legacy ``functions`` among them, and the names of those that take free text."""
+    tools: list[ToolDefinition] = []
+    custom: list[str] = []
     for tool in body.objects("tools"):
-        if tool.need("type", tool.text("type")) != "function":
+        kind = tool.need("type", tool.text("type"))
+        if kind == "function":
+            tools.append(definition(tool.need("function", tool.object("function"))))
+        elif kind == "custom":
+            about = tool.need("custom", tool.object("custom"))
+            name = about.need("name", about.text("name"))
+            with placed(about):
+                tools.append(custom_definition(name, about.text("description"), about.plain("format")))
+            custom.append(name)
+        else:
             tool.leave()
-            continue
-        yield definition(tool.need("function", tool.object("function")))
+    tools += map(definition, body.objects("functions"))
+    return tools, custom
 
 
 def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:

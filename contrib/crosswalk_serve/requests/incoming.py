@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import WireForm
 from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
-from crosswalk.types import ChatResponse, SegmentType
+from crosswalk.types import ChatResponse
 from crosswalk.types.merge import copy_json
 from crosswalk_serve.requests.fields import Place, Unread
 from crosswalk_serve.requests.headers import VERSION
@@ -32,6 +33,7 @@ class Wants:
         previous_response_id: the answer that the conversation goes on from (Responses); ``None`` for none.
         background: whether the answer is to be made in the background (Responses).
         user: whom the client serves, as it calls him; ``None`` where that is not said.
+        custom_tools: the names of the tools that take free text.
         load: ``load`` or ``unload``, where a request of Ollama's says nothing and wants no answer, but the model in memory
             or no longer; ``None`` for any other.
         defaults: options that say what would be so without them, by name: no server needs to be told.
@@ -45,6 +47,7 @@ class Wants:
     previous_response_id: str | None = None
     background: bool = False
     user: str | None = None
+    custom_tools: frozenset[str] = frozenset()
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -62,6 +65,9 @@ class ClientRequest(ChatRequest):
         unread: what of that no canonical field says.
         asked: the request as it was read, before anybody changed it.
         headers: what the client asks in headers, by their names in lower case.
+        notes: what of earlier answers the gateway has left out.
+        known: the ids of the answers whose provider a seal tells.
+        unsigned: the places of the thinking that is not in *said*, because its signature is empty.
     """
 
     form: WireForm
@@ -69,13 +75,17 @@ class ClientRequest(ChatRequest):
     unread: tuple[Unread, ...]
     asked: ChatRequest
     headers: Mapping[str, str] = attrs.field(factory=dict)
+    notes: tuple[Dropped, ...] = ()
+    known: frozenset[str] = frozenset()
+    unsigned: tuple[str, ...] = ()
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
         built = self._built_by(build)
         if self.headers:
             built = self._with_headers(built)
-        return attrs.evolve(built, dropped=(*built.dropped, *_unsaid(self.messages, built.body)))
+        dropped = (*built.dropped, *self.notes)
+        return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in dropped))
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """*built* with what the client asks in headers, where the server speaks the client's form."""
@@ -109,7 +119,7 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(self.asked, **{name: getattr(self, name) for name in same})
 
     def _own(self, turn: Any) -> Any:
-        if not isinstance(turn, ChatResponse) or self.provider is None:
+        if not isinstance(turn, ChatResponse) or self.provider is None or turn.id in self.known:
             return turn
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
 
@@ -126,9 +136,11 @@ class ClientRequest(ChatRequest):
             if value is not None:
                 old = self.said.get(name)
                 body[name] = {**old, **value} if name == "stream_options" and isinstance(old, dict) else value
-        known = {dropped.option for dropped in asked.dropped}
-        new = tuple(dropped for dropped in built.dropped if dropped.option not in known)
-        return attrs.evolve(built, body=body, dropped=new)
+        known = {(dropped.option, dropped.reason) for dropped in asked.dropped}
+        new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
+        why = "thinking with an empty signature"
+        unsigned = (Dropped(place, why, refuses=False) for place in self.unsigned)
+        return attrs.evolve(built, body=body, dropped=(*new, *unsigned))
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
         """*built* with each *unread* value in its place, as far as the lists there have the same items."""
@@ -157,30 +169,14 @@ _OURS: Final = ("model", "stream", "stream_options")
 """What is said to a server as its plugin says it, whatever the client has said."""
 
 
-_SAID: Final = (SegmentType.TEXT, SegmentType.TOOL_CALL)
+_MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
 
 
-def _unsaid(turns: Iterable[Turn], body: Any) -> Iterator[Dropped]:
-    """Where in earlier answers there is something that *body* does not bring back: reasoning is for who has thought it."""
-    answers = [turn for turn in turns if isinstance(turn, ChatResponse)]
-    there = set(_strings(body)) if answers else set()
-    for turn in answers:
-        for segment in turn.segments:
-            said = {segment.content, *_strings(segment.metadata.thawed())} - {""}
-            if segment.type not in _SAID and not said <= there:
-                yield Dropped(turn.id, f"{segment.type} is for the server that it came from", refuses=False)
-                break
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
+def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
+    """*dropped*, of which an answer among *turns* is named as the client's request has it."""
+    match = _MESSAGE.fullmatch(dropped.option)
+    turn = turns[int(match[1])] if match and not dropped.refuses else None
+    return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
 def _dropped(unread: Unread) -> Dropped:

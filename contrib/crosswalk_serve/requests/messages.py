@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.convert import WireForm
 from crosswalk.service import (
     CacheMark,
@@ -53,13 +55,14 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         BadRequestError: it is none.
     """
     defaults = take_defaults(body, _DEFAULTS)
+    said, unsigned = _without_unsigned(said)
     conversation = _Conversation(body)
     tools, hosted = conversation.tools(body)
     about = body.object("metadata")
     user = None if about is None else about.is_text("user_id")
     choice, parallel = _choice(body)
     config = body.object("output_config")
-    return incoming(
+    read = incoming(
         WireForm.ANTHROPIC,
         body,
         said,
@@ -76,6 +79,28 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         cache_marks=conversation.marks,
         stream=bool(body.flag("stream")),
     )
+    return attrs.evolve(read, request=attrs.evolve(read.request, unsigned=unsigned)) if unsigned else read
+
+
+def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """*said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
+    messages = said.get("messages")
+    found: list[str] = []
+    kept: list[Any] = []
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list) and message.get("role") == "assistant":
+            places = [place for place, block in enumerate(content) if _is_unsigned(block)]
+            if places and len(places) < len(content):
+                found += [f"messages[{number}].content[{place}]" for place in places]
+                blocks = [block for place, block in enumerate(content) if place not in places]
+                message = {**message, "content": blocks}
+        kept.append(message)
+    return ({**said, "messages": kept}, tuple(found)) if found else (said, ())
+
+
+def _is_unsigned(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking" and block.get("signature") == ""
 
 
 def _effort(body: Fields, config: Fields | None) -> ReasoningEffort | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.convert import WireForm
 from crosswalk.service import (
     HostedTool,
@@ -13,6 +15,7 @@ from crosswalk.service import (
     Turn,
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
+from crosswalk_serve.custom_tools import custom_definition
 from crosswalk_serve.requests.chat import answer_format, choice, definition, effort, image_of, take_defaults
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
@@ -42,6 +45,8 @@ _ROLES: Final = {
     "user": Role.USER,
     "assistant": Role.ASSISTANT,
 }
+_CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The items that call a tool of the client by name, and where they say with which arguments."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
 
 
@@ -55,7 +60,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     turns = [*_instructions(body), *_turns(body)]
     if not turns:
         body.refuse("must say something", "input")
-    tools, hosted = _tools(body)
+    tools, hosted, custom = _tools(body)
+    wants = attrs.evolve(wants, custom_tools=frozenset(custom))
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_defaults(text, {"verbosity": "medium"})
@@ -153,7 +159,7 @@ def _turn(item: Fields) -> Turn | None:
         item.take("type")
         with placed(item, "content"):
             return ChatMessage(role, item.need("content", _content(item, "content")))
-    if kind == "function_call_output":
+    if kind in ("function_call_output", "custom_tool_call_output"):
         item.take("type")
         id = item.need("call_id", item.text("call_id"))
         output = item.need("output", _content(item, "output"))
@@ -203,9 +209,10 @@ def _answer(items: list[Fields]) -> Turn:
             and not (text or calls)
         ):
             text = content
-        elif kind == "function_call" and said == {"type", "call_id", "name", "arguments"}:
+        elif kind in _CALLS and said == {"type", "call_id", "name", _CALLS[kind]}:
             with placed(item):
-                calls.append(ToolCall(item.look("call_id"), item.look("name"), item.look("arguments")))
+                asked, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
+                calls.append(ToolCall(item.look("call_id"), item.look("name"), asked, word))
         else:
             return _whole(items)
     for item in items:
@@ -232,13 +239,24 @@ def _spelled_out(item: Fields) -> dict[str, Any]:
 # Options.
 
 
-def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
+def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[str]]:
+    """The client's tools, those of the server, and the names of the custom ones; the tools of a namespace stand alone."""
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
-    for tool in body.objects("tools"):
+    custom: list[str] = []
+    waiting = list(body.objects("tools"))
+    while waiting:
+        tool = waiting.pop(0)
         kind = tool.need("type", tool.text("type"))
         if kind == "function":
             own.append(definition(tool))
+        elif kind == "custom":
+            own.append(_custom(tool))
+            custom.append(own[-1].name)
+        elif kind == "namespace" and isinstance(tool.look("tools"), list):
+            tool.take("name")
+            tool.take("description")
+            waiting[:0] = tool.objects("tools")
         elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
             filters = tool.object("filters")
             allowed = () if filters is None else filters.texts("allowed_domains") or ()
@@ -251,4 +269,11 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
             hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
         else:
             tool.leave()
-    return own, hosted
+    return own, hosted, custom
+
+
+def _custom(tool: Fields) -> ToolDefinition:
+    name = tool.need("name", tool.text("name"))
+    about, format = tool.text("description"), tool.plain("format")
+    with placed(tool):
+        return custom_definition(name, about, format)

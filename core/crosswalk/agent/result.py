@@ -97,7 +97,9 @@ class ToolExecutionResult:
     @property
     def message(self) -> ChatMessage:
         """What the model is told: the output or, where the call failed, the error."""
-        content = (self.parts or self.output) if self.error is None else f"Error: {self.error}"
-        return ChatMessage.tool_result(self.call.id, content, name=self.call.name)
+        call = self.call
+        if self.error is None:
+            return ChatMessage.tool_result(call.id, self.parts or self.output, name=call.name)
+        return ChatMessage.tool_result(call.id, f"Error: {self.error}", name=call.name, is_error=True)
 
     __repr__ = short_repr("call", "outcome", "output", "error")

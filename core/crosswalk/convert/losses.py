@@ -100,7 +100,7 @@ def _answer(
         if number >= len(new_calls):
             yield Loss(path, LossReason.DROPPED)
             continue
-        yield from _fields(f"{path}.", call, new_calls[number], "id", "name")
+        yield from _fields(f"{path}.", call, new_calls[number], "id", "name", "kind")
         yield from _arguments(f"{path}.arguments", call.arguments, new_calls[number].arguments)
     if len(new_calls) > len(old_calls):
         yield Loss(f"{prefix}message.tool_calls", LossReason.CHANGED)

@@ -64,7 +64,8 @@ class _Choice:
             elif name == "tool_calls":
                 call = {key: value for key, value in said[0].items() if key != "index"}
                 calls[said[0]["index"]] = call
-                call["function"]["arguments"] = call["function"]["arguments"] or "{}"
+                if "function" in call:
+                    call["function"]["arguments"] = call["function"]["arguments"] or "{}"
             else:
                 message[name] = said
         message |= {name: "".join(said) for name, said in texts.items()}
@@ -87,10 +88,9 @@ class ChatWriter(Writer):
         """See :meth:`Writer.piece`."""
         choice = self._choice(piece.choice)
         delta = self._delta(piece, choice)
-        if piece.type is SegmentType.REASONING and "type" in piece.metadata and self.is_own:
-            choice.details.append(
-                piece.metadata.thawed()
-            )  # it goes back with the reasoning, as its server has sent it
+        detail = _detail_of(piece, is_own=self.is_own)
+        if detail is not None:
+            choice.details.append(detail)  # it goes back with the reasoning
             if not self.whole:
                 delta["reasoning_details"] = [choice.details[-1]]
         if delta:
@@ -135,20 +135,22 @@ class ChatWriter(Writer):
                 return {name: {key: audio[key] for key in wire.AUDIO}}
         return {}
 
-    @staticmethod
-    def _call(piece: Piece, choice: _Choice) -> Event:
+    def _call(self, piece: Piece, choice: _Choice) -> Event:
         about = piece.call
         assert about is not None, "the caller has looked"
         known = choice.calls.get(about.index, {})
-        said: Event = {"index": known.get("index", len(choice.calls)), "function": {"arguments": piece.text}}
+        # OpenAI's client cannot add up the pieces of a custom call.
+        kind = "custom" if self.whole and about.kind is not None else "function"
+        about_tool = {"arguments" if kind == "function" else "input": piece.text}
+        said: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
         if not known:
             # In the order in which they begin, as in the other forms: clients take no later number first.
             known = choice.calls[about.index] = {"index": said["index"], "id": None, "name": None}
-            said["type"] = "function"
+            said["type"] = kind
         if about.id and known["id"] is None:
             known["id"] = said["id"] = choice.ids.take(about.id, about.index)
         if about.name and known["name"] is None:
-            known["name"] = said["function"]["name"] = about.name
+            known["name"] = about_tool["name"] = about.name
         return said
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
@@ -214,8 +216,8 @@ class ChatWriter(Writer):
             body["usage"] = self.usage.to_openai()
         if self.is_own:
             self._put_back(body, choices)
-            for said in choices:
-                _add_details(said["message"], self._choices[said["index"]].details)
+        for said in choices:
+            _add_details(said["message"], self._choices[said["index"]].details)
         return self.spelled(body)
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
@@ -282,6 +284,17 @@ class ChatWriter(Writer):
 
 _SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
 """What the deltas of a stream have said, whatever is kept of them."""
+
+
+def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
+    """The detail of reasoning that *piece* is: as its server has sent it, or a gateway's seal; ``None`` for another."""
+    about = piece.metadata
+    if piece.type is not SegmentType.REASONING or "type" not in about:
+        return None
+    if is_own:
+        return about.thawed()
+    is_seal = about.get("format") == "crosswalk"
+    return {"type": about["type"], "format": about["format"], "data": about["encrypted"]} if is_seal else None
 
 
 def _add_details(message: Event, details: list[Event]) -> None:

@@ -175,6 +175,7 @@ class ResponsesWriter(Writer):
         held = self._held[piece.part]
         held.id = held.id or about.id
         held.name = held.name or about.name
+        held.type = held.type if about.kind is None else "custom_tool_call"
         held.texts.append(piece.text)
         if held.name:
             self._named[piece.part] = held.name
@@ -187,7 +188,7 @@ class ResponsesWriter(Writer):
             return
         name, held = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
-        item = yield from self._new_item("function_call", None, called=name)
+        item = yield from self._new_item(held.type, None, called=name)
         if item.role is ItemRole.ACTION:  # what it asks for comes at once
             asked = action_item(item.type, "".join(held.texts))
             if asked is None:  # and is no such thing

@@ -12,7 +12,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.segment import Annotation, Segment, SegmentType
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.tools import CallKind, ToolCall
 
 __all__ = ["CallPiece", "Parts", "Piece", "pieces_of"]
 
@@ -25,11 +25,13 @@ class CallPiece:
         index: the call's place among the calls of its choice.
         id: its id, on the piece that brings it.
         name: its name, on the piece that brings it.
+        kind: ``custom`` where its arguments are free text.
     """
 
     index: int
     id: str | None = None
     name: str | None = None
+    kind: CallKind | None = None
 
 
 @attrs.frozen
@@ -79,7 +81,7 @@ def pieces_of(message: ChatMessage, segments: tuple[Segment, ...], *, choice: in
 
 
 def _about(calls: Sequence[ToolCall], index: int) -> CallPiece:
-    return CallPiece(index, calls[index].id, calls[index].name)
+    return CallPiece(index, calls[index].id, calls[index].name, calls[index].kind)
 
 
 class Parts:
@@ -109,7 +111,7 @@ class Parts:
         if call is not None:
             choice.add_call(call)
             part = self._calls.setdefault((number, call.index), len(parts) - 1)
-            about = CallPiece(call.index, call.id, call.name)
+            about = CallPiece(call.index, call.id, call.name, call.kind)
             yield Piece(part, SegmentType.TOOL_CALL, call.arguments_delta or "", call=about, choice=number)
         if segment is not None:
             choice.insert(segment)

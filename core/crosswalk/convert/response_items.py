@@ -93,7 +93,8 @@ class OpenItem:
         elif self.role is ItemRole.CALL:
             text = "".join(self.arguments)
             is_given = bool(text) or left is not None or status == "in_progress"
-            said[ITEMS[self.type].fields[0]] = text if is_given else "{}"
+            nothing = "" if self.type == "custom_tool_call" else "{}"
+            said[ITEMS[self.type].fields[0]] = text if is_given else nothing
         if left is not None:
             put_back(said, left)
         return said
@@ -109,4 +110,5 @@ class HeldCall:
     index: int
     id: str | None = None
     name: str | None = None
+    type: str = "function_call"
     texts: list[str] = attrs.Factory(list)

@@ -33,7 +33,7 @@ from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.plugin.hookspecs import hookimpl
-from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition
+from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import (
     accept_count,
@@ -50,7 +50,7 @@ from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import Segment
-from crosswalk.types.tools import ToolCallDelta
+from crosswalk.types.tools import CallKind, ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
 
@@ -94,6 +94,7 @@ class OpenAIChatDialect:
             ``None`` where such a number is no money that anybody knows.
         finish_reasons: the provider's finish words.
         reasoning_name: what the provider calls reasoning: both names are read, this one is written.
+        way_back: see ``ProviderInfo``.
         numbers_calls: whether the calls of a whole answer have an ``index``, too.
         sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
         access: how the server is reached; ``None`` where only the user can say.
@@ -139,6 +140,7 @@ class OpenAIChatDialect:
     call_names: ClassVar[str | None] = None
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     reasoning_name: ClassVar[str] = "reasoning_content"
+    way_back: ClassVar[WayBack] = WayBack(shows_pictures=True, names_speakers=True)
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
 
@@ -350,7 +352,8 @@ class OpenAIChatDialect:
         """One tool call, or a fragment of one."""
         take_same(call, "type", "function")
         function = take_object(call, "function")
-        if not function and "custom" in call:
+        kind = CallKind.CUSTOM if not function and "custom" in call else None
+        if kind is not None:
             function = take_object(call, "custom") or {}
             arguments, is_all = take_string(function, "input"), False
         else:
@@ -360,7 +363,7 @@ class OpenAIChatDialect:
         delta = state.take_tool_call(call, function or {}, arguments=arguments, choice=choice, whole=whole)
         if not function:
             call.pop("function", None)
-        return delta
+        return delta if kind is None else attrs.evolve(delta, kind=kind)
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
         """The log probabilities of a choice, in chat's shape or in that of completions; ``None`` without any.

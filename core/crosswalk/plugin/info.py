@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from crosswalk.lazy import later
+from crosswalk.plugin.way_back import ServerTool, WayBack
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire.framing import Decoder
 from crosswalk.wire.limits import Limits
@@ -21,7 +22,7 @@ else:  # to read answers needs neither
     ids, signed = later("crosswalk.plugin.call_ids"), later("crosswalk.plugin.signed")
 
 __all__ = [
-    "API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition",
+    "API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition", "ServerTool", "WayBack",
 ]  # fmt: skip
 
 API: Final = 1
@@ -39,6 +40,7 @@ class Recognition(IntEnum):
     """It carries a mark that only this provider sets."""
 
 
+_NOTHING: Final = WayBack()
 Path: TypeAlias = tuple[str | int, ...]
 """Where a value lies in a JSON document: keys of objects and numbers of items, from the outside in."""
 LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLogprob, ...] | None]
@@ -171,6 +173,7 @@ class ProviderInfo:
         call_names: the regular expression that the name of a called tool must match as a whole, letters, digits, ``_`` and
             ``-``: a model may call what nobody offered, by whatever name; ``None`` for any name.
         hosted_tools: the kinds of tools that the provider runs itself and ``build_request`` asks for.
+        way_back: what the provider takes of earlier turns: :class:`WayBack`.
         spell: makes of a body or chunk of Chat Completions in OpenAI's words one in this server's, so that a conversion
             gives its answers back as they were; ``None`` where the words are OpenAI's.
     """
@@ -195,4 +198,5 @@ class ProviderInfo:
     call_ids: ids.CallIds | None = None
     call_names: str | None = None
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+    way_back: WayBack = _NOTHING
     spell: Callable[[dict[str, Any]], None] | None = None

@@ -17,6 +17,7 @@ from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.ids import with_fitting_ids, with_fitting_names
 from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
 from crosswalk.service.rounds import with_whole_rounds
+from crosswalk.service.way_back import not_sent, with_own_parts
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
 
@@ -40,7 +41,8 @@ def build_http_request(
         request: the canonical request; it names a model.
         provider: the provider id.
         on_unsupported: ``"raise"`` for an option that the provider cannot express, or ``"drop"`` it: it is then
-            recorded in the result's ``dropped``. What is said in messages is never dropped.
+            recorded in the result's ``dropped``. Parts of earlier turns that the provider cannot be told are always recorded
+            there, and never refuse the request.
         registry: where to look up the provider; ``None`` for the installed ones.
 
     Raises:
@@ -52,16 +54,37 @@ def build_http_request(
 
 
 def build(
-    request: ChatRequest, mapper: Mapper, on_unsupported: OnUnsupported, *, model: str | None = None
+    request: ChatRequest,
+    mapper: Mapper,
+    on_unsupported: OnUnsupported,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    takes_media: bool = True,
 ) -> tuple[HTTPRequest, bytes]:
-    """The HTTP request and its body's bytes, for *model* if none is named; see :func:`build_http_request`."""
+    """The HTTP request and its body's bytes; see :func:`build_http_request`.
+
+    Args:
+        request: the canonical request.
+        mapper: the provider's mapper.
+        on_unsupported: as for :func:`build_http_request`.
+        model: the model to ask if the request names none.
+        base_url: where the server is; ``None`` where nobody knows yet.
+        takes_media: whether the model takes images, sounds and files.
+
+    Raises:
+        UnsupportedRequestError, PluginError: see :func:`build_http_request`.
+    """
     provider = mapper.provider
     request = altered(request, model=request.model or model or None, provider=provider)
     if mapper.build_request is None:
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
         raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
-    built = request.built_by(partial(_fitted, mapper=mapper))
+    access = mapper.info.access
+    is_official = access is not None and access.base_url == base_url
+    fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)
+    built = request.built_by(fitted)
     refused = [dropped for dropped in built.dropped if dropped.refuses]
     if refused and on_unsupported == "raise":
         what = "; ".join(f"{dropped.option} ({dropped.reason})" for dropped in refused)
@@ -80,10 +103,13 @@ def build(
         raise UnsupportedRequestError(f"the request is no JSON: {error}", provider=provider) from None
 
 
-def _fitted(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
-    """What the plugin makes of *request*, of which the provider gets calls, ids and tools that it takes."""
+def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
+    """What the plugin makes of *request*, of which the provider gets parts, calls, ids and tools that it takes."""
     info = mapper.info
-    request = _named(with_whole_rounds, request, mapper.provider)
+    sorted_request, dropped = with_own_parts(
+        request, info.way_back, is_official=is_official, takes_media=takes_media
+    )
+    request = _named(with_whole_rounds, sorted_request, mapper.provider)
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
     if info.call_names is not None:
@@ -93,10 +119,9 @@ def _fitted(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
         request = altered(request, hosted_tools=known)
     built = _built(request, mapper)
-    if foreign:
-        missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
-        built = attrs.evolve(built, dropped=(*built.dropped, *missing))
-    return built
+    missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
+    unsent = not_sent(sorted_request, built.body, built.dropped)
+    return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent))
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:

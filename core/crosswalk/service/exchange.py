@@ -24,7 +24,6 @@ from crosswalk.service.cooling import Cooling
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, should_retry, timeout_info
 from crosswalk.service.middleware import Middleware
-from crosswalk.service.named_media import with_media_named
 from crosswalk.service.observe import Observer
 from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
@@ -149,10 +148,16 @@ class Prepared:
 
 def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
     """What goes to *route* for *request*; or why nothing can."""
-    if not route.endpoint.takes_media:
-        request = with_media_named(request)
+    endpoint = route.endpoint
     try:
-        built, content = build(request, route.mapper, setup.on_unsupported, model=route.endpoint.model)
+        built, content = build(
+            request,
+            route.mapper,
+            setup.on_unsupported,
+            model=endpoint.model,
+            base_url=route.base_url,
+            takes_media=endpoint.takes_media,
+        )
     except CrosswalkError as error:
         return not_sent(error)
     headers = {**HEADERS, **built.headers, **route.headers}

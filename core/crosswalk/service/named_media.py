@@ -1,36 +1,37 @@
-"""A conversation for a model that takes text alone: what it cannot be shown is named."""
+"""Words that stand for an image, a sound or a file where it cannot be shown."""
 
 from __future__ import annotations
 
-import attrs
+from typing import Final
 
-from crosswalk.service.request import ChatRequest, Turn
-from crosswalk.service.turns import message_of
-from crosswalk.types._value import altered
-from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart, TextPart
-from crosswalk.types.response import ChatResponse
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 
-__all__ = ["with_media_named"]
+__all__ = ["has_media", "in_words", "with_words"]
 
-_KINDS = {ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
+_KINDS: Final = {ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
 
 
-def with_media_named(request: ChatRequest) -> ChatRequest:
-    """*request* with texts in the place of images, sounds and files."""
-    return altered(request, messages=tuple(map(_with_texts, request.messages)))
+def in_words(noun: str, *about: str | None) -> str:
+    """The words for *noun*, with what is known *about* it."""
+    said = ", ".join(filter(None, about))
+    return f"({noun}: {said})" if said else f"({noun})"
 
 
-def _with_texts(turn: Turn) -> Turn:
-    message = message_of(turn)
+def has_media(message: ChatMessage) -> bool:
+    """Whether *message* holds more than text."""
     parts = message.content
-    if parts is None or isinstance(parts, str) or all(isinstance(part, TextPart) for part in parts):
-        return turn
-    message = attrs.evolve(message, content="\n".join(map(_text_of, parts)))
-    return attrs.evolve(turn, message=message) if isinstance(turn, ChatResponse) else message
+    return not isinstance(parts, str | None) and not all(isinstance(part, TextPart) for part in parts)
+
+
+def with_words(message: ChatMessage) -> str:
+    """The content of *message*, with words in the place of what is no text."""
+    parts = message.content
+    assert not isinstance(parts, str | None), "the caller has looked"
+    return "\n".join(map(_text_of, parts))
 
 
 def _text_of(part: ContentPart) -> str:
     if isinstance(part, TextPart):
         return part.text
-    about = filter(None, (getattr(part, "name", None), part.media_type, "you cannot be shown it"))
-    return f"({_KINDS[type(part)]}: {', '.join(about)})"
+    name = getattr(part, "name", None)
+    return in_words(_KINDS[type(part)], name, part.media_type, "you cannot be shown it")

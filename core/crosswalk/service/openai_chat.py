@@ -12,7 +12,9 @@ import attrs
 
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest, HTTPRequest, NamedTool, ToolDefinition, Turn
+from crosswalk.service.state import own_fields, own_items, put_fields
 from crosswalk.service.turns import (
+    NO_ANSWER,
     Drops,
     arguments_text,
     content_parts,
@@ -28,6 +30,9 @@ from crosswalk.service.turns import (
 )
 from crosswalk.types.json import thaw
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import CitationRef, Segment, SegmentType
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields"]
 
@@ -47,9 +52,10 @@ class OpenAIChatStyle:
         seed: what that for ``seed`` is called.
         top_k: whether there is a ``top_k``.
         include_usage: whether a stream must ask for the token counts (``stream_options``).
-        reasoning: the field of an assistant's message that takes its reasoning back; ``None`` for no such field.
+        reasoning: the field of an assistant's message that takes reasoning; ``None`` where *more* sees to that.
         refusal: whether an assistant's message has a field for why it declined; else that is its text.
-        takes_empty: whether it may say nothing at all; else such a message is left out.
+        takes_empty: whether it may say nothing at all. Otherwise one between two messages of the user says so in words, and
+            any other is left out.
         takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
             conversation with a call that was cut: such arguments go back as ``{"INVALID_JSON": text}``.
         hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
@@ -63,7 +69,7 @@ class OpenAIChatStyle:
     seed: str = "seed"
     top_k: bool = False
     include_usage: bool = True
-    reasoning: str | None = None
+    reasoning: str | None = "reasoning_content"
     refusal: bool = False
     takes_empty: bool = True
     takes_any_arguments: bool = False
@@ -146,33 +152,33 @@ def _response_format(request: ChatRequest) -> dict[str, Any]:
 
 
 def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str, Any]]:
+    waiting: dict[str, Any] | None = None  # an answer without a word
+    before: str | None = None
     for turn, sent in with_results_shown(request.messages):
         said = _message(sent, request, style)
-        if said is None:
-            continue
         if style.more is not None and turn is not None:
             style.more(turn, request, said)
+        if said["role"] == "assistant" and not style.takes_empty and _says_nothing(said):
+            waiting = said
+            continue
+        if waiting is not None and said["role"] == before == "user":
+            yield {**waiting, "content": NO_ANSWER}
+        waiting, before = None, said["role"]
         yield said
 
 
-def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any] | None:
-    """*turn* as a message; ``None`` for one that says nothing, where that is refused."""
+def _says_nothing(said: dict[str, Any]) -> bool:
+    return not (said["content"] or "tool_calls" in said or "refusal" in said)
+
+
+def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any]:
+    """*turn* as a message."""
     message = message_of(turn)
     said: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
     if message.name is not None and message.role is not Role.TOOL:
         said["name"] = message.name
     if message.tool_calls:
-        said["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": call.arguments if style.takes_any_arguments else arguments_text(call),
-                },
-            }
-            for call in message.tool_calls
-        ]
+        said["tool_calls"] = [_call(call, style) for call in message.tool_calls]
     if message.tool_call_id is not None:
         said["tool_call_id"] = message.tool_call_id
     if message.role is Role.ASSISTANT:
@@ -182,13 +188,48 @@ def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[s
         elif refusal:
             said["content"] = text_of(turn)
         if not said["content"] and not message.tool_calls and "refusal" not in said:
-            if not style.takes_empty:
-                return None
             said["content"] = ""
         reasoning = reasoning_of(turn, request)
         if style.reasoning is not None and reasoning:
             said[style.reasoning] = reasoning
+        if isinstance(turn, ChatResponse):
+            _add_own(said, turn)
     return said
+
+
+def _call(call: ToolCall, style: OpenAIChatStyle) -> dict[str, Any]:
+    if call.is_custom:  # nobody else is given one
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.arguments}}
+    arguments = call.arguments if style.takes_any_arguments else arguments_text(call)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
+    """Add to *said* the media and the citations of *turn*, and its state: as its provider sent them."""
+    notes: list[dict[str, Any] | None] = []
+    for segment in turn.segments:
+        about = segment.metadata
+        if segment.type is SegmentType.MEDIA and about.get("type") == "audio":
+            if "id" in about:  # of several pieces one has it
+                said["audio"] = {"id": about["id"]}
+        elif segment.type is SegmentType.MEDIA:
+            said.setdefault("images", []).append({"type": "image_url", "image_url": {"url": segment.content}})
+        elif segment.type is SegmentType.CITATION and not about:
+            notes.append(_annotation(segment))
+    if annotations := own_items(turn, notes, inside="annotations"):
+        said["annotations"] = annotations
+    fields = own_fields(turn)
+    fields.pop("annotations", None)
+    put_fields(said, fields)
+
+
+def _annotation(segment: Segment) -> dict[str, Any]:
+    cited: dict[str, Any] = {"title": segment.content}
+    source = next((note for note in segment.annotations if isinstance(note, CitationRef)), CitationRef())
+    cited["url"] = source.source
+    if source.span is not None:
+        cited["start_index"], cited["end_index"] = source.span
+    return {"type": "url_citation", "url_citation": cited}
 
 
 def _content(message: ChatMessage) -> str | list[dict[str, Any]] | None:

@@ -75,5 +75,5 @@ def _deltas(answer: ChatResponse | Alternative) -> Iterator[ResponseDelta]:
 def _call(numbered: tuple[int, ToolCall], choice: int) -> ResponseDelta:
     number, call = numbered
     return ResponseDelta(
-        tool_call_delta=ToolCallDelta(number, call.id, call.name, call.arguments), choice=choice
+        tool_call_delta=ToolCallDelta(number, call.id, call.name, call.arguments, call.kind), choice=choice
     )

@@ -19,6 +19,7 @@ from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
 __all__ = [
+    "NO_ANSWER",
     "Drops",
     "alternating",
     "arguments_object",
@@ -28,6 +29,7 @@ __all__ = [
     "content_parts",
     "data_url",
     "is_of",
+    "known_media_type",
     "media_type_of",
     "message_of",
     "options_of",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 
+NO_ANSWER = "(no answer)"
+"""What an answer says that has no word, where an empty one would be refused."""
 _BEGIN = "(The conversation begins.)"
 
 
@@ -54,6 +58,10 @@ class Drops:
     def add(self, option: str, reason: str) -> None:
         """Note that *option* is left out, for *reason*."""
         self._found.append(Dropped(option, reason))
+
+    def leave(self, number: int, reason: str) -> None:
+        """Note that something of the message *number* is left out, for *reason*: the request goes all the same."""
+        self._found.append(Dropped(f"messages[{number}]", reason, refuses=False))
 
     def given(self, request: ChatRequest, *options: str, reason: str = "the API has no such option") -> None:
         """Note those of *options* that *request* sets."""
@@ -100,17 +108,16 @@ def refusal_of(turn: Turn) -> str | None:
 
 
 def is_of(turn: Turn, request: ChatRequest) -> bool:
-    """Whether *turn* is an answer of the provider that is asked now: only that one can verify its signatures."""
+    """Whether *turn* is an answer of the provider that is asked now."""
     return isinstance(turn, ChatResponse) and request.provider in (None, turn.metadata.provider_id)
 
 
 def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
-    """The parts of an assistant's *turn*, in order.
+    """The parts of an assistant's *turn* that may be sent, in order; of a plain message its text and its tool calls.
 
-    For an answer of the provider that is asked, its segments as they came; for another one's, or a message, what it says and
-    its tool calls.
+    The request that a plugin gets holds nothing else (see ``ProviderInfo.way_back``).
     """
-    if is_of(turn, request) and isinstance(turn, ChatResponse) and turn.segments:
+    if isinstance(turn, ChatResponse) and turn.segments:
         return turn.segments
     message, said = message_of(turn), text_of(turn)
     text = (Segment(SegmentType.TEXT, said),) if said else ()
@@ -122,8 +129,8 @@ def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
 
 
 def reasoning_of(turn: Turn, request: ChatRequest) -> str:
-    """The reasoning of an answer, if the provider asked now gave it; ``""`` if there is none to send back."""
-    return turn.reasoning if is_of(turn, request) and isinstance(turn, ChatResponse) else ""
+    """The reasoning of an answer that may be sent; ``""`` if there is none."""
+    return turn.reasoning if isinstance(turn, ChatResponse) else ""
 
 
 def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:
@@ -164,8 +171,9 @@ def alternating(
 ) -> list[tuple[bool, list[dict[str, Any]]]]:
     """The conversation for APIs in which user and model take turns: of each turn whether the model has it, and its parts.
 
-    The results of all calls of one answer belong into one turn of the user, as does what he says next. One that says nothing
-    is left out: it would be refused. Where the model speaks first, as to greet somebody, the user's turn before says so.
+    The results of all calls of one answer belong into one turn of the user, as does what he says next. A turn that says
+    nothing is left out, because it would be refused; an answer between two turns of the user says so in words. Where the
+    model speaks first, as to greet somebody, the user's turn before says so.
 
     Args:
         turns: the conversation, without system messages.
@@ -178,6 +186,7 @@ def alternating(
         UnsupportedRequestError: nobody says anything.
     """
     found: list[tuple[bool, list[dict[str, Any]]]] = []
+    is_silent = False
     for turn in turns:
         message = message_of(turn)
         is_answer = message.role is Role.ASSISTANT
@@ -189,6 +198,9 @@ def alternating(
             said = [*filter(None, map(part, content_parts(message)))]
         if said:
             mark(turn, said)
+        if said and is_silent and not is_answer and found and not found[-1][0]:
+            found.append((True, [*filter(None, [part(TextPart(NO_ANSWER))])]))
+        is_silent = is_answer and not said
         if said and found and found[-1][0] is is_answer:
             found[-1][1].extend(said)
         elif said:
@@ -256,10 +268,10 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 def arguments_text(call: ToolCall) -> str:
     """The arguments of *call* as the text of a JSON object: as the model wrote them, or like :func:`arguments_object`."""
     try:
-        call.parsed()
+        parsed = call.parsed()
     except ToolCallArgumentsError:
         return dump_json({"INVALID_JSON": call.arguments}).decode()
-    return call.arguments
+    return dump_json(parsed).decode() if call.is_custom else call.arguments
 
 
 # How base64 data of these types begins.
@@ -280,10 +292,14 @@ def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
     """
     if part.media_type:
         return part.media_type
-    for beginning, media_type in _BEGINNINGS.items():
-        if (part.data or "").startswith(beginning):
-            return media_type
+    if media_type := known_media_type(part.data or ""):
+        return media_type
     raise UnsupportedRequestError(f"{_kind(part)} needs its media_type", options=["messages"])
+
+
+def known_media_type(data: str) -> str:
+    """The MIME type that base64 *data* begin like; ``""`` where they begin like none that is known."""
+    return next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), "")
 
 
 def data_url(part: ImagePart | AudioPart | FilePart) -> str:

@@ -37,7 +37,7 @@ from crosswalk.types.response import (
     now,
 )
 from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import ToolCall, ToolCallDelta
+from crosswalk.types.tools import CallKind, ToolCall, ToolCallDelta
 from crosswalk.types.usage import UsageDetails, UsageInfo, later_usage
 
 __all__ = ["PARTS", "Answer", "Built", "Call", "Choice"]
@@ -80,23 +80,25 @@ class Call:
         id: the provider's id; ``None`` until one comes.
         name: the tool's name; ``None`` until one comes.
         arguments: the pieces of its arguments so far.
+        kind: ``custom`` for free text; ``None`` for a JSON object.
         wire_index: the provider's own index; ``None`` where it sends none.
         other_id: the id of its last fragment, if that is not the id of the call.
     """
 
-    __slots__ = ("arguments", "id", "index", "name", "other_id", "wire_index")
+    __slots__ = ("arguments", "id", "index", "kind", "name", "other_id", "wire_index")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.id: str | None = None
         self.name: str | None = None
         self.arguments: list[str] = []
+        self.kind: CallKind | None = None
         self.wire_index: int | None = None
         self.other_id: str | None = None
 
     def text(self, *, partial: bool) -> str:
-        """The arguments; of a whole call without any the empty object, which is what it means."""
-        return "".join(self.arguments) or ("" if partial else "{}")
+        """The arguments; of a whole call without any the empty object, which is what it means, or no text."""
+        return "".join(self.arguments) or ("" if partial or self.kind is not None else "{}")
 
 
 class Built:
@@ -223,6 +225,7 @@ class Choice:
         # An id or a name is set once and never joined on: some servers repeat them in every fragment.
         call.id = call.id or fragment.id
         call.name = call.name or fragment.name
+        call.kind = call.kind or fragment.kind
         if fragment.arguments_delta:
             call.arguments.append(fragment.arguments_delta)
 
@@ -267,9 +270,9 @@ class Choice:
             if call.name:
                 if not call.id:
                     provenance[f"{path}message.tool_calls[{len(calls)}].id"] = Provenance.SYNTHETIC
-                if not call.arguments and not partial:
+                if not call.arguments and not partial and call.kind is None:
                     provenance[f"{path}message.tool_calls[{len(calls)}].arguments"] = Provenance.DERIVED
-                calls.append(ToolCall(ids[call], call.name, call.text(partial=partial)))
+                calls.append(ToolCall(ids[call], call.name, call.text(partial=partial), call.kind))
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
         segments = tuple(

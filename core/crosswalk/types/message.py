@@ -12,7 +12,7 @@ import attrs
 from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import brief, json_type_name, short_repr
-from crosswalk.types._value import as_tuple, check_optional_text, check_text, one_of
+from crosswalk.types._value import as_tuple, check_flag, check_optional_text, check_text, one_of
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "Role", "TextPart"]
@@ -263,6 +263,7 @@ class ChatMessage:
         name: the speaker's name, or the tool's; ``None`` when not given.
         tool_calls: what an assistant asks for; ``None`` when it asks for nothing.
         tool_call_id: the call that a tool message answers; ``None`` for every other role.
+        is_error: for a tool message, whether the tool failed: ``True``, ``False``, or ``None`` where nobody says.
 
     Raises:
         ResponseValidationError: a field makes no sense for the role, or has another type.
@@ -273,6 +274,7 @@ class ChatMessage:
     name: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = attrs.field(default=None, converter=_as_tool_calls)
     tool_call_id: str | None = None
+    is_error: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         role, content = self.role, self.content
@@ -295,6 +297,10 @@ class ChatMessage:
                 raise ResponseValidationError("a tool message needs the id of the call it answers")
         elif self.tool_call_id is not None:
             raise ResponseValidationError(f"a {role} message cannot answer a tool call")
+        if self.is_error is not None:
+            if role != "tool":
+                raise ResponseValidationError(f"a {role} message cannot be a failed tool call")
+            check_flag(self, "is_error")
         if content is None and role != "assistant":
             raise ResponseValidationError(f"a {role} message needs content")
 
@@ -317,10 +323,15 @@ class ChatMessage:
 
     @classmethod
     def tool_result(
-        cls, tool_call_id: str, content: str | Iterable[PartLike], *, name: str | None = None
+        cls,
+        tool_call_id: str,
+        content: str | Iterable[PartLike],
+        *,
+        name: str | None = None,
+        is_error: bool | None = None,
     ) -> ChatMessage:
-        """What a tool gave back for the call *tool_call_id*."""
-        return cls(Role.TOOL, content, name=name, tool_call_id=tool_call_id)
+        """What a tool gave back for the call *tool_call_id*, or why it failed (*is_error*)."""
+        return cls(Role.TOOL, content, name=name, tool_call_id=tool_call_id, is_error=is_error)
 
     @property
     def text(self) -> str:
@@ -330,4 +341,4 @@ class ChatMessage:
             return content or ""
         return "".join(part.text for part in content if isinstance(part, TextPart))
 
-    __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id")
+    __repr__ = short_repr("role", "name", "content", "tool_calls", "tool_call_id", "is_error")

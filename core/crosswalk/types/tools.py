@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Final, final
 
 import attrs
@@ -9,10 +10,25 @@ import orjson
 
 from crosswalk.plain_errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import brief, short_repr
-from crosswalk.types._value import LARGEST, check_count, check_text
+from crosswalk.types._value import LARGEST, check_count, check_text, one_of
 from crosswalk.types.json import RepeatedKeyError, load_json
 
-__all__ = ["ToolCall", "ToolCallDelta"]
+__all__ = ["CallKind", "ToolCall", "ToolCallDelta"]
+
+
+class CallKind(StrEnum):
+    """What a tool call carries."""
+
+    FUNCTION = "function"
+    """A JSON object with arguments."""
+    CUSTOM = "custom"
+    """Free text: the input of a tool that OpenAI calls a custom tool."""
+
+
+def _as_kind(value: object) -> CallKind | None:
+    """An attrs converter: ``function`` is what every call is that says nothing."""
+    kind = None if value is None else one_of(CallKind, value, "unknown kind of tool call")
+    return None if kind is CallKind.FUNCTION else kind
 
 
 @brief
@@ -24,15 +40,18 @@ class ToolCall:
     Attributes:
         id: the provider's id; where it sent none, a made-up one that ``provenance`` marks ``synthetic``.
         name: the tool's name.
-        arguments: the exact JSON text that the model wrote, valid or not; ``{}`` where it wrote nothing.
+        arguments: the exact text that the model wrote, valid JSON or not; ``{}`` where it wrote nothing. For a custom call,
+            the free text of its input.
+        kind: ``custom`` for a call with free text, ``None`` for a function call with a JSON object.
 
     Raises:
-        ResponseValidationError: id or name is empty, or a field is no text.
+        ResponseValidationError: id or name is empty, a field is no text, or the kind is unknown.
     """
 
     id: str
     name: str
     arguments: str = "{}"
+    kind: CallKind | None = attrs.field(default=None, converter=_as_kind)
 
     def __attrs_post_init__(self) -> None:
         id, name, arguments = self.id, self.name, self.arguments
@@ -48,13 +67,20 @@ class ToolCall:
         if not name:
             raise ResponseValidationError("tool call name cannot be empty")
 
+    @property
+    def is_custom(self) -> bool:
+        """Whether the arguments are free text."""
+        return self.kind is CallKind.CUSTOM
+
     def parsed(self) -> dict[str, Any]:
-        """The arguments, decoded, with every digit.
+        """The arguments, decoded, with every digit; for a custom call ``{"input": text}``.
 
         Raises:
             ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut, or it has
                 a key twice.
         """
+        if self.is_custom:
+            return {"input": self.arguments}
         try:
             value = load_json(self.arguments, unique_keys=True)
         except RepeatedKeyError:
@@ -73,7 +99,7 @@ class ToolCall:
             call_id=self.id,
         )
 
-    __repr__ = short_repr("id", "name", "arguments")
+    __repr__ = short_repr("id", "name", "arguments", "kind")
 
 
 @brief
@@ -87,6 +113,7 @@ class ToolCallDelta:
         id: the provider's id, once, on the fragment that brings it; else ``None``.
         name: the tool's name, once, on the fragment that brings it; else ``None``.
         arguments_delta: text to append to the arguments; ``None`` when the fragment has none.
+        kind: ``custom`` on a fragment of a call with free text; else ``None``.
 
     Raises:
         ResponseValidationError: the index is negative, or a field has another type.
@@ -96,6 +123,7 @@ class ToolCallDelta:
     id: str | None = None
     name: str | None = None
     arguments_delta: str | None = None
+    kind: CallKind | None = attrs.field(default=None, converter=_as_kind)
 
     def __attrs_post_init__(self) -> None:
         # Spelt out: this runs for every fragment of a stream.
@@ -109,11 +137,11 @@ class ToolCallDelta:
         if name is not None and (type(name) is not str or not name.isascii()):
             check_text(self, "name")
 
-    __repr__ = short_repr("index", "id", "name", "arguments_delta")
+    __repr__ = short_repr("index", "id", "name", "arguments_delta", "kind")
 
 
 _new: Final = object.__new__
-_set_index, _set_id, _set_name, _set_text = (
+_set_index, _set_id, _set_name, _set_text, _set_kind = (
     vars(ToolCallDelta)[f.name].__set__ for f in attrs.fields(ToolCallDelta)
 )
 
@@ -125,4 +153,5 @@ def arguments_delta(index: int, text: str) -> ToolCallDelta:
     _set_id(fragment, None)
     _set_name(fragment, None)
     _set_text(fragment, text)
+    _set_kind(fragment, None)
     return fragment

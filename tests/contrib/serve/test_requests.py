@@ -187,16 +187,15 @@ def test_what_is_said_of_calls_and_tools_beside_functions_stays() -> None:
     turn = {"role": "assistant", "content": "x", "tool_calls": [call]}
     tool = {"type": "custom", "custom": {"name": "f"}}
     choice = {"type": "allowed_tools", "allowed_tools": {}}
+    messages = [HI, turn, {"role": "tool", "tool_call_id": "c", "content": "y"}]
     incoming = read(
-        CHAT, messages=[HI, turn], tools=[tool], tool_choice=choice, response_format={"type": "grammar"}
+        CHAT, messages=messages, tools=[tool], tool_choice=choice, response_format={"type": "grammar"}
     )
-    assert incoming.unread == {
-        "messages[1].tool_calls[0]": call,
-        "tools[0]": tool,
-        "tool_choice": choice,
-        "response_format": {"type": "grammar"},
-    }
+    assert incoming.unread == {"tool_choice": choice, "response_format": {"type": "grammar"}}
+    assert incoming.wants.custom_tools == {"f"}
     assert sent(incoming, "openai").body["tools"] == [tool]
+    assert sent(incoming, "openai").body["messages"][1]["tool_calls"] == [call]
+    assert sent(incoming, "vllm").body["tools"][0]["function"]["name"] == "f"
     assert sent(incoming, "vllm").body["tool_choice"] == choice
 
 
@@ -231,7 +230,9 @@ def test_the_reasoning_of_an_answer_goes_back_to_servers_of_the_dialect_alone() 
     assert [d.option for d in sent(incoming, "vllm").dropped] == []
     # Reasoning is no reason to refuse the request, and it is recorded all the same.
     built = build_http_request(incoming.without("messages[1].name").request, "anthropic")
-    assert [(d.option, d.refuses) for d in built.dropped] == [("messages[1]", False)]
+    assert [(d.option, d.refuses, d.reason) for d in built.dropped] == [
+        ("messages[1]", False, "reasoning of another provider (openai)")
+    ]
     assert "two and two" not in str(built.body)
 
 

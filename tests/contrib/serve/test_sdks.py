@@ -166,7 +166,7 @@ class TestOpenAI:
             final = events.get_final_response()
         assert kinds[0] == "response.created"
         assert kinds[-1] == "response.completed"
-        call = final.output[-1]
+        call = final.output[-2]  # the last is the seal
         assert (call.type, call.name, call.arguments) == ("function_call", "weather", '{"city":"Paris"}')
         result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "mild"}
         answer = gpt.responses.create(
@@ -206,8 +206,9 @@ class TestAnthropic:
             text = "".join(events.text_stream)
             message = events.get_final_message()
         assert text == "I look."
-        assert [block.type for block in message.content] == ["thinking", "text", "tool_use"]
-        call = message.content[-1]
+        kinds = [block.type for block in message.content]
+        assert kinds == ["thinking", "text", "tool_use", "redacted_thinking"]  # the last is the seal
+        call = message.content[-2]
         assert (call.name, call.input, message.stop_reason) == ("weather", {"city": "Paris"}, "tool_use")
         result: Any = {"type": "tool_result", "tool_use_id": call.id, "content": "mild"}
         messages += [{"role": "assistant", "content": message.content}, {"role": "user", "content": [result]}]
@@ -216,6 +217,7 @@ class TestAnthropic:
         said = upstream.requests[-1].json()["messages"]
         assert [one["role"] for one in said] == ["user", "assistant", "tool"]
         assert json.loads(said[1]["tool_calls"][0]["function"]["arguments"]) == {"city": "Paris"}
+        assert said[1]["reasoning"] == message.content[0].thinking
 
     def test_images(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
         upstream.add(says("A cat."))

@@ -44,7 +44,8 @@ USER, MODEL = ChatMessage.user, ChatMessage.assistant
             (USER("a"), CALL, *RESULTS, USER("b")),
             [(False, ["a"]), (True, ["f", "g"]), (False, ["1: one", "2: two", "b"])],
         ),
-        ((USER("a"), MODEL(""), USER("b")), [(False, ["a", "b"])]),
+        ((USER("a"), MODEL(""), USER("b")), [(False, ["a"]), (True, ["(no answer)"]), (False, ["b"])]),
+        ((USER("a"), MODEL("")), [(False, ["a"])]),
     ],
 )
 def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple[bool, list[str]]]) -> None:

@@ -1,0 +1,119 @@
+"""Custom tools: a client's tools that take free text, which most servers know as functions with one string.
+
+The server is asked for a function with one argument, ``input``. Its call goes to the client as the custom call that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import attrs
+
+from crosswalk import (
+    CallKind,
+    ChatResponse,
+    ResponseDelta,
+    Segment,
+    SegmentType,
+    ToolCall,
+    ToolCallArgumentsError,
+    ToolCallDelta,
+)
+from crosswalk.service import ToolDefinition
+
+__all__ = ["CustomCalls", "as_custom", "custom_definition", "with_custom_calls"]
+
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
+def custom_definition(name: str, description: str | None, format: dict[str, Any] | None) -> ToolDefinition:
+    """The function that stands for a custom tool; the *format* of its input is told in words."""
+    about = [description] if description else []
+    if format is not None and format.get("type") == "grammar":
+        syntax, grammar = format.get("syntax"), format.get("definition")
+        about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
+    return ToolDefinition(name, "\n\n".join(about) or None, _SCHEMA)
+
+
+def as_custom(call: ToolCall) -> ToolCall:
+    """*call* of a function that stands for a custom tool as the custom call; as it is where its arguments are others."""
+    try:
+        arguments = call.parsed()
+    except ToolCallArgumentsError:
+        return call
+    text = arguments.get("input")
+    if arguments.keys() != {"input"} or not isinstance(text, str):
+        return call
+    return attrs.evolve(call, arguments=text, kind=CallKind.CUSTOM)
+
+
+def with_custom_calls(response: ChatResponse, names: Collection[str]) -> ChatResponse:
+    """*response* with the calls of the tools called *names* as custom calls."""
+    calls = [as_custom(call) if call.name in names else call for call in response.tool_calls]
+    if tuple(calls) == response.tool_calls:
+        return response
+    texts = {
+        (old.id, old.arguments): new.arguments for old, new in zip(response.tool_calls, calls, strict=True)
+    }
+    segments = [_with_text(segment, texts) for segment in response.segments]
+    return attrs.evolve(response, message=attrs.evolve(response.message, tool_calls=calls), segments=segments)
+
+
+def _with_text(segment: Segment, texts: dict[tuple[str, str], str]) -> Segment:
+    key = (str(segment.metadata.get("id")), segment.content)
+    if segment.type is not SegmentType.TOOL_CALL or key not in texts:
+        return segment
+    return attrs.evolve(segment, content=texts[key])
+
+
+class CustomCalls:
+    """Holds back the calls of custom tools in a stream: what their input is shows when their arguments are whole.
+
+    Args:
+        names: the names of the custom tools.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+        self._held: dict[tuple[int, int], list[ToolCallDelta]] = {}  # by choice and index
+
+    def of(self, delta: ResponseDelta | None) -> Iterator[ResponseDelta]:
+        """What may be written of *delta* now."""
+        if delta is None:
+            return
+        call = delta.tool_call_delta
+        if call is not None and self._is_held(delta.choice, call):
+            self._held.setdefault((delta.choice, call.index), []).append(call)
+            if not any(getattr(delta, name) for name in _OTHERS):
+                return
+            delta = attrs.evolve(delta, tool_call_delta=None)
+        if delta.finish_reason is not None:
+            yield from self.rest()
+        yield delta
+
+    def _is_held(self, choice: int, call: ToolCallDelta) -> bool:
+        return (choice, call.index) in self._held or (call.name in self._names and call.kind is None)
+
+    def rest(self) -> Iterator[ResponseDelta]:
+        """What was held back."""
+        held, self._held = self._held, {}
+        for (choice, index), fragments in held.items():
+            id = next((one.id for one in fragments if one.id), None)
+            name = next((one.name for one in fragments if one.name), None)
+            text = "".join(one.arguments_delta or "" for one in fragments)
+            call = as_custom(ToolCall(id or "-", name or "-", text))
+            whole = ToolCallDelta(index, id, name, call.arguments, call.kind)
+            yield ResponseDelta(tool_call_delta=whole, choice=choice)
+
+
+_OTHERS: Final = (
+    *("content_delta", "finish_reason", "usage", "reasoning_delta", "refusal_delta", "segment"),
+    *("raw_finish_reason", "logprobs", "extensions"),
+)
+"""What a delta may say beside a fragment of a call."""

@@ -1,0 +1,162 @@
+"""Seals: what a client is handed with an answer of another format, so that the answer's owner gets it back as it came.
+
+A client's format has a field for opaque values: ``encrypted_content`` of a Responses reasoning item, the data of a
+``redacted_thinking`` block, the data of ``reasoning_details`` of Chat Completions. The gateway puts the whole answer there,
+with its provider. The client brings it back with the conversation. The seal is authenticated and bound to the client's key,
+so the gateway needs no memory, and nobody can use the seal of somebody else.
+"""
+
+from __future__ import annotations
+
+import hmac
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import sha256
+from typing import Any, Final
+
+import attrs
+
+from crosswalk import (
+    CanonicalJSONError,
+    ChatResponse,
+    Segment,
+    SegmentType,
+    ToolCallArgumentsError,
+    UsageInfo,
+    from_json,
+    to_json,
+)
+from crosswalk.convert import WireForm
+from crosswalk.service import Dropped, Turn
+from crosswalk_serve.config import Config
+from crosswalk_serve.keys import Caller
+from crosswalk_serve.requests import Incoming
+
+__all__ = ["FORMAT", "Seals"]
+
+FORMAT: Final = "crosswalk"
+"""The format that a seal says in ``reasoning_details``."""
+_PREFIX: Final = "cw1."
+_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
+_LARGEST: Final = 1 << 24
+_FOREIGN: Final = "reasoning: its seal is not of this gateway and key"
+_CHANGED: Final = "reasoning: the client has changed the answer that it belongs to"
+
+
+class Seals:
+    """Seals the answers of one gateway for one client.
+
+    Args:
+        config: the gateway's configuration, whose secrets authenticate the seals.
+        caller: the client.
+    """
+
+    def __init__(self, config: Config, caller: Caller) -> None:
+        own = b"" if caller.key is None else str(caller.key.hash).encode()
+        self._key = sha256(_secret(config) + own).digest()
+
+    def of(self, response: ChatResponse, form: WireForm) -> Segment | None:
+        """The part with the seal of *response* for a client of *form*; ``None`` if it holds nothing opaque."""
+        is_plain = all(
+            one.type in (SegmentType.TEXT, SegmentType.TOOL_CALL) and not one.metadata.keys() - {"id", "name"}
+            for one in response.segments
+        )
+        if form not in _FORMS or is_plain or response.error_info is not None:
+            return None
+        kept = attrs.evolve(
+            response,
+            attempts=(),
+            alternatives=(),
+            logprobs=None,
+            usage=UsageInfo.EMPTY,
+        )
+        data = zlib.compress(to_json(kept))
+        seal = _PREFIX + urlsafe_b64encode(self._mac(data) + data).decode()
+        about = {"type": "reasoning.encrypted", "format": FORMAT} if form is WireForm.OPENAI_CHAT else {}
+        return Segment(SegmentType.REASONING, "", {**about, "encrypted": seal})
+
+    def opened(self, incoming: Incoming) -> Incoming:
+        """*incoming* with the answers that its seals hold, each in its place; what a seal does not prove is left out."""
+        request = incoming.request
+        turns: list[Turn] = []
+        notes: list[Dropped] = []
+        known: set[str] = set()
+        for turn in request.messages:
+            seal = _seal_in(turn)
+            if seal is None or not isinstance(turn, ChatResponse):
+                turns.append(turn)
+                continue
+            sealed = self._read(seal)
+            same = None if sealed is None else _as_client_has_it(sealed, turn)
+            if same is None:
+                segments = [one for one in turn.segments if seal not in one.metadata.values()]
+                turns.append(attrs.evolve(turn, segments=segments))
+                notes.append(Dropped(turn.id, _FOREIGN if sealed is None else _CHANGED, refuses=False))
+            else:
+                turns.append(same)
+                known.add(same.id)
+        if not (known or notes):
+            return incoming
+        changed = attrs.evolve(request, messages=turns, notes=tuple(notes), known=frozenset(known))
+        return attrs.evolve(incoming, request=changed)
+
+    def _mac(self, data: bytes) -> bytes:
+        return hmac.digest(self._key, data, sha256)
+
+    def _read(self, seal: str) -> ChatResponse | None:
+        """The answer in *seal*; ``None`` if the seal is not of this gateway and this client."""
+        try:
+            raw = urlsafe_b64decode(seal.removeprefix(_PREFIX))
+        except ValueError:
+            return None
+        mac, data = raw[:32], raw[32:]
+        if not hmac.compare_digest(mac, self._mac(data)):
+            return None
+        try:
+            return from_json(zlib.decompressobj().decompress(data, _LARGEST), ChatResponse)
+        except (CanonicalJSONError, zlib.error):
+            return None
+
+
+def _secret(config: Config) -> bytes:
+    """What only the gateway knows: the credentials in its configuration, which all its processes have."""
+    targets = [target for model in config.models.values() for target in model.endpoints]
+    known = [target.api_key.reveal() for target in targets if target.api_key is not None]
+    known += [str(key.hash) for key in config.keys.values()]
+    return sha256("\n".join(known).encode()).digest()
+
+
+def _seal_in(turn: Turn) -> str | None:
+    for segment in turn.segments if isinstance(turn, ChatResponse) else ():
+        for key in ("encrypted", "signature"):
+            value = segment.metadata.get(key)
+            if isinstance(value, str) and value.startswith(_PREFIX):
+                return value
+    return None
+
+
+def _as_client_has_it(sealed: ChatResponse, turn: ChatResponse) -> ChatResponse | None:
+    """The *sealed* answer with the ids that the client has; ``None`` if the client's *turn* says something else."""
+    calls, others = sealed.tool_calls, turn.tool_calls
+    if sealed.text != turn.text or [call.name for call in calls] != [call.name for call in others]:
+        return None
+    if any(_arguments(one) != _arguments(other) for one, other in zip(calls, others, strict=True)):
+        return None
+    ids = {one.id: other.id for one, other in zip(calls, others, strict=True)}
+    message = attrs.evolve(
+        sealed.message, tool_calls=[attrs.evolve(call, id=ids[call.id]) for call in calls] or None
+    )
+    segments = [
+        attrs.evolve(one, metadata={**one.metadata, "id": ids[str(one.metadata["id"])]})
+        if one.type is SegmentType.TOOL_CALL and "type" not in one.metadata and one.metadata.get("id") in ids
+        else one
+        for one in sealed.segments
+    ]
+    return attrs.evolve(sealed, id=turn.id, message=message, segments=segments)
+
+
+def _arguments(call: Any) -> Any:
+    try:
+        return call.parsed()
+    except ToolCallArgumentsError:
+        return call.arguments

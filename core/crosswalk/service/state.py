@@ -1,0 +1,188 @@
+"""The state of an answer: what its provider sent in the message that no canonical field has, each at its place.
+
+``metadata.extensions`` keep the structure of the payload, so the state is found there by position, in a body and in the sum
+of a stream alike. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.service.given import Turn
+from crosswalk.service.turns import message_of
+from crosswalk.types.json import thaw
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["answer_state", "own_fields", "own_items", "put_fields", "without_fields", "without_items"]
+
+_PATHS: Final[tuple[tuple[str | int, ...], ...]] = (
+    ("choices", 0, "message"),  # Chat Completions
+    ("choices", 0, "delta"),
+    ("output", "choices", 0, "message"),  # DashScope's own API
+    ("output", "message"),  # Bedrock
+    ("candidates", 0, "content"),  # Gemini
+    ("message",),  # Ollama, Cohere
+    ("content",),  # Messages: the blocks
+    ("output",),  # Responses: the items
+)
+"""Where an answer has its message, in each form."""
+_PLACE: Final = "index"
+"""The key by which an object of a list says where it stands."""
+
+
+def answer_state(turn: ChatResponse) -> Any:
+    """The state of *turn*, read-only; ``None`` where nothing is left of its message."""
+    path = _path_of(turn)
+    return None if path is None else _at(turn.metadata.extensions, path)
+
+
+def _path_of(turn: ChatResponse) -> tuple[str | int, ...] | None:
+    extensions = turn.metadata.extensions
+    return next((path for path in _PATHS if isinstance(_at(extensions, path), Mapping | tuple)), None)
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = _entry(value, step) if isinstance(step, int) else _field(value, step)
+    return value
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def _entry(items: Any, place: int) -> Any:
+    """The item of *items* that stands at *place*."""
+    for number, item in enumerate(items if isinstance(items, tuple | list) else ()):
+        if isinstance(item, Mapping) and item.get(_PLACE, number) == place:
+            return item
+    return None
+
+
+def without_fields(turn: ChatResponse, names: Sequence[str]) -> tuple[ChatResponse, list[str]]:
+    """*turn* without the fields *names* of its message, and those of them that it had."""
+    state = answer_state(turn) if names else None
+    found = [name for name in names if isinstance(state, Mapping) and state.get(name) is not None]
+    if not found:
+        return turn, []
+    extensions = turn.metadata.extensions.thawed()
+    message = _at(extensions, _path_of(turn) or ())
+    for name in found:
+        del message[name]
+    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions)), found
+
+
+def without_items(turn: ChatResponse, ids: Collection[object]) -> ChatResponse:
+    """*turn* without the items of its message that have one of *ids*."""
+    state = answer_state(turn) if ids else None
+    if not isinstance(state, tuple) or not any(_field(item, "id") in ids for item in state):
+        return turn
+    extensions = turn.metadata.extensions.thawed()
+    items = _at(extensions, _path_of(turn) or ())
+    items[:] = [item for item in items if _field(item, "id") not in ids]
+    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions))
+
+
+def own_fields(turn: Turn) -> dict[str, Any]:
+    """The fields of the message of *turn* that are state, but for those that say nothing; empty for a plain message."""
+    state = answer_state(turn) if isinstance(turn, ChatResponse) else None
+    if not isinstance(state, Mapping):
+        return {}
+    fields = {name: thaw(value) for name, value in state.items() if value is not None}
+    if not message_of(turn).tool_calls:
+        fields.pop("tool_calls", None)  # what is left of calls, of which none goes
+    return fields
+
+
+def own_items(
+    turn: Turn,
+    items: Sequence[dict[str, Any] | None],
+    *,
+    inside: str | None = None,
+    kinds: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """*items*, built for the parts of *turn*, with the state of each, and with the items that are state as a whole.
+
+    Where the state does not tell which of its entries belongs to which item, *items* stay as they were built.
+
+    Args:
+        turn: the turn.
+        items: what was built for each part, in order; ``None`` for one that is left out, and keeps its place.
+        inside: the field of the state that has the entries; ``None`` where the state is the list of them.
+        kinds: where an item has no ``type``, the keys of which each known item has one.
+    """
+    state = answer_state(turn) if isinstance(turn, ChatResponse) else None
+    entries = state.get(inside) if isinstance(state, Mapping) and inside is not None else state
+    if isinstance(entries, tuple | list) and (by_place := _by_place(entries, len(items), kinds)) is not None:
+        return [*_merged(items, by_place)]
+    return [item for item in items if item is not None]
+
+
+@attrs.frozen
+class _Entry:
+    """What the state has at one place of a list: an item of its own, or what is left of one that was built."""
+
+    fields: Mapping[str, Any]
+    is_whole: bool
+
+
+def _by_place(entries: Any, count: int, kinds: Collection[str]) -> dict[int, _Entry] | None:
+    """The *entries* by place, beside *count* items that were built; ``None`` where that is not certain."""
+    found: dict[int, _Entry] = {}
+    is_dense = True
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
+            return None
+        place = entry.get(_PLACE, number)
+        is_dense = is_dense and _PLACE not in entry
+        fields = {name: thaw(value) for name, value in entry.items() if name != _PLACE}
+        found[place] = _Entry(fields, bool(fields) and _is_whole(fields, kinds))
+    if is_dense:  # one for each item of the payload, so that they can be counted
+        if kinds and len(found) == count:
+            return {place: _Entry(entry.fields, False) for place, entry in found.items()}
+        if len(found) != count + sum(entry.is_whole for entry in found.values()):
+            return None
+    return found
+
+
+def _is_whole(fields: Mapping[str, Any], kinds: Collection[str]) -> bool:
+    return not any(kind in fields for kind in kinds) if kinds else "type" in fields
+
+
+def _merged(
+    items: Sequence[dict[str, Any] | None], by_place: Mapping[int, _Entry]
+) -> Iterator[dict[str, Any]]:
+    waiting = list(items)
+    place, last = 0, max(by_place, default=-1)
+    while waiting or place <= last:
+        entry = by_place.get(place)
+        place += 1
+        if entry is not None and entry.is_whole:
+            if not _is_empty(entry.fields):
+                yield dict(entry.fields)
+        elif waiting and (item := waiting.pop(0)) is not None:
+            put_fields(item, {} if entry is None else entry.fields)
+            yield item
+
+
+def _is_empty(fields: Mapping[str, Any]) -> bool:
+    """Whether an item says nothing but its type: its other fields are null, as an empty compaction's are."""
+    return None in fields.values() and all(value is None or name == "type" for name, value in fields.items())
+
+
+def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
+    """Put *state* into *said*, which was built: what was built stays, and nothing that is null is added."""
+    for name, value in state.items():
+        there = said.get(name)
+        if isinstance(there, dict) and isinstance(value, dict):
+            put_fields(there, value)
+        elif isinstance(there, list) and isinstance(value, list):
+            for number, item in enumerate(value):
+                place = item.get(_PLACE, number) if isinstance(item, dict) else None
+                if isinstance(place, int) and place < len(there) and isinstance(there[place], dict):
+                    put_fields(there[place], {key: inner for key, inner in item.items() if key != _PLACE})
+        elif name not in said and value is not None:
+            said[name] = value

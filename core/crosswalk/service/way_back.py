@@ -1,0 +1,475 @@
+"""The way back: which parts of the earlier turns go to the provider that is asked now.
+
+Everything opaque has an owner, the provider that sent it, and no other provider ever sees it. :func:`with_own_parts` decides
+for each part of each turn by the facts that the provider declares (:class:`~crosswalk.plugins.WayBack`), so that a plugin
+finds in a request only what it may send. What does not go is named, with the message that it was in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.plugin.way_back import ServerTool, WayBack
+from crosswalk.service.named_media import has_media, in_words, with_words
+from crosswalk.service.request import ChatRequest, Dropped, Turn
+from crosswalk.service.state import answer_state, without_fields, without_items
+from crosswalk.service.turns import content_parts, is_of, known_media_type, message_of, text_of
+from crosswalk.types._value import altered
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import ChatMessage, ImagePart, Role, TextPart
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall
+
+__all__ = ["not_sent", "with_own_parts"]
+
+_PLACE: Final = Segment(SegmentType.TEXT, "")
+"""Stands for a part that is left out, so that the parts behind it keep their places; an empty text is never sent."""
+_CUT: Final = (FinishReason.LENGTH, FinishReason.CANCELLED, FinishReason.ERROR)
+_NO_PLACE: Final = "the API has no place for it"
+_VERDICTS: Final = (SegmentType.SAFETY, SegmentType.ERROR)
+_BLOCK_KEYS: Final = ("id", "name")
+
+
+def with_own_parts(
+    request: ChatRequest, facts: WayBack, *, is_official: bool, takes_media: bool = True
+) -> tuple[ChatRequest, tuple[Dropped, ...]]:
+    """*request* with what its provider takes of the earlier turns, and what is left out, by message.
+
+    Args:
+        request: the request; its provider is the one that is asked.
+        facts: what that provider takes.
+        is_official: whether the provider's own host is asked.
+        takes_media: whether the model takes images, sounds and files.
+    """
+    if not takes_media:
+        facts = attrs.evolve(facts, takes_media=(), shows_pictures=False)
+    sorter = _Sorter(request, facts, is_official=is_official, takes_media=takes_media)
+    turns = tuple(sorter.sorted(number, turn) for number, turn in enumerate(request.messages))
+    turns = sorter.shown(turns)
+    return altered(request, messages=turns), sorter.dropped()
+
+
+class _Sorter:
+    """Sorts the parts of the turns of *request* into those that go and those that are named."""
+
+    def __init__(self, request: ChatRequest, facts: WayBack, *, is_official: bool, takes_media: bool) -> None:
+        self._request = request
+        self._facts = facts
+        self._is_official = is_official
+        self._takes_media = takes_media
+        self._reasons: dict[tuple[int, str], None] = {}
+        self._pictures: dict[int, list[ImagePart]] = {}  # by the user's message that shows them
+        self._halves = _Halves(request, facts.server_tools)
+
+    def dropped(self) -> tuple[Dropped, ...]:
+        """What was left out: each reason once for each message."""
+        return tuple(
+            Dropped(f"messages[{number}]", reason, refuses=False) for number, reason in sorted(self._reasons)
+        )
+
+    def sorted(self, number: int, turn: Turn) -> Turn:
+        """The turn to send for *turn*, which is the message *number*."""
+        message = self._message(number, message_of(turn))
+        if not isinstance(turn, ChatResponse):
+            return message
+        if is_of(turn, self._request):
+            return self._own(number, attrs.evolve(turn, message=message))
+        return self._foreign(number, attrs.evolve(turn, message=message))
+
+    def shown(self, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+        """*turns*, with the pictures of answers in the messages of the user that follow them."""
+        found = list(turns)
+        for number, pictures in self._pictures.items():
+            message = message_of(turns[number])
+            found[number] = attrs.evolve(message, content=(*pictures, *content_parts(message)))
+        return tuple(found)
+
+    def _name(self, number: int, reason: str) -> None:
+        self._reasons[number, reason] = None
+
+    def _message(self, number: int, message: ChatMessage) -> ChatMessage:
+        facts = self._facts
+        if message.role is Role.SYSTEM and facts.moves_system:
+            before = map(message_of, self._request.messages[:number])
+            if any(other.role is not Role.SYSTEM for other in before):
+                self._name(number, "moved to the beginning: the API has system messages there alone")
+        if message.name and message.role is not Role.TOOL and not facts.names_speakers:
+            self._name(number, f"the speaker's name: {_NO_PLACE}")
+        if message.is_error and not facts.knows_failures:
+            self._name(number, "that the tool has failed: the API has no word for it")
+        if not self._takes_media and has_media(message):
+            self._name(number, "images, sounds and files: the model takes text alone")
+            message = attrs.evolve(message, content=with_words(message))
+        calls = message.tool_calls or ()
+        if not facts.takes_custom_calls and any(call.is_custom for call in calls):
+            return attrs.evolve(message, tool_calls=[_as_function(call) for call in calls])
+        return message
+
+    # ------------------------------------------------------------------------------------ answers
+
+    def _own(self, number: int, turn: ChatResponse) -> ChatResponse:
+        segments = [*_segments_of(turn)]
+        gone: set[object] = set()
+        is_cut = turn.finish_reason in _CUT
+        for place, segment in enumerate(segments):
+            sent = self._own_part(number, segment, turn, is_last=is_cut and place == len(segments) - 1)
+            if sent is not segment:
+                segments[place] = sent
+                gone.add(segment.metadata.get("id"))
+        turn = without_items(turn, gone - {None})
+        left, refused = without_fields(turn, self._facts.refuses)
+        for name in refused:
+            self._name(number, f"{name}: the API does not take it back")
+        return self._with_words(attrs.evolve(left, segments=segments), turn)
+
+    def _own_part(self, number: int, segment: Segment, turn: ChatResponse, *, is_last: bool) -> Segment:
+        """What goes back of *segment*, a part of the provider's own *turn*; *is_last* for one that may have been cut."""
+        facts = self._facts
+        match segment.type:
+            case SegmentType.REASONING if facts.needs_signature and not _is_sealed(segment):
+                if is_last:
+                    self._name(number, "reasoning that was cut before its signature")
+                    return _PLACE
+                if self._is_official:
+                    self._name(number, "reasoning without a signature")
+                    return _PLACE
+            case SegmentType.TOOL_CALL if "type" in segment.metadata:
+                if (half := self._halves.of(number, segment)) is not None:
+                    self._name(number, half)
+                    return _PLACE
+            case SegmentType.TOOL_CALL:
+                return self._call(number, segment, turn)
+            case SegmentType.CITATION if not facts.takes_citations:
+                self._name(number, "citations: the API does not take them back")
+                return _PLACE
+            case SegmentType.MEDIA:
+                return self._medium(number, segment, turn, facts.takes_media)
+            case kind if kind in _VERDICTS:
+                self._name(number, _verdict(segment))
+        return segment
+
+    def _foreign(self, number: int, turn: ChatResponse) -> ChatResponse:
+        """*turn*, an answer of another provider, without all that only that provider understands."""
+        owner = turn.metadata.provider_id
+        segments: list[Segment] = []
+        for segment in _segments_of(turn):
+            segments += self._foreign_part(number, segment, turn)
+            if set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata)):
+                self._name(number, f"state of another provider ({owner})")
+            if segment.annotations and segment.type is SegmentType.TEXT:
+                self._name(number, f"citations of another provider ({owner})")
+        if any(_leaves(answer_state(turn))):
+            self._name(number, f"state of another provider ({owner})")
+        metadata = attrs.evolve(turn.metadata, extensions={})
+        return self._with_words(attrs.evolve(turn, segments=segments, metadata=metadata), turn)
+
+    @staticmethod
+    def _with_words(turn: ChatResponse, before: ChatResponse) -> ChatResponse:
+        """*turn*, whose message says what its segments say: texts in the place of media, too."""
+        media = [segment for segment in before.segments if segment.type is SegmentType.MEDIA]
+        if not media:
+            return turn
+        texts = [segment.content for segment in before.segments if segment.type is SegmentType.TEXT]
+        words = [segment.content for segment in turn.segments if segment.type is SegmentType.TEXT]
+        words = [text for text in words if text and text not in texts]
+        content = "\n\n".join(filter(None, [turn.message.text, *words]))
+        return attrs.evolve(turn, message=attrs.evolve(turn.message, content=content))
+
+    def _foreign_part(self, number: int, segment: Segment, turn: ChatResponse) -> Iterable[Segment]:
+        owner = turn.metadata.provider_id
+        match segment.type:
+            case SegmentType.TEXT | SegmentType.REFUSAL:
+                return [Segment(segment.type, segment.content)] if segment.content else ()
+            case SegmentType.REASONING:
+                if self._facts.takes_reasoning and segment.content and not _is_sealed(segment):
+                    return [Segment(segment.type, segment.content)]
+                self._name(number, f"reasoning of another provider ({owner})")
+            case SegmentType.TOOL_CALL if "type" in segment.metadata:
+                self._name(number, f"a server tool of another provider ({owner})")
+            case SegmentType.TOOL_CALL:
+                call = self._call(number, segment, turn)
+                said = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
+                return [] if call is _PLACE else [Segment(call.type, call.content, said)]
+            case SegmentType.CITATION:
+                self._name(number, f"citations of another provider ({owner})")
+            case SegmentType.MEDIA:
+                return [self._medium(number, segment, turn, ())]
+            case _:
+                self._name(number, _verdict(segment))
+        return ()
+
+    def _call(self, number: int, segment: Segment, turn: ChatResponse) -> Segment:
+        """The client's call that *segment* shows, as the provider takes it."""
+        calls = {call.id: call for call in turn.message.tool_calls or ()}
+        call = calls.get(str(segment.metadata.get("id")))
+        if call is None or "name" not in segment.metadata:
+            self._name(number, "a call that was not finished")
+            return _PLACE
+        if call.arguments == segment.content:
+            return segment
+        return attrs.evolve(segment, content=call.arguments)  # it was free text
+
+    # ------------------------------------------------------------------------------------ media
+
+    def _medium(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
+        """*segment* of *turn*, as it is where the provider *takes* its like; otherwise as a text."""
+        said = segment.metadata
+        kind = _kind_of(segment)
+        if said.get("thought"):
+            self._name(number, f"{_ARTICLES.get(kind, 'a file')} of a thought")
+            return _PLACE
+        if kind in takes:
+            return segment
+        if kind == "audio":
+            return self._sound(number, segment, turn, takes)
+        picture = _picture_of(segment) if kind == "image" else None
+        user = self._next_user(number) if picture is not None and self._facts.shows_pictures else None
+        if picture is not None and user is not None:
+            self._name(number, f"moved to messages[{user}]: a picture that the user shows")
+            self._pictures.setdefault(user, []).append(picture)
+            note = "the next message of the user shows it"
+            return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], picture.media_type, note))
+        self._name(number, f"{_ARTICLES.get(kind, 'a file')}: it is told in words")
+        return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
+
+    def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
+        """*segment*, a sound of *turn* or a piece of one: by its id, as the transcript of all pieces, or in words."""
+        pieces = [one for one in turn.segments if one.type is SegmentType.MEDIA and _kind_of(one) == "audio"]
+        about: dict[str, Any] = {}
+        for piece in pieces:
+            about = {**piece.metadata, **about}
+        if "audio_id" in takes and "id" in about and _lasts(about.get("expires_at")):
+            return segment
+        if segment is not pieces[0]:
+            return _PLACE
+        transcript = "".join(str(piece.metadata.get("transcript") or "") for piece in pieces)
+        if transcript:
+            self._name(number, "a sound: its transcript is sent")
+            return Segment(SegmentType.TEXT, transcript)
+        self._name(number, "a sound: it is told in words")
+        return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
+
+    def _next_user(self, number: int) -> int | None:
+        """The message of the user that comes next after *number*, but for results of tools."""
+        for later in range(number + 1, len(self._request.messages)):
+            role = message_of(self._request.messages[later]).role
+            if role is not Role.TOOL:
+                return later if role is Role.USER else None
+        return None
+
+
+_PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {
+    SegmentType.TEXT: set(),
+    SegmentType.REFUSAL: set(),
+    SegmentType.TOOL_CALL: {*_BLOCK_KEYS},
+}
+"""What the metadata of a part may say without being state; parts of other types are named for themselves."""
+_ARTICLES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
+_NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
+
+
+def _segments_of(turn: ChatResponse) -> Iterator[Segment]:
+    """The parts of *turn* in order; of one that was made by hand, what its message says."""
+    if turn.segments:
+        yield from turn.segments
+        return
+    if text := text_of(turn):
+        yield Segment(SegmentType.TEXT, text)
+    for call in turn.message.tool_calls or ():
+        yield Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
+
+
+def _about(segment: Segment, picture: ImagePart | None) -> Iterator[str]:
+    """The type of what *segment* shows, and its address where it has one."""
+    media_type = segment.metadata.get("media_type") or (picture and picture.media_type)
+    if isinstance(media_type, str):
+        yield media_type
+    if segment.content.startswith(("http://", "https://")):
+        yield segment.content
+
+
+def _verdict(segment: Segment) -> str:
+    what = "a verdict" if segment.type is SegmentType.SAFETY else "an error"
+    return f"{what}: no API takes it back"
+
+
+def _is_sealed(segment: Segment) -> bool:
+    """Whether only its provider can read or verify *segment*."""
+    return bool(segment.metadata.keys() & {"signature", "encrypted"})
+
+
+def _as_function(call: ToolCall) -> ToolCall:
+    """*call*, with free text as the one argument ``input``."""
+    if not call.is_custom:
+        return call
+    return attrs.evolve(call, arguments=dump_json(call.parsed()).decode(), kind=None)
+
+
+def _kind_of(segment: Segment) -> str:
+    """``image``, ``audio``, ``video``; ``file`` where nothing tells."""
+    said = segment.metadata
+    for word in (said.get("type"), str(said.get("media_type", "")).partition("/")[0]):
+        if word in _ARTICLES:
+            return str(word)
+    if said.get("type") == "image_generation_call" or known_media_type(segment.content).startswith("image/"):
+        return "image"
+    return "image" if segment.content.startswith("data:image/") else "file"
+
+
+def _picture_of(segment: Segment) -> ImagePart | None:
+    """The picture in *segment*, where its data are there and their type is known."""
+    head, comma, data = segment.content.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return ImagePart(data=data, media_type=head[len("data:") : -len(";base64")])
+    media_type = segment.metadata.get("media_type") or known_media_type(segment.content)
+    if segment.metadata.get("encoding") != "base64" or not isinstance(media_type, str) or not media_type:
+        return None
+    return ImagePart(data=segment.content, media_type=media_type)
+
+
+def _lasts(expires_at: object) -> bool:
+    """Whether a time, in seconds since 1970, is still to come; an unknown one is."""
+    return not isinstance(expires_at, int | float) or expires_at > datetime.now(UTC).timestamp()
+
+
+class _Halves:
+    """The calls of server tools that have no result, and the results that have no call.
+
+    A call may wait for its result as long as nothing but results of the client's own tools follows.
+    """
+
+    def __init__(self, request: ChatRequest, tools: Sequence[ServerTool]) -> None:
+        self._tools = tools
+        self._last = _last_answer(request.messages)
+        self._calls: set[object] = set()
+        self._results: set[object] = set()
+        for number, turn in enumerate(request.messages if tools else ()):
+            if isinstance(turn, ChatResponse) and is_of(turn, request):
+                for segment in turn.segments:
+                    for tool in tools:
+                        if tool.is_call(segment.metadata.get("type")):
+                            self._calls.add(self._key(tool, "id", number, segment))
+                        elif tool.is_result(segment.metadata.get("type")):
+                            self._results.add(self._key(tool, tool.id, number, segment))
+
+    @staticmethod
+    def _key(tool: ServerTool, key: str, number: int, segment: Segment) -> object:
+        """What names a call: its id. Without ids a call and its result are in one answer."""
+        return segment.metadata.get(key) or (tool.call, number)
+
+    def of(self, number: int, segment: Segment) -> str | None:
+        """Why *segment* of the answer *number* cannot go alone; ``None`` where it can."""
+        for tool in self._tools:
+            if tool.is_call(segment.metadata.get("type")):
+                is_answered = self._key(tool, "id", number, segment) in self._results
+                return (
+                    None if is_answered or number == self._last else "a server tool's call without a result"
+                )
+            if tool.is_result(segment.metadata.get("type")):
+                is_called = self._key(tool, tool.id, number, segment) in self._calls
+                return None if is_called else "a server tool's result without a call"
+        if segment.metadata.get("status") in _PENDING and number != self._last:
+            return "a server tool's call without a result"
+        return None
+
+
+_PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling")
+"""The states of an item of the Responses API whose tool is still at work."""
+
+
+def _last_answer(turns: Sequence[Turn]) -> int | None:
+    """The answer at the end of *turns*, but for results of its calls; ``None`` where somebody else spoke last."""
+    for number in reversed(range(len(turns))):
+        role = message_of(turns[number]).role
+        if role is not Role.TOOL:
+            return number if role is Role.ASSISTANT else None
+    return None
+
+
+# ---------------------------------------------------------------------------------------- what is not in the body
+
+_SPOKEN: Final = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.REASONING)
+
+
+def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Dropped]) -> Iterator[Dropped]:
+    """What *body* lacks of the turns of *request*, as :func:`with_own_parts` gave them, and nobody has named.
+
+    A plugin may leave out what its API has no place for. So the finished body is looked through: each text, each opaque
+    value and each field of an answer's state has to be there.
+    """
+    told = {dropped.option for dropped in named}
+    there: _Content | None = None
+    for number, turn in enumerate(request.messages):
+        option = f"messages[{number}]"
+        wanted = [] if option in told else [*_wanted(turn)]
+        if wanted and there is None:
+            there = _Content(body)
+        missing = dict.fromkeys(what for what, is_in in wanted if there is not None and not is_in(there))
+        for what in missing:
+            yield Dropped(option, f"{what}: {_NO_PLACE}", refuses=False)
+
+
+class _Content:
+    """All that a body holds."""
+
+    def __init__(self, body: Any) -> None:
+        self.texts: set[str] = set()
+        self.pairs: set[tuple[str, Any]] = set()
+        for key, leaf in _leaves(body):
+            self.pairs.add((key, leaf))
+            if isinstance(leaf, str):
+                self.texts.add(leaf)
+        self._all: str | None = None
+
+    def has(self, text: str) -> bool:
+        """Whether *text* is there, alone or in a longer one."""
+        if text in self.texts:
+            return True
+        if self._all is None:
+            self._all = "\n".join(self.texts)
+        return text in self._all
+
+
+def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
+    """What of *turn* has to be in the body: what to call it, and how to tell whether it is there."""
+    if not isinstance(turn, ChatResponse):
+        if not isinstance(turn.content, str) and turn.content is not None:
+            for part in turn.content:
+                if isinstance(part, TextPart) and part.text and not part.text.strip():
+                    yield "white space", _holds(part.text)
+        return
+    for segment in turn.segments:
+        if segment.type in _SPOKEN and (text := segment.content.strip()):
+            yield str(segment.type), _holds(text)
+        for key in ("signature", "encrypted"):
+            if value := segment.metadata.get(key):
+                yield f"the {key} of a part", _holds(str(value))
+    for pair in _leaves(answer_state(turn)):
+        yield f"state ({pair[0]})", _has_pair(pair)
+
+
+def _holds(text: str) -> Callable[[_Content], bool]:
+    return lambda content: content.has(text)
+
+
+def _has_pair(pair: tuple[str, Any]) -> Callable[[_Content], bool]:
+    return lambda content: pair in content.pairs
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The strings, numbers and truth values in *value*, each with the key that it is under."""
+    waiting = [(key, value)]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(name, item) for name, item in value.items() if name != "index"]  # a mere place
+        elif isinstance(value, list | tuple):
+            waiting += [(key, item) for item in value]
+        elif value is not None and value != "":
+            yield key, value

@@ -1,0 +1,150 @@
+"""Tools that take free text, in front of a server that knows functions alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from contrib_serve import asking, config_of, says
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
+
+USER = {"role": "user", "content": "Edit it."}
+PATCH = {"type": "custom", "name": "patch", "description": "Edits files.", "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}}  # fmt: skip
+ABOUT = {"id": "c", "created": 1, "model": "m"}
+
+
+def called(*arguments: str) -> list[dict[str, Any]]:
+    return [
+        {"id": f"call_{number}", "type": "function", "function": {"name": "patch", "arguments": text}}
+        for number, text in enumerate(arguments)
+    ]
+
+
+def chunks(*pieces: str) -> Answer:
+    fragments: list[dict[str, Any]] = [{"index": 0, "id": "call_0", "type": "function", "function": {"name": "patch", "arguments": ""}}]  # fmt: skip
+    fragments += [{"index": 0, "function": {"arguments": piece}} for piece in pieces]
+    deltas: list[tuple[dict[str, Any], Any]] = [({"content": "So."}, None)]
+    deltas += [({"tool_calls": [fragment]}, None) for fragment in fragments]
+    deltas.append(({}, "tool_calls"))
+    return Answer.of_events(
+        [
+            {**ABOUT, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": end}]}
+            for delta, end in deltas
+        ]
+    )  # fmt: skip
+
+
+async def _posted(upstream: ReplayServer, path: str, **body: Any) -> bytes:
+    app = create_app(config_of(upstream))
+    async with app.router.lifespan_context(app), asking(app) as client:
+        answer = await client.post(path, json={"model": "tiny", **body})
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def ask(upstream: ReplayServer, path: str, **body: Any) -> bytes:
+    return asyncio.run(_posted(upstream, path, **body))
+
+
+def sent(upstream: ReplayServer) -> dict[str, Any]:
+    body: dict[str, Any] = upstream.requests[-1].json()
+    return body
+
+
+def test_a_free_form_call_reaches_a_responses_client_as_one(upstream: ReplayServer) -> None:
+    upstream.add(says("So.", tool_calls=called('{"input":"*** Begin"}')))
+    answer = orjson.loads(ask(upstream, "/v1/responses", input=[USER], tools=[PATCH]))
+    call = answer["output"][-1]
+    assert (call["type"], call["name"], call["input"]) == ("custom_tool_call", "patch", "*** Begin")
+    function = sent(upstream)["tools"][0]["function"]
+    assert function["parameters"]["required"] == ["input"]
+    assert function["description"] == "Edits files.\n\nThe input must match this grammar (lark):\nstart: /.+/"
+
+
+def test_a_streamed_one_comes_whole(upstream: ReplayServer) -> None:
+    upstream.add(chunks('{"inp', 'ut":"*** Be', 'gin"}'))
+    frames = (ask(upstream, "/v1/responses", input=[USER], tools=[PATCH], stream=True)).decode()
+    events = [orjson.loads(line[6:]) for line in frames.splitlines() if line.startswith("data: {")]
+    deltas = [event["delta"] for event in events if event["type"] == "response.custom_tool_call_input.delta"]
+    assert deltas == ["*** Begin"]
+    assert [item["type"] for item in events[-1]["response"]["output"]] == ["message", "custom_tool_call"]
+    assert events[-1]["response"]["status"] == "completed"
+
+
+@pytest.mark.parametrize("arguments", ['{"text":"x"}', '{"input":1}', "no JSON", '{"input":"x","more":1}'])
+def test_arguments_of_another_kind_stay_a_function(upstream: ReplayServer, arguments: str) -> None:
+    upstream.add(says("So.", tool_calls=called(arguments)))
+    answer = orjson.loads(ask(upstream, "/v1/responses", input=[USER], tools=[PATCH]))
+    call = answer["output"][-1]
+    assert (call["type"], call["arguments"]) == ("function_call", arguments)
+
+
+def test_a_history_of_free_form_calls_goes_on(upstream: ReplayServer) -> None:
+    upstream.add(says())
+    history = [
+        USER,
+        {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "*** Begin"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "done"},
+        {"type": "custom_tool_call", "id": "ctc_2", "call_id": "c2", "name": "patch", "input": ""},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "empty"},
+    ]
+    ask(upstream, "/v1/responses", input=history, tools=[PATCH])
+    messages = sent(upstream)["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert messages[1]["tool_calls"][0]["function"]["arguments"] == '{"input":"*** Begin"}'
+    assert messages[3]["tool_calls"][0]["function"]["arguments"] == '{"input":""}'
+
+
+def test_a_chat_client_has_them_too(upstream: ReplayServer) -> None:
+    upstream.add(says("So.", tool_calls=called('{"input":"ls"}')))
+    tool = {"type": "custom", "custom": {"name": "patch"}}
+    call = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "pwd"}}
+    history = [USER, {"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c1", "content": "/"}]  # fmt: skip
+    answer = orjson.loads(ask(upstream, "/v1/chat/completions", messages=history, tools=[tool]))
+    (got,) = answer["choices"][0]["message"]["tool_calls"]
+    assert got == {"id": "call_0", "type": "custom", "custom": {"name": "patch", "input": "ls"}}
+    assert "description" not in sent(upstream)["tools"][0]["function"]
+    assert sent(upstream)["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"input":"pwd"}'
+
+
+def test_a_streamed_one_is_a_function_to_a_chat_client(upstream: ReplayServer) -> None:
+    """OpenAI's client cannot add up the pieces of a custom call."""
+    upstream.add(chunks('{"input":"ls', '"}'))
+    tool = {"type": "custom", "custom": {"name": "patch"}}
+    frames = ask(upstream, "/v1/chat/completions", messages=[USER], tools=[tool], stream=True).decode()
+    assert '"custom"' not in frames
+    assert '"name":"patch"' in frames
+
+
+def test_tools_of_a_namespace_and_legacy_functions_are_tools(upstream: ReplayServer) -> None:
+    upstream.add(says())
+    upstream.add(says())
+    inner = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+    space = {"type": "namespace", "name": "sea", "description": "About the sea.", "tools": [inner, PATCH]}
+    ask(upstream, "/v1/responses", input=[USER], tools=[space])
+    assert [tool["function"]["name"] for tool in sent(upstream)["tools"]] == ["look", "patch"]
+    legacy = {"name": "look", "parameters": {"type": "object"}}
+    ask(upstream, "/v1/chat/completions", messages=[USER], functions=[legacy])
+    assert [tool["function"]["name"] for tool in sent(upstream)["tools"]] == ["look"]
+
+
+def test_a_piece_that_ends_the_answer_too(upstream: ReplayServer) -> None:
+    first: dict[str, Any] = {"index": 0, "id": "call_0", "type": "function", "function": {"name": "patch", "arguments": '{"inp'}}  # fmt: skip
+    last = {"index": 0, "function": {"arguments": 'ut":"x"}'}}
+    choices = [
+        {"index": 0, "delta": {"tool_calls": [first]}, "finish_reason": None},
+        {
+            "index": 0,
+            "delta": {"content": "So.", "tool_calls": [last]},
+            "finish_reason": "tool_calls",
+            "acme": 1,
+        },
+    ]
+    upstream.add(Answer.of_events([{**ABOUT, "object": "chat.completion.chunk", "choices": [choice]} for choice in choices]))  # fmt: skip
+    frames = ask(upstream, "/v1/responses", input=[USER], tools=[PATCH], stream=True).decode()
+    final = orjson.loads(frames.rpartition("data: {")[2].partition("\n")[0].join(("{", "")))
+    assert {item["type"] for item in final["response"]["output"]} == {"message", "custom_tool_call"}
