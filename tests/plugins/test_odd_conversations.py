@@ -31,7 +31,6 @@ from crosswalk.service import (
     UnsupportedRequestError,
     build_http_request,
 )
-from crosswalk.service.named_media import with_media_named
 from crosswalk.testing import STRICT_PROVIDERS, strict_rules
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.testing.strict.rules import StrictRequest
