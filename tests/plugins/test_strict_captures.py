@@ -72,14 +72,7 @@ def violations(source: str, target: str) -> Counter[str]:
     return found
 
 
-WITHOUT_CALLS = ("deepseek", "groq", "perplexity", "together")
-"""The providers of which no answer with a call is recorded."""
-PLACEHOLDER = "Gemini 3 wants its documented placeholder on the first call of another model"
-UNREADY = {
-    ("anthropic", "anthropic"): "a server tool's call without a result goes back after the user has spoken",
-    ("bedrock", "bedrock"): "a server tool's call goes back without a toolConfig",
-    **{(source, "gemini"): PLACEHOLDER for source in SOURCES if source not in WITHOUT_CALLS},
-}
+UNREADY = {("bedrock", "bedrock"): "a server tool's call goes back without a toolConfig"}
 PAIRS = [
     pytest.param(
         *pair, marks=[pytest.mark.xfail(reason=UNREADY[pair], strict=True)] if pair in UNREADY else []
