@@ -88,12 +88,12 @@ class _Task:
 def _compare_part(task: _Task) -> tuple[int, Comparison]:
     from crosswalk_batch.parts import mapped, stored
 
-    before = stored(task.job.output, task.part)
+    before = stored(task.job.output, task.part, task.job.options)
     if task.piece is not None:
         after = mapped(task.piece, task.job.options)
     else:
         output = attrs.evolve(task.job.output, folder=str(task.other))
-        after = stored(output, task.part)
+        after = stored(output, task.part, task.job.options)
     comparison = Comparison(task.accepted)
     if before.responses.equals(after.responses) and before.rejects.equals(after.rejects):
         comparison.add_same(before.responses.num_rows + before.rejects.num_rows)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import orjson
@@ -17,6 +17,7 @@ from crosswalk import __version__
 from crosswalk.codec import FORMAT_VERSION
 from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
+from crosswalk.records import Layout
 from crosswalk_batch.batches import Options
 from crosswalk_batch.engines import GOES_ON, StoppedError
 from crosswalk_batch.inputs import MIB, Input, InputError
@@ -25,6 +26,8 @@ from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER, Output, Task
 from crosswalk_batch.pieces import Piece, pieces
 
 __all__ = ["Engine", "Job", "Pace"]
+
+T = TypeVar("T")
 
 Engine: TypeAlias = AbstractContextManager[Callable[[Iterable[Task]], Iterator[Part]]]
 """Begins what performs tasks, and gives their parts in the same order; then ends it."""
@@ -74,11 +77,11 @@ class Job:
         """
         try:
             options = made["options"]
-            path = options["body_path"]
             given = {
                 **options,
-                "created": datetime.fromisoformat(options["created"]),
-                "body_path": None if path is None else tuple(path),
+                "created": _optional(datetime.fromisoformat, options["created"]),
+                "layout": _optional(Layout.of_description, options["layout"]),
+                "keep": {name: tuple(path) for name, path in options["keep"].items()},
             }
             return cls(
                 inputs=[Input(**{**each, "files": tuple(each["files"])}) for each in made["inputs"]],
@@ -97,7 +100,7 @@ class Job:
 
     def cut(self) -> Iterator[Piece | InputError]:
         """The pieces of all inputs, and why one of them could not be read further."""
-        yield from pieces(self.inputs, size=self.piece_bytes, column=self.column)
+        yield from pieces(self.inputs, size=self.piece_bytes, column=self.column, options=self.options)
 
     def run(self, engine: Engine) -> Total:
         """Do what is left of the job.
@@ -155,6 +158,10 @@ class Job:
                 f"{self.output.folder}: what the workers write there cannot be seen from here: "
                 "input and output have to be on a file system that every node sees"
             )
+
+
+def _optional(make: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else make(value)
 
 
 class Pace:

@@ -35,6 +35,7 @@ class Part:
         errors: how many of them could not be mapped, by the name of the error.
         weight: how many bytes of the input are done with it.
         guesses: how many answers fit several providers, by the one that they were read as.
+        layouts: how many lines of a log had which layout.
     """
 
     part: int
@@ -42,6 +43,7 @@ class Part:
     errors: dict[str, int]
     weight: int
     guesses: dict[str, int] = attrs.field(factory=dict)
+    layouts: dict[str, int] = attrs.field(factory=dict)
 
 
 @attrs.define
@@ -56,6 +58,7 @@ class Total:
         faults: why an input could not be read to its end, a line each.
         is_done: whether nothing is left to do.
         guesses: how many answers fit several providers, by the one that they were read as.
+        layouts: how many lines of a log had which layout.
     """
 
     parts: int = 0
@@ -65,6 +68,7 @@ class Total:
     faults: list[str] = attrs.field(factory=list)
     is_done: bool = False
     guesses: Counter[str] = attrs.field(factory=Counter)
+    layouts: Counter[str] = attrs.field(factory=Counter)
 
     @property
     def rejects(self) -> int:
@@ -78,6 +82,7 @@ class Total:
         self.errors.update(part.errors)
         self.weight += part.weight
         self.guesses.update(part.guesses)
+        self.layouts.update(part.layouts)
 
 
 class Manifest:

@@ -36,6 +36,10 @@ from crosswalk.cli.reading import (
     Provider as Provider,
     provider_of as provider_of,
 )
+from crosswalk.cli.record_layouts import (
+    add_layout_arguments as add_layout_arguments,
+    layout_from as layout_from,
+)
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
 from crosswalk.cli.values import (
@@ -57,9 +61,11 @@ __all__ = [
     "Progress",
     "Provider",
     "UsageError",
+    "add_layout_arguments",
     "counted",
     "guessed",
     "http_status",
+    "layout_from",
     "provider_of",
     "say",
     "whole_number",

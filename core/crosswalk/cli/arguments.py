@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from crosswalk.cli.exits import USAGE
+from crosswalk.cli.record_layouts import add_layout_arguments
 from crosswalk.cli.terminal import write_text
 from crosswalk.cli.values import http_status, whole_number, zoned_time
 from crosswalk.text import harmless, meant
@@ -454,12 +455,7 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="read JSON Lines of recorded answers (default: where a file's name ends in .jsonl)",
     )
-    parser.add_argument(
-        "--body-path",
-        type=_path,
-        metavar="PATH",
-        help="where in each record the answer stands, as in response.body (default: found out)",
-    )
+    add_layout_arguments(parser)
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -479,15 +475,6 @@ def _add_unknown(parser: argparse.ArgumentParser) -> None:
         default="raise",
         help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
     )
-
-
-def _path(text: str) -> tuple[str, ...]:
-    from crosswalk.records import body_path
-
-    try:
-        return body_path(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _sample(text: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,19 @@ def response(**more: Any) -> ChatResponse:
     return attrs.evolve(normalize(ollama(), "ollama", id_factory=lambda: "r"), **more)
 
 
+def with_plain_cost(one: ChatResponse) -> ChatResponse:
+    """*one* with its cost as columns have it: without zeros at its end, which mean nothing."""
+    cost = one.usage.cost
+    if cost is None:
+        return one
+    amount = Decimal(f"{cost.amount.normalize():f}")
+    return attrs.evolve(one, usage=attrs.evolve(one.usage, cost=attrs.evolve(cost, amount=amount)))
+
+
 @settings(max_examples=tries(60))
 @given(chat_responses)
 def test_a_table_holds_all_of_a_response(one: ChatResponse) -> None:
+    one = with_plain_cost(one)
     table = to_arrow([one, response()], include_raw=True)
     table.validate(full=True)
     back, other = from_arrow(table)
@@ -117,7 +128,7 @@ def replaced(name: str, array: pa.Array) -> pa.Table:
         (replaced("model", pa.array([[1]])), "column model is of another type: list<"),
         (replaced("usage", pa.array([True])), "column usage is of another type: bool"),
         (replaced("model", pa.array([""])), "row 0: ACODE-RSP-006"),
-        (replaced("model", pa.array([None], pa.string())), "row 0: ACODE-RSP-006|row 0: .*odel"),
+        (replaced("finish_reason", pa.array([None], pa.string())), "row 0: .*finish"),
         (replaced("finish_reason", pa.array(["dance"])), "'dance' is not a valid|dance"),
         (replaced("format_version", pa.array(["2.0"])), "unknown format version '2.0'"),
     ],

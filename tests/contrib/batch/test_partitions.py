@@ -99,6 +99,7 @@ def test_a_provider_cannot_name_another_folder(run: Run) -> None:
     log()
     run("batch", "log.jsonl", "--output", "out")
     table = pq.read_table("out/responses/part-000000.parquet")
+
     metadata = [{**row, "provider_id": "../a b"} for row in table["metadata"].to_pylist()]
     field = table.schema.field("metadata")
     odd = pa.Table.from_arrays([pa.array(metadata, field.type)], schema=pa.schema([field]))
