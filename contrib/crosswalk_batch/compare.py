@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from crosswalk.commands import Comparison, Failure, Progress, UsageError, say
+from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageError, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crosswalk_batch.job import Job
     from crosswalk_batch.pieces import Piece
 
-__all__ = ["compare"]
+__all__ = ["compare", "report_rows"]
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
@@ -71,6 +71,13 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     except InputError as error:
         raise UsageError(str(error)) from None
     return failed
+
+
+def report_rows(folder: Path) -> Iterator[ReportRow]:
+    """The exchanges that *folder* holds, as ``crosswalk report`` counts them."""
+    from crosswalk_batch.report import report_rows
+
+    return report_rows(folder)
 
 
 @attrs.frozen(eq=False)

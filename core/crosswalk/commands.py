@@ -40,6 +40,7 @@ from crosswalk.cli.record_layouts import (
     add_layout_arguments as add_layout_arguments,
     layout_from as layout_from,
 )
+from crosswalk.cli.report_rows import ReportRow as ReportRow
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
 from crosswalk.cli.values import (
@@ -60,6 +61,7 @@ __all__ = [
     "Keeper",
     "Progress",
     "Provider",
+    "ReportRow",
     "UsageError",
     "add_layout_arguments",
     "counted",
