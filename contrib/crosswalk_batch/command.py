@@ -112,6 +112,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how many records, or per cent of them as in 0.5%%, may be rejects for exit status 0 (default: any number)",
     )
     parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="map nothing: read every file of the output, and say which are missing or damaged",
+    )
+    parser.add_argument(
         "--report", metavar="FILE", help="write what was done there as JSON, by error and by layout"
     )
     parser.add_argument(
@@ -141,14 +146,17 @@ def run(arguments: argparse.Namespace) -> int:
         from crosswalk_batch.inputs import MIB, find_inputs
         from crosswalk_batch.job import Job
         from crosswalk_batch.parts import Output
+        from crosswalk_batch.storage import absolute
     except ImportError as error:
         raise UsageError(f"{error}: install the extra batch: pip install 'crosswalk-llm[batch]'") from None
 
+    if arguments.verify:
+        return _verify(absolute(arguments.output))
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
     job = Job(
-        inputs=find_inputs(arguments.paths, Path(arguments.output)),
-        output=Output(arguments.output, arguments.format, arguments.partition_by),
+        inputs=find_inputs(arguments.paths, arguments.output),
+        output=Output(absolute(arguments.output), arguments.format, arguments.partition_by),
         options=Options(
             provider=arguments.provider,
             prefer=arguments.settings.default_provider,
@@ -184,6 +192,24 @@ def run(arguments: argparse.Namespace) -> int:
     allowed = arguments.max_rejects
     too_many = allowed is not None and total.rejects > allowed(total.records)
     return FAILED if total.faults or too_many else OK
+
+
+def _verify(place: str) -> int:
+    from crosswalk_batch.job import Job
+    from crosswalk_batch.manifest import is_finished, read_manifest
+
+    described, parts = read_manifest(place)
+    output = Job.of_description(described, place).output
+    damages = [damage for part in parts for damage in output.damages(part, with_checksums=True)]
+    for damage in damages:
+        say(f"{place}: {damage}")
+    is_done = is_finished(place)
+    files = sum(len(part.files) for part in parts)
+    ending = "" if is_done else "; the job is not done yet"
+    say(
+        f"{counted(files, 'file')} of {counted(len(parts), 'part')}, {len(damages):,} missing or damaged{ending}"
+    )
+    return FAILED if damages else OK if is_done else _STOPPED
 
 
 def _write_report(file: str, total: Total, job: Job) -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import attrs
@@ -16,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswalk.codec import from_json, to_json
-from crosswalk.commands import written
 from crosswalk.records import load_layout
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
@@ -32,6 +30,7 @@ from crosswalk_batch.batches import (
 from crosswalk_batch.manifest import Part
 from crosswalk_batch.partitions import partitions
 from crosswalk_batch.pieces import Piece, records
+from crosswalk_batch.storage import Store, StoredFile, store_at
 
 __all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "mapped", "perform", "stored"]
 
@@ -53,13 +52,31 @@ class Output:
     format: Literal["parquet", "jsonl"] = "parquet"
     partition_by: tuple[str, ...] = attrs.field(default=(), converter=tuple)
 
-    def file(self, kind: str, part: int, partition: str = "") -> Path:
-        """The file of *part* in the folder of its *kind*, and there in that of its *partition*."""
-        return Path(self.folder) / kind / partition / f"part-{part:06}.{self.format}"
+    def name(self, kind: str, part: int, partition: str = "") -> str:
+        """The name of *part*'s file in the folder of its *kind*, and there in that of its *partition*."""
+        return "/".join(filter(None, (kind, partition, f"part-{part:06}.{self.format}")))
 
-    def files(self, kind: str, part: int) -> list[Path]:
-        """The files of *part* that are there."""
-        return sorted((Path(self.folder) / kind).rglob(self.file(kind, part).name))
+    @property
+    def store(self) -> Store:
+        """Where the files are."""
+        return store_at(self.folder)
+
+    def damages(self, part: Part, *, with_checksums: bool = False) -> Iterator[str]:
+        """What is wrong with the files of *part*, a line each: one is missing, or another than was written.
+
+        Args:
+            part: the part, as the manifest has it.
+            with_checksums: read the files, and not only ask for their sizes.
+        """
+        store = self.store
+        for file in part.files:
+            size = store.size(file.name)
+            if size is None:
+                yield f"{file.name} is missing"
+            elif size != file.size or (
+                with_checksums and StoredFile.of(file.name, store.read(file.name)) != file
+            ):
+                yield f"{file.name} is damaged: it is not what was written"
 
 
 @attrs.frozen(eq=False)
@@ -79,11 +96,17 @@ def perform(task: Task) -> Part:
         OSError: the part cannot be written; nothing of it is there then that was not before.
     """
     found = mapped(task.piece, task.options)
-    store(found, task.output, task.piece.number, task.options)
+    files = store(found, task.output, task.piece.number, task.options)
     errors = Counter(sorted(found.rejects["error"].to_pylist()))
     rows = found.responses.num_rows + found.rejects.num_rows
     return Part(
-        task.piece.number, rows, dict(errors), task.piece.weight, dict(found.guesses), dict(found.layouts)
+        task.piece.number,
+        rows,
+        dict(errors),
+        task.piece.weight,
+        dict(found.guesses),
+        dict(found.layouts),
+        tuple(files),
     )
 
 
@@ -98,38 +121,42 @@ def mapped(piece: Piece, options: Options) -> Normalized:
     return normalize_batch(records(piece, options), options)
 
 
-def store(found: Normalized, output: Output, part: int, options: Options) -> None:
+def store(found: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
     """Write the files of *part*: each is there as a whole or not at all, and not where it would be empty.
 
     Raises:
         OSError: they cannot be written.
     """
+    files, place = [], output.store
     for kind, table, by in (
         (RESPONSES_FOLDER, found.responses, output.partition_by),
         (REJECTS_FOLDER, found.rejects, ()),
     ):
         for partition, rows in partitions(table, by) if table.num_rows else ():
+            data: bytes | memoryview
             if output.format == "parquet":
                 data = _parquet(rows)
             elif kind is RESPONSES_FOLDER:
                 data = b"".join(_response_lines(rows, options))
             else:
                 data = b"".join(_reject_lines(rows))
-            with written(output.file(kind, part, partition), replace=True) as out:
-                out.write(data)
+            files.append(place.write(output.name(kind, part, partition), data))
+    return files
 
 
-def stored(output: Output, part: int, options: Options | None = None) -> Normalized:
+def stored(output: Output, part: Part, options: Options | None = None) -> Normalized:
     """What :func:`store` wrote of *part*, in the order of the records.
 
     Raises:
         OSError, ValueError: it cannot be read. CanonicalJSONError: a response in it cannot.
     """
+    place = output.store
     read = _read_parquet if output.format == "parquet" else _read_lines
     kinds = {RESPONSES_FOLDER: responses_schema(options), REJECTS_FOLDER: rejects_schema(options)}
     tables = []
     for kind, schema in kinds.items():
-        found = [read(file, schema) for file in output.files(kind, part)]
+        names = [file.name for file in part.files if file.name.startswith(f"{kind}/")]
+        found = [read(place.read(name), schema) for name in names]
         table = pa.concat_tables(found) if found else schema.empty_table()
         # A part is of one input, of captures in the order of their names.
         tables.append(
@@ -138,12 +165,12 @@ def stored(output: Output, part: int, options: Options | None = None) -> Normali
     return Normalized(*tables)
 
 
-def _read_parquet(file: Path, kind: pa.Schema) -> pa.Table:
-    return pq.ParquetFile(file).read(use_threads=False)
+def _read_parquet(data: bytes, kind: pa.Schema) -> pa.Table:
+    return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
 
 
-def _read_lines(file: Path, kind: pa.Schema) -> pa.Table:
-    rows = [load_json(line) for line in file.read_bytes().splitlines()]
+def _read_lines(data: bytes, kind: pa.Schema) -> pa.Table:
+    rows = [load_json(line) for line in data.splitlines()]
     shared = kind.names.index("id" if "id" in kind.names else "provider")
     records = pa.Table.from_pylist(
         [{"record_id": row.get("id"), **row} for row in map(_typed, rows)], pa.schema(list(kind)[:shared])
@@ -178,10 +205,10 @@ def _typed(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parquet(table: pa.Table) -> pa.Buffer:
+def _parquet(table: pa.Table) -> memoryview:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()
+    return memoryview(sink.getvalue())
 
 
 def _response_lines(table: pa.Table, options: Options) -> Iterator[bytes]:

@@ -26,6 +26,7 @@ from crosswalk_batch.batches import INPUT, Options
 from crosswalk_batch.columns import BYTES, TEXT
 from crosswalk_batch.har import har_rows
 from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_long
+from crosswalk_batch.storage import open_file
 from crosswalk_batch.unpacking import cause_of, opened
 
 __all__ = ["Piece", "pieces", "records"]
@@ -83,7 +84,7 @@ def pieces(
         except InputError as error:
             yield error
         except (OSError, pa.ArrowException) as error:
-            yield InputError(f"{each.path}: {cause_of(error)}")
+            yield InputError(f"{each.name}: {cause_of(error)}")
 
 
 def _further(options: Options) -> tuple[str, ...]:
@@ -114,7 +115,7 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
             yield Piece(0, each, first, start, min(length, most), position() - before, layout, data)
             first, start, before = first + rows, start + length, position()
         if fault():
-            raise InputError(f"{each.path}: line {first}: {fault()}")
+            raise InputError(f"{each.name}: line {first}: {fault()}")
 
 
 def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
@@ -133,16 +134,16 @@ def _folder(each: Input) -> Path:
 
 
 def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
-    with pq.ParquetFile(each.path) as file:
+    with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
         known = file.schema_arrow
         if column not in known.names and further[:1] and further[0] in known.names:
             column = further[0]  # that of the layout
         if column not in known.names:
             names = ", ".join(known.names[:20])
-            raise InputError(f"{each.path}: no column {column!r} in it (--column NAME says which): {names}")
+            raise InputError(f"{each.name}: no column {column!r} in it (--column NAME says which): {names}")
         if not any(check(known.field(column).type) for check in _BYTES_LIKE):
             raise InputError(
-                f"{each.path}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
+                f"{each.name}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
             )
         beside = [
             name for name in dict.fromkeys((*_BESIDE, *further)) if name in known.names and name != column
@@ -182,10 +183,10 @@ def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Itera
     rows: list[dict[str, Any]] = []
     first, weight, before = 1, 0, 0
     fault = None
-    with open(each.path, "rb") as file:
+    with open_file(each.path) as file:
         file.seek(len(BOM) if file.read(len(BOM)) == BOM else 0)
         try:
-            for row in har_rows(each.path, file):
+            for row in har_rows(each.name, file):
                 rows.append(row)
                 weight += len(row.get("body") or b"")
                 if weight >= size:
@@ -228,12 +229,12 @@ def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
             return _loaded(piece)
         if data is None:
             piece.input.check()
-            with open(piece.input.path, "rb") as file:
+            with open_file(piece.input.path) as file:
                 file.seek(piece.start)
                 data = file.read(piece.size)
             piece.input.check()
     except OSError as error:
-        raise InputError(f"{piece.input.path}: {cause_of(error)}") from None
+        raise InputError(f"{piece.input.name}: {cause_of(error)}") from None
     if isinstance(data, bytes):
         return _split(piece, data)
     if piece.input.kind == "parquet" and (options.layout is not None or options.keep):
@@ -241,7 +242,7 @@ def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
     if "number" in data.schema.names:  # rejects of an earlier job keep their place
         return data
     numbers = pa.array(range(piece.first, piece.first + data.num_rows), pa.int64())
-    sources = pa.array([piece.input.path] * data.num_rows, TEXT)
+    sources = pa.array([piece.input.name] * data.num_rows, TEXT)
     return data.append_column("source", sources).append_column("number", numbers)
 
 
@@ -283,7 +284,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     ]
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([piece.input.path] * len(rows), TEXT),
+            pa.array([piece.input.name] * len(rows), TEXT),
             pa.array([number for number, _ in rows], pa.int64()),
             pa.array(kept, BYTES),
             pa.array(faults, TEXT),
@@ -297,7 +298,10 @@ def _loaded(piece: Piece) -> pa.RecordBatch:
     rows = []
     for place in range(piece.start, piece.start + piece.size):
         file = folder / piece.input.files[place]
-        row = {"source": str(file), "number": 1, "fault": None}
+        name = (
+            str(Path(piece.input.name) / file.name) if Path(piece.input.path).is_dir() else piece.input.name
+        )
+        row = {"source": name, "number": 1, "fault": None}
         if os.path.getsize(file) > LONGEST:
             rows.append(row | {"fault": too_long("answer")})
             continue

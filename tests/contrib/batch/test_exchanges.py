@@ -232,5 +232,5 @@ def test_a_program_can_read_what_was_done(run: Run) -> None:
         "faults": [],
         "parts": 1,
         "input_bytes": Path("log.jsonl").stat().st_size,
-        "output": "out",
+        "output": str(Path("out").resolve()),
     }

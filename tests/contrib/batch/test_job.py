@@ -25,7 +25,7 @@ from crosswalk_batch import Options, engines, inputs, job as jobs, manifest, par
 from crosswalk_batch.engines import StoppedError, cores, in_order, processes
 from crosswalk_batch.inputs import find_inputs
 from crosswalk_batch.job import Job, Pace
-from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total, read_manifest
+from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
 from crosswalk_batch.parts import Output, Task, perform, stored
 
 from .conftest import Done, contents, lines, ollama, record, rows
@@ -96,7 +96,8 @@ def test_a_log_becomes_columns(run: Run) -> None:
         {"RecordError": 1},
         Path("log.jsonl").stat().st_size,
     )
-    assert job["inputs"][0]["path"] == "log.jsonl"
+    assert job["places"][0]["name"] == "log.jsonl"
+    assert job["places"][0]["path"] == str(Path("log.jsonl").resolve())
 
 
 def test_a_run_that_is_done_does_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +185,10 @@ def test_only_one_process_writes_into_a_folder(run: Run, monkeypatch: pytest.Mon
     with open(f"out/{MANIFEST}", "ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, done.err) == (2, "crosswalk batch: out: another process writes there\n")
+    assert (done.status, done.err) == (
+        2,
+        f"crosswalk batch: {Path('out').resolve()}: another process writes there\n",
+    )
     monkeypatch.setattr(manifest, "fcntl", None)  # as on Windows
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     Path("file").write_bytes(b"")
@@ -252,7 +256,9 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     run("batch", "log.jsonl", "--output", "columns", *raw)
     for kind in ("jsonl", "parquet"):
         folder = "out" if kind == "jsonl" else "columns"
-        found = stored(Output(folder, kind), 0, Options(include_raw=bool(raw)))  # type: ignore[arg-type]
+        found = stored(
+            Output(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
+        )  # type: ignore[arg-type]
         assert found.responses.num_rows == 1
         assert found.rejects["body"].to_pylist() == [b"{oops", None]
         assert found.rejects["line"].to_pylist() == [None, b"[]"]
@@ -457,7 +463,7 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
     with full_after(room):
         done = run("batch", "log.jsonl", "--output", "out")
     assert done.status == 3
-    assert done.err.startswith("crosswalk batch: out: ")
+    assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
     assert "File too large; what is done is kept" in done.err
     assert list(contents("out")) == [MANIFEST]
     assert run("batch", "log.jsonl", "--output", "out").status == 0
@@ -468,11 +474,11 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
 def test_a_part_that_cannot_be_noted_is_done_again(tmp_path: Path) -> None:
     job = {"options": {}}
     part = Part(0, 3, {"RecordError": 1}, 100)
-    with Manifest(tmp_path, job) as begun:
+    with manifest_at(str(tmp_path), job) as begun:
         with full_after((tmp_path / MANIFEST).stat().st_size + 5), pytest.raises(OSError, match="too large"):
             begun.add(part)
         assert begun.total.parts == 0
-    with Manifest(tmp_path, job) as again:
+    with manifest_at(str(tmp_path), job) as again:
         assert again.total.parts == 0
         again.add(part)
     assert read_manifest(tmp_path) == (job, [part])
@@ -488,7 +494,7 @@ def test_a_manifest_that_is_damaged_is_told_and_kept(run: Run, line: bytes, is_f
     file.write_bytes(data)
     done = run("batch", "log.jsonl", "--output", "out")
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("crosswalk batch: out")
+    assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}")
     assert file.read_bytes() == data
 
 
