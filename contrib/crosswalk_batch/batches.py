@@ -287,6 +287,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
             f"a batch of records needs a column body or line; it has {', '.join(names) or 'none'}"
         )
     known = [field for field in INPUT if field.name in names]
+    says_nothing = not {field.name for field in known} & {"provider", "server", "record_id", *EXCHANGE.names}
     columns = [_values(batch, field) for field in known]
     for values in zip(*columns, strict=True):
         row = dict(zip((field.name for field in known), values, strict=True))
@@ -297,7 +298,9 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
             fault=row.get("fault"),
             source=row.get("source"),
             number=row.get("number"),
-            exchange=Exchange(
+            exchange=_NOTHING
+            if says_nothing
+            else Exchange(
                 id=row.get("record_id"),
                 created=row.get("time"),
                 latency=None if latency is None else timedelta(seconds=latency),
@@ -311,6 +314,10 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 cost=cost,
             ),
         )
+
+
+_NOTHING: Final = Exchange()
+"""What columns say that hold nothing of an exchange."""
 
 
 def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
@@ -346,6 +353,8 @@ def _body(record: _Record, options: Options) -> bytes:
 
 def _merged(columns: Exchange, line: Exchange) -> Exchange:
     """What the *line* says, and where it says nothing the *columns* beside it."""
+    if columns is _NOTHING:
+        return line
     facts = {name: getattr(line, name) for name in _FACTS}
     return Exchange(
         **{name: getattr(columns, name) if value is None else value for name, value in facts.items()}
@@ -395,7 +404,7 @@ def _add_answer(record: _Record, response: ChatResponse, options: Options) -> No
         known["cost"] = cost.amount
         record.cost_source = "provider" if cost is response.usage.cost else "estimated"
     if known:
-        record.exchange = attrs.evolve(exchange, **known)
+        record.exchange = Exchange(**{name: getattr(exchange, name) for name in _FACTS} | known)
 
 
 _Rejected: TypeAlias = tuple[_Record, CrosswalkError, ChatResponse | None]

@@ -16,7 +16,7 @@ import orjson
 
 from crosswalk.plain_errors import ConfigurationError
 from crosswalk.records.answers import answer_of, plain_body
-from crosswalk.records.facts import VENDORS, Exchange, RecordError, facts_of
+from crosswalk.records.facts import VENDORS, Exchange, RecordError, facts_of, read_facts
 from crosswalk.records.filling import with_facts
 from crosswalk.records.layout import (
     FIELDS,
@@ -216,17 +216,13 @@ def read_entry(
     Raises:
         RecordError: it holds no answer, or a strict field cannot be read; its ``exchange`` has the rest.
     """
-    exchange = facts_of(record, layout, keep)
-    facts = {name: getattr(exchange, name) for name in _FACTS}
+    facts = read_facts(record, layout, keep)
     try:
         answer = answer_of(record, layout)
     except RecordError as error:
-        raise RecordError(str(error), exchange) from None
+        raise RecordError(str(error), Exchange(**facts)) from None
     if answer.provider is not None:
         facts["provider"] = answer.provider
     facts["is_finish_unknown"] = answer.is_finish_unknown
     more.setdefault("fields", record)
     return Record(body=answer.body, layout=layout.name, **facts, **more)
-
-
-_FACTS: Final = tuple(field.name for field in attrs.fields(Exchange))

@@ -35,19 +35,15 @@ def answer_of(record: dict[str, Any], layout: Layout) -> Answer:
     Raises:
         RecordError: there is none.
     """
-    name, value = "response", None
-    for name in ("response_base64", "response"):
-        field = layout.fields.get(name)
-        value = None if field is None else field.read(record)
-        if value is not None:
-            break
-    if name == "response_base64":
+    encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
+    if encoded is not None and (value := encoded.read(record)) is not None:
         return Answer(_decoded(value))
+    value = None if field is None else field.read(record)
     if "message" in layout.answer and (made := _made(record, layout)) is not None:
         return made
     if value in (None, {}, "") and (error := _error(record, layout)) is not None:
         return Answer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
-    where = layout.fields.get("response") or layout.answer.get("message")
+    where = field or layout.answer.get("message")
     place = ".".join(where.paths[0]) if where is not None else "response"
     if value is None:
         raise RecordError(f"{place}: no answer")

@@ -15,7 +15,7 @@ from crosswalk.records.paths import Field, Path, look_up
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of"]
+__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "read_facts"]
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",
@@ -106,15 +106,19 @@ def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -
     Raises:
         RecordError: a strict field holds something else than it should; the error's ``exchange`` has the others.
     """
+    return Exchange(**read_facts(record, layout, keep))
+
+
+def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
+    """The attributes of :func:`facts_of`."""
     found: dict[str, Any] = {}
     fault: str | None = None
-    for name, read in _READERS.items():
-        field = layout.fields.get(name)
-        value = None if field is None else field.read(record)
-        if field is None or value is None or value == "":
+    for name, field in layout.fields.items():
+        value = field.read(record) if name in _READERS else None
+        if value is None or value == "":
             continue
         try:
-            found[name] = read(value, field)
+            found[name] = _READERS[name](value, field)
         except (ValueError, OverflowError, InvalidOperation) as error:
             if name in layout.strict and fault is None:
                 where = ".".join(field.paths[0]) if len(field.paths) == 1 else name
@@ -125,10 +129,11 @@ def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -
     _add_provider(found, layout)
     if "model" not in found and (model := _requested_model(record, layout)):
         found["model"] = model
-    exchange = Exchange(**found, kept={name: _kept(look_up(record, path)) for name, path in keep.items()})
+    if keep:
+        found["kept"] = {name: _kept(look_up(record, path)) for name, path in keep.items()}
     if fault is not None:
-        raise RecordError(fault, exchange)
-    return exchange
+        raise RecordError(fault, Exchange(**found))
+    return found
 
 
 def _add_provider(found: dict[str, Any], layout: Layout) -> None:
@@ -206,8 +211,6 @@ def _time(value: Any, field: Field) -> datetime:
         if type(value) is str and not value.replace(".", "", 1).isdecimal():
             time = datetime.fromisoformat(value)
             return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        if isinstance(value, datetime):  # of a column
-            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         seconds = _seconds(value, field)
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=round(seconds * 1_000_000))
     except (ValueError, OverflowError, InvalidOperation):

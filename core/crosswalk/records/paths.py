@@ -29,10 +29,10 @@ class Field:
     paths: tuple[Path, ...]
     per_second: int = 1
 
-    def read(self, record: Any) -> Any:
+    def read(self, record: dict[str, Any]) -> Any:
         """The value in *record*; ``None`` where none of the paths leads to one."""
         for path in self.paths:
-            value = look_up(record, path)
+            value = record.get(path[0]) if len(path) == 1 else look_up(record, path)
             if value is not None:
                 return value
         return None
