@@ -12,7 +12,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from enum import Enum
 from itertools import accumulate
 from typing import Any, Final
@@ -119,23 +119,11 @@ def _json_object(text: str) -> FrozenObject:
 
 
 def amount(value: Decimal) -> Decimal:
-    """*value* as a column holds it.
-
-    Raises:
-        CanonicalJSONError: it has more than 20 digits before the point.
-    """
-    try:
-        return value.quantize(_ATOM, context=_AMOUNTS)
-    except InvalidOperation:
-        raise CanonicalJSONError("cannot write an amount of money of more than 20 digits") from None
+    """*value*, an amount of money of less than 20 digits before the point, as a column holds it."""
+    return value.quantize(_ATOM, context=_AMOUNTS)
 
 
 _AMOUNTS: Final = Context(prec=38)
-
-
-def _decimal(value: Decimal) -> Decimal:
-    whole = value.to_integral_value()
-    return whole.quantize(Decimal(1)) if value == whole else value.normalize(_AMOUNTS)
 
 
 _LEAVES: Final[dict[Any, Callable[[], Column]]] = {
@@ -147,7 +135,7 @@ _LEAVES: Final[dict[Any, Callable[[], Column]]] = {
     timedelta: lambda: _Leaf(
         pa.float64(), "seconds", timedelta.total_seconds, lambda value: timedelta(seconds=value)
     ),
-    Decimal: lambda: _Leaf(AMOUNT, "decimal number", amount, _decimal),
+    Decimal: lambda: _Leaf(AMOUNT, "decimal number", amount, Decimal.normalize),
     FrozenObject: lambda: _Leaf(TEXT, "JSON text", _json, _json_object),
 }
 

@@ -260,3 +260,62 @@ def test_a_layout_that_is_not_there_says_so(tmp_path: Path) -> None:
         load_layout("kelp")
     with pytest.raises(ConfigurationError, match="no field 'body'"):
         with_fields(None, {"body": "a"})
+
+
+def test_an_error_beside_no_answer_may_be_a_word() -> None:
+    found = response(read({"key": "r1", "error": "gone"}))
+    assert found.error_info is not None
+    assert found.error_info.message == "gone"
+
+
+def test_a_request_that_is_damaged_names_no_model() -> None:
+    assert read({"body": CHAT, "request": "{oops"}).model is None
+    assert read({"body": CHAT, "request": '{"model":"m"}'}).model == "m"
+
+
+def test_a_request_that_is_nested_too_deeply_is_left_out() -> None:
+    deep = b'{"body":"{}","request":' + b'{"a":' * 600 + b"1" + b"}" * 601
+    assert read_record(deep).request is None
+
+
+def test_an_attribute_has_to_be_there() -> None:
+    line = KINDS["an OTLP span"].line
+    assert load_layout("otlp").fits(line)
+    assert not load_layout("otlp").fits({**line, "attributes": line["attributes"][1:]})
+    assert not load_layout("otlp").fits({**line, "attributes": "none"})
+
+
+def test_a_log_whose_first_lines_are_damaged_is_read_all_the_same() -> None:
+    layout = layout_of_lines([b'{"oops', b"\xff", orjson.dumps(KINDS["Helicone"].line)])
+    assert layout is load_layout("helicone")
+
+
+def test_a_layout_may_hold_messages_alone(tmp_path: Path) -> None:
+    file = tmp_path / "ours.toml"
+    file.write_text('[answer]\nmessage = "said"\nprompt_tokens = "asked"\n')
+    layout = load_layout(str(file))
+    assert response(read({"said": "Hi"}, layout=layout)).text == "Hi"
+    assert response(read({"asked": 3}, layout=layout)).usage.prompt_tokens == 3
+    with pytest.raises(RecordError, match="^said: no answer$"):
+        read({}, layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "model"),
+    [
+        ({"stringValue": "m"}, "m"),
+        ("m", "m"),
+        ({"intValue": "x"}, "x"),
+        ({"bytesValue": "eA=="}, None),
+        ({"boolValue": True}, None),
+    ],
+)
+def test_attributes_of_telemetry_are_unwrapped(attribute: Any, model: str | None) -> None:
+    line = {**KINDS["an OTLP span"].line, "attributes": attributes(
+        gen_ai__operation__name={"stringValue": "chat"}, gen_ai__request__model=attribute,
+    )}  # fmt: skip
+    line["attributes"].append("odd")
+    with pytest.raises(RecordError) as found:
+        read(line)
+    assert found.value.exchange is not None
+    assert found.value.exchange.model == model

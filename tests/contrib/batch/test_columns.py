@@ -16,7 +16,7 @@ from hypothesis import given, settings
 
 import crosswalk_batch
 from crosswalk import CanonicalJSONError, ChatMessage, ChatResponse, UsageInfo, normalize, to_json
-from crosswalk.types import FrozenObject, ImagePart, ResponseMetadata, TextPart, TokenLogprob
+from crosswalk.types import Cost, FrozenObject, ImagePart, ResponseMetadata, TextPart, TokenLogprob
 from crosswalk_batch import from_arrow, schema, to_arrow
 from strategies import chat_responses
 from tries import tries
@@ -76,6 +76,21 @@ def test_integers_keep_every_digit() -> None:
     (back,) = from_arrow(table)
     assert back.same_content(one)
     assert back.metadata.extensions["n"] == 10**40
+
+
+@pytest.mark.parametrize(
+    ("amount", "stored"),
+    [
+        ("1000000000000", "1000000000000"),
+        ("0.000000000000000001", "0.000000000000000001"),
+        ("0.0000000000000000001", "0"),
+    ],
+)
+def test_an_amount_of_money_is_a_decimal_number(amount: str, stored: str) -> None:
+    usage = UsageInfo(1, 1, cost=Cost(Decimal(amount)))
+    table = to_arrow([response(usage=usage)])
+    assert table["usage"].combine_chunks().field("cost").field("amount").to_pylist() == [Decimal(stored)]
+    assert from_arrow(table)[0].usage == UsageInfo(1, 1, cost=Cost(Decimal(stored)))
 
 
 def test_a_class_inside_of_itself_is_json_below() -> None:

@@ -126,6 +126,15 @@ def test_diff_names_what_is_damaged_and_compares_the_rest(job: Callable[..., Any
     assert "responses/part-000001.parquet is missing" in done.err
 
 
+def test_a_manifest_that_lacks_a_part_is_refused(job: Callable[..., Any]) -> None:
+    job()
+    manifest = Path("out/crosswalk-batch.jsonl")
+    kept = manifest.read_bytes().splitlines(True)
+    manifest.write_bytes(b"".join(kept[:2] + kept[3:]))
+    done = job()
+    assert (done.status, "part 1 is missing in it" in done.err) == (2, True)
+
+
 def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
     job()
     (tmp_path / "moved").mkdir()

@@ -234,3 +234,24 @@ def test_a_program_can_read_what_was_done(run: Run) -> None:
         "input_bytes": Path("log.jsonl").stat().st_size,
         "output": str(Path("out").resolve()),
     }
+
+
+def test_a_duration_that_the_answer_says_is_the_latency(run: Run) -> None:
+    Path("log.jsonl").write_bytes(lines({"provider": "ollama", "body": ollama(total_duration=2_500_000_000)}))
+    run("batch", "log.jsonl", "--output", "out")
+    assert rows("out")[0]["latency_seconds"] == 2.5
+
+
+def test_other_bytes_of_a_row_are_kept_as_text(run: Run) -> None:
+    pq.write_table(
+        pa.Table.from_pylist([{"body": orjson.dumps(ollama()), "provider": "ollama", "key": b"k\xff"}]),
+        "log.parquet",
+    )
+    run("batch", "log.parquet", "--output", "out", "--jobs", 1, "--keep", "key")
+    assert rows("out")[0]["key"] == "k\ufffd"
+
+
+def test_a_cost_of_too_many_digits_is_not_one(run: Run) -> None:
+    Path("log.jsonl").write_bytes(lines({"body": GPT, "cost": 1e17}, {"body": GPT, "cost": 1e19}))
+    run("batch", "log.jsonl", "--output", "out")
+    assert [row["cost"] for row in rows("out")] == [Decimal(10**17), None]

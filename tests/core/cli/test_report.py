@@ -178,6 +178,17 @@ def test_a_folder_of_captures_is_counted_too(run: Run, tmp_path: Path) -> None:
     assert run("report", tmp_path, "--provider", "olama").status == 2
 
 
+def test_a_folder_without_answers_is_said(run: Run, tmp_path: Path) -> None:
+    done = run("report", tmp_path)
+    assert (done.status, done.err) == (2, f"{tmp_path}: no captures in it\n")
+
+
+def test_a_log_may_come_from_standard_input(run: Run, stdin: Callable[[bytes], None]) -> None:
+    stdin(orjson.dumps(CHAT))
+    (row,) = table(run("report", "--csv").out)
+    assert row["exchanges"] == "1"
+
+
 def test_answers_of_several_providers_are_said(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     file.write_bytes(orjson.dumps(CHAT) + b"\n" + orjson.dumps(CHAT))
