@@ -26,6 +26,7 @@ from crosswalk.records import Exchange, Layout, RecordError, read_record, with_f
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.arrow import schema, to_arrow
 from crosswalk_batch.columns import AMOUNT, BYTES, EPOCH, TEXT, amount
+from crosswalk_batch.privacy import Content, without_content
 
 __all__ = [
     "EXCHANGE",
@@ -121,6 +122,7 @@ class Options:
         include_raw: keep the provider's own bytes.
         layout: where the facts stand in the lines of a log; ``None`` to find it out for each line.
         keep: paths of further values in a line, by the column that they become.
+        content: what becomes of what people wrote and models answered; see :func:`crosswalk_batch.privacy.without_content`.
         with_prices: estimate the cost where neither the log nor the answer says it; needs the extra ``prices``.
     """
 
@@ -133,6 +135,7 @@ class Options:
     layout: Layout | None = None
     keep: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
     with_prices: bool = False
+    content: Content = "keep"
 
     @keep.validator
     def _check_keep(self, _: Any, keep: Mapping[str, tuple[str, ...]]) -> None:
@@ -188,7 +191,12 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     layouts: Counter[str] = Counter()
     while some := list(islice(records, _AT_ONCE)):
         tables.append(_mapped(some, options, rejected, guesses, layouts))
-    return Normalized(pa.concat_tables(tables), _rejects(rejected, options), guesses, layouts)
+    return Normalized(
+        without_content(pa.concat_tables(tables), options.content),
+        without_content(_rejects(rejected, options), options.content),
+        guesses,
+        layouts,
+    )
 
 
 def _check_prices() -> None:

@@ -98,6 +98,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--raw", action="store_true", help="keep the provider's own events too, as raw_events"
     )
+    content = parser.add_mutually_exclusive_group()
+    content.add_argument(
+        "--no-content",
+        dest="content",
+        action="store_const",
+        const="drop",
+        help="leave out what people wrote and models answered, also from rejects",
+    )
+    content.add_argument(
+        "--hash-content",
+        dest="content",
+        action="store_const",
+        const="hash",
+        help="write the SHA-256 of texts in their place",
+    )
+    parser.add_argument(
+        "--columns",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAMES",
+        help="write these columns of responses alone, beside source and number (default: all)",
+    )
     parser.add_argument(
         "--part-size",
         type=whole_number,
@@ -141,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
     from crosswalk import registry
 
     try:
-        from crosswalk_batch.batches import Options
+        from crosswalk_batch.batches import Options, responses_schema
         from crosswalk_batch.engines import StoppedError
         from crosswalk_batch.inputs import MIB, find_inputs
         from crosswalk_batch.job import Job
@@ -154,9 +176,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _verify(absolute(arguments.output))
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
+    if arguments.format == "jsonl" and (arguments.content is not None or arguments.columns):
+        raise UsageError("--no-content, --hash-content and --columns are for Parquet")
     job = Job(
         inputs=find_inputs(arguments.paths, arguments.output),
-        output=Output(absolute(arguments.output), arguments.format, arguments.partition_by),
+        output=Output(
+            absolute(arguments.output), arguments.format, arguments.partition_by, arguments.columns
+        ),
         options=Options(
             provider=arguments.provider,
             prefer=arguments.settings.default_provider,
@@ -167,10 +193,13 @@ def run(arguments: argparse.Namespace) -> int:
             layout=layout_from(arguments),
             keep=arguments.keep,
             with_prices=arguments.prices,
+            content=arguments.content or "keep",
         ),
         piece_bytes=arguments.part_size * MIB,
         column=arguments.column,
     )
+    if unknown := {*arguments.columns} - {*responses_schema(job.options).names}:
+        raise UsageError(f"--columns: no column {min(unknown)!r}")
     try:
         total = job.run(_engine(arguments, job))
     except StoppedError as error:

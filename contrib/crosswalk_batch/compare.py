@@ -35,6 +35,10 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
 
     described, parts = read_manifest(folder)
     job = Job.of_description(described, folder)
+    if job.output.columns:
+        raise UsageError(
+            f"{folder} holds some of the columns alone; what has changed cannot be told from them"
+        )
     paths = arguments.paths
     other: Job | None = None
     others: list[Part] = []

@@ -45,12 +45,21 @@ class Output:
     Attributes:
         folder: the folder of the job.
         format: ``parquet`` or ``jsonl``.
+        columns: of responses the columns to write, beside ``source`` and ``number``; empty for all.
         partition_by: what responses are put into folders by, the outermost first; see :data:`PARTITIONS`.
     """
 
     folder: str
     format: Literal["parquet", "jsonl"] = "parquet"
     partition_by: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    columns: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+
+    def chosen(self, table: pa.Table) -> pa.Table:
+        """The columns of *table*, of responses, that are written."""
+        wanted = {"source", "number", *self.columns}
+        return (
+            table.select([name for name in table.schema.names if name in wanted]) if self.columns else table
+        )
 
     def name(self, kind: str, part: int, partition: str = "") -> str:
         """The name of *part*'s file in the folder of its *kind*, and there in that of its *partition*."""
@@ -135,7 +144,7 @@ def store(found: Normalized, output: Output, part: int, options: Options) -> lis
         for partition, rows in partitions(table, by) if table.num_rows else ():
             data: bytes | memoryview
             if output.format == "parquet":
-                data = _parquet(rows)
+                data = _parquet(output.chosen(rows) if kind is RESPONSES_FOLDER else rows)
             elif kind is RESPONSES_FOLDER:
                 data = b"".join(_response_lines(rows, options))
             else:

@@ -36,7 +36,10 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
         files = sorted(map(str, (folder / kind).rglob("*.parquet")))
         if not files:
             continue
-        for batch in ds.dataset(files, format="parquet").to_batches(columns=list(names)):
+        dataset = ds.dataset(files, format="parquet")
+        if missing := {*names} - {*dataset.schema.names}:
+            raise UsageError(f"{folder}: a report needs the column {min(missing)}")
+        for batch in dataset.to_batches(columns=list(names)):
             yield from map(_answer if kind == RESPONSES_FOLDER else _reject, _rows(batch))
 
 
