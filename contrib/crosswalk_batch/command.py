@@ -178,8 +178,9 @@ def run(arguments: argparse.Namespace) -> int:
         registry.mapper(arguments.provider)
     if arguments.format == "jsonl" and (arguments.content is not None or arguments.columns):
         raise UsageError("--no-content, --hash-content and --columns are for Parquet")
+    passed_over: list[str] = []
     job = Job(
-        inputs=find_inputs(arguments.paths, arguments.output),
+        inputs=find_inputs(arguments.paths, arguments.output, passed_over),
         output=Output(
             absolute(arguments.output), arguments.format, arguments.partition_by, arguments.columns
         ),
@@ -207,6 +208,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _STOPPED
     for fault in total.faults:
         say(fault)
+    if passed_over:
+        some = ", ".join(passed_over[:3]) + (", …" if passed_over[3:] else "")
+        say(f"passed over {counted(len(passed_over), 'file')} without a log in it: {some}")
     kinds = ", ".join(f"{count:,} {error}" for error, count in total.errors.most_common())
     say(
         f"{counted(total.records, 'record')}: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.records import layout_of
 from crosswalk.testing.captures import capture_files
 from crosswalk_batch.storage import file_system, files_below, local_path, open_file
 
@@ -23,6 +25,10 @@ LONGEST: Final = 128 * MIB
 """A longer record is a reject without its bytes, so that memory stays bounded: no answer may have a line of half of that."""
 BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = {".jsonl", ".ndjson", ".log"}
+_HEAD: Final = MIB // 4
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PAR1": "parquet"}
+_UNREAD: Final = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
+_KINDS: Final = ("lines", "gzip", "zstd", "parquet", "har")
 _PACKED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _MANIFEST: Final = "MANIFEST.jsonl"
 _SAMPLE: Final = MIB // 16
@@ -78,8 +84,15 @@ class Input:
             raise InputError(f"{self.name}: it was changed while it was read")
 
 
-def find_inputs(paths: Sequence[str], output: Path | str) -> list[Input]:
+def find_inputs(
+    paths: Sequence[str], output: Path | str, passed_over: list[str] | None = None
+) -> list[Input]:
     """The inputs that *paths* or URLs name, in their order; folders are searched through, hidden ones and *output* left out.
+
+    Args:
+        paths: files, folders and URLs.
+        output: the folder of the job.
+        passed_over: takes the names of files in folders that are neither logs nor captures.
 
     Raises:
         UsageError: one is not there, cannot be read, or is a folder without any.
@@ -89,6 +102,7 @@ def find_inputs(paths: Sequence[str], output: Path | str) -> list[Input]:
             "name files or folders: what comes from standard input cannot be read again after a stop"
         )
     found = []
+    passed = [] if passed_over is None else passed_over
     folder = local_path(str(output))
     own = None if folder is None else Path(folder).resolve()
     for text in paths:
@@ -96,9 +110,9 @@ def find_inputs(paths: Sequence[str], output: Path | str) -> list[Input]:
         path = Path(place or text)
         try:
             if place is None:
-                inside = list(_of_url(text))
+                inside = list(_of_url(text, passed))
             elif path.is_dir():
-                inside = list(_in_folder(path, own, place))
+                inside = list(_in_folder(path, own, place, passed))
             else:
                 inside = [_of_file(path, place)]
         except FileNotFoundError:
@@ -113,28 +127,61 @@ def find_inputs(paths: Sequence[str], output: Path | str) -> list[Input]:
 
 
 def _of_file(path: Path, name: str) -> Input:
-    found = _input(path, name, _kind(path) or "captures", () if _kind(path) else (path.name,))
+    kind = _kind(str(path), path)
+    if kind in _UNREAD.values():
+        raise UsageError(f"{name}: {kind} is not read; unpack it first")
+    found = _input(path, name, kind or "captures", () if kind else (path.name,))
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return found
 
 
-def _kind(path: Path) -> str | None:
-    """What a file is, by its name; ``None`` for one answer alone."""
+def _kind(place: str, path: Path) -> str | None:
+    """What the file at *place*, which is called *path*, is: by its first bytes, then by its name.
+
+    Returns:
+        A kind of :class:`Input`, or the name of a form that is not read; ``None`` for others, such as one answer alone.
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if not suffixes or ".response" in suffixes:
+    if ".response" in suffixes:
         return None
-    if suffixes[-1] in _PACKED:
-        return _PACKED[suffixes[-1]]
-    if suffixes[-1] in _LINES:
+    with open_file(place) as file:
+        head = file.read(_HEAD)
+    for magic, kind in (_MAGIC | _UNREAD).items():
+        if head.startswith(magic):
+            return kind
+    last = suffixes[-1] if suffixes else ""
+    if last in _PACKED:
+        return _PACKED[last]
+    if last in (".parquet", ".har"):
+        return last[1:]
+    if _LINES & {*suffixes}:  # also log.jsonl.1 and log.jsonl.2026-11-20
         return "lines"
-    return suffixes[-1][1:] if suffixes[-1] in (".parquet", ".har") else None
+    return "lines" if _holds_lines(head) else None
 
 
-def _in_folder(folder: Path, output: Path | None, name: str) -> Iterator[Input]:
+def _holds_lines(head: bytes) -> bool:
+    """Whether a file that begins with *head* is a log: two lines of JSON objects, or one with an answer somewhere in it."""
+    found = []
+    for line in head.removeprefix(BOM).splitlines()[:2]:
+        try:
+            found.append(orjson.loads(line))
+        except orjson.JSONDecodeError:
+            return False
+        if type(found[-1]) is not dict:
+            return False
+    try:
+        return len(found) == 2 or (len(found) == 1 and layout_of(found[0]) is not None)
+    except ConfigurationError:  # it fits several layouts
+        return True
+
+
+def _in_folder(folder: Path, output: Path | None, name: str, passed: list[str]) -> Iterator[Input]:
     if folder.resolve() == output:
         return
-    captures = tuple(sorted(file.name for file in capture_files(folder)))
+    captures = tuple(
+        sorted(file.name for file in capture_files(folder) if _kind(str(file), file) not in _KINDS)
+    )
     if captures:
         yield _input(folder, name, "captures", captures)
     for inside in sorted(folder.iterdir()):
@@ -142,27 +189,29 @@ def _in_folder(folder: Path, output: Path | None, name: str) -> Iterator[Input]:
             continue
         own = str(Path(name) / inside.name)
         if inside.is_dir() and not inside.is_symlink():
-            yield from _in_folder(inside, output, own)
-        elif inside.is_file() and (kind := _kind(inside)) is not None:
-            yield _input(inside, own, kind, ())
+            yield from _in_folder(inside, output, own, passed)
+        elif inside.is_file() and not {".request", ".meta"} & {*inside.suffixes}:
+            kind = _kind(str(inside), inside)
+            if kind in _KINDS:
+                yield _input(inside, own, str(kind), ())
+            else:
+                passed.append(own)
 
 
-def _of_url(url: str) -> Iterator[Input]:
+def _of_url(url: str, passed: list[str]) -> Iterator[Input]:
     """The inputs below *url* in object storage, in the order of their names."""
     system, path = file_system(url)
     base, _, query = url.partition("?")
     for info in files_below(system, path):
-        kind = _kind(Path(info.path))
-        if kind is None and info.path == path:
+        own = base if info.path == path else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
+        place = f"{own}?{query}" if query else own
+        kind = _kind(place, Path(info.path))
+        if kind in _KINDS:
+            yield Input(place, own, str(kind), info.size, _digest([place], info.size), info.mtime_ns or 0)
+        elif info.path == path:
             raise UsageError(f"{url}: only JSON Lines, Parquet and HAR files are read from object storage")
-        if kind is not None:
-            own = (
-                base
-                if info.path == path
-                else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
-            )
-            place = f"{own}?{query}" if query else own
-            yield Input(place, own, kind, info.size, _digest([place], info.size), info.mtime_ns or 0)
+        else:
+            passed.append(own)
 
 
 def _input(path: Path, name: str, kind: str, files: tuple[str, ...]) -> Input:

@@ -84,7 +84,7 @@ def test_the_same_folders_whoever_writes_them(run: Run, monkeypatch: pytest.Monk
     run("batch", "log.jsonl", "--output", "two", *how, "--jobs", 2)
     assert contents("one") == contents("two")
     first = orjson.loads(Path("one", MANIFEST).read_bytes().splitlines()[0])
-    assert first["output"] == {"format": "parquet", "partition_by": ["day"]}
+    assert first["output"] == {"format": "parquet", "partition_by": ["day"], "columns": []}
     assert run("batch", "log.jsonl", "--output", "one", "--part-size", 2).status == 2  # another job
 
 
