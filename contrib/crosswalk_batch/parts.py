@@ -125,6 +125,16 @@ def mapped(piece: Piece, options: Options) -> Normalized:
     Raises:
         InputError: the piece cannot be read, or has changed.
     """
+    found = [_mapped(one, options) for one in (piece, *piece.others)]
+    return Normalized(
+        pa.concat_tables(one.responses for one in found),
+        pa.concat_tables(one.rejects for one in found),
+        sum((one.guesses for one in found), Counter()),
+        sum((one.layouts for one in found), Counter()),
+    )
+
+
+def _mapped(piece: Piece, options: Options) -> Normalized:
     if options.layout is None and piece.layout is not None:
         options = attrs.evolve(options, layout=load_layout(piece.layout))
     return normalize_batch(records(piece, options), options)

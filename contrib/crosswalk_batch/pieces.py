@@ -49,6 +49,7 @@ class Piece:
         weight: how many bytes of the input are done with it.
         layout: the name of the layout that the first lines of a log have; ``None`` where each line is read by itself.
         data: the records themselves, where they cannot be found by their place; ``None`` where they can.
+        others: the pieces of the small inputs that follow, which share a part with this one.
     """
 
     number: int
@@ -59,13 +60,14 @@ class Piece:
     weight: int
     layout: str | None = None
     data: bytes | pa.RecordBatch | None = None
+    others: tuple[Piece, ...] = ()
 
 
 def pieces(
     inputs: Iterable[Input], *, size: int, column: str = "body", options: Options | None = None
 ) -> Iterator[Piece | InputError]:
     """*inputs* cut into pieces of about *size* bytes, the same ones every time; of one that is damaged what comes before,
-    and why the rest does not.
+    and why the rest does not. Small inputs that follow each other share a piece.
 
     Args:
         inputs: what to cut.
@@ -74,17 +76,47 @@ def pieces(
         options: how records will be mapped; what they read from further columns of Parquet is read.
     """
     number = 0
-    further = _further(options or Options())
+    group: list[Piece] = []
+    for piece in _each_piece(inputs, size, column, _further(options or Options())):
+        if group and (isinstance(piece, InputError) or not _fits(group, piece, size)):
+            yield _shared(group, number)
+            number, group = number + 1, []
+        if isinstance(piece, InputError):
+            yield piece
+        else:
+            group.append(piece)
+    if group:
+        yield _shared(group, number)
+
+
+def _fits(group: list[Piece], piece: Piece, size: int) -> bool:
+    """Whether *piece* is of another input than those of *group*, and small enough to share a part with them."""
+    return piece.input is not group[-1].input and sum(map(_bytes_of, (*group, piece))) <= size
+
+
+def _each_piece(
+    inputs: Iterable[Input], size: int, column: str, further: tuple[str, ...]
+) -> Iterator[Piece | InputError]:
     for each in inputs:
         try:
-            for piece in _CUTTERS[each.kind](each, size, column, further):
-                yield attrs.evolve(piece, number=number)
-                number += 1
+            yield from _CUTTERS[each.kind](each, size, column, further)
             each.check()
         except InputError as error:
             yield error
         except (OSError, pa.ArrowException) as error:
             yield InputError(f"{each.name}: {cause_of(error)}")
+
+
+def _bytes_of(piece: Piece) -> int:
+    """How much of memory a piece takes, about."""
+    return max(piece.weight, piece.size if isinstance(piece.data, bytes) else 0)
+
+
+def _shared(group: list[Piece], number: int) -> Piece:
+    """The pieces of *group* as one."""
+    first, *others = group
+    weight = sum(piece.weight for piece in group)
+    return attrs.evolve(first, number=number, weight=weight, others=tuple(others))
 
 
 def _further(options: Options) -> tuple[str, ...]:

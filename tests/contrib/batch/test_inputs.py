@@ -17,9 +17,10 @@ import pytest
 from crosswalk.commands import UsageError
 from crosswalk_batch import har as har_module, inputs, pieces as cutting
 from crosswalk_batch.inputs import InputError, find_inputs
+from crosswalk_batch.manifest import read_manifest
 from crosswalk_batch.pieces import Piece, pieces, records
 
-from .conftest import Run, lines, ollama, packed, record
+from .conftest import Run, contents, lines, ollama, packed, record, rows
 
 
 def cut(path: Path, size: int = 100, **more: Any) -> list[Piece | InputError]:
@@ -402,3 +403,20 @@ def test_what_is_passed_over_is_said(run: Run) -> None:
     assert done.err.startswith(
         "passed over 4 files without a log in it: logs/b.md, logs/c.md, logs/d.md, …\n"
     )
+
+
+def test_small_inputs_share_a_part(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MIB", 1000)
+    Path("logs").mkdir()
+    payload = {"request_id": "h", "request_created_at": "2026-11-20", "response_body": ollama()}
+    for number in range(12):
+        data = lines(payload if number == 3 else record(number))
+        Path(f"logs/{number:02}.jsonl").write_bytes(data)
+    Path("logs/12.jsonl").write_bytes(lines(*map(record, range(12, 24))))
+    done = run("batch", "logs", "--output", "out", "--part-size", 1, "--jobs", 1)
+    assert done.err.endswith("24 records: 24 mapped, 0 rejected\nlayouts: 23 exchange, 1 helicone\n")
+    assert [row["source"] for row in rows("out")][:12] == [f"logs/{number:02}.jsonl" for number in range(12)]
+    assert 4 < len(read_manifest("out")[1]) < 10
+    assert run("diff", "--stored", "out").status == 0
+    assert run("batch", "logs", "--output", "two", "--part-size", 1, "--jobs", 2).status == 0
+    assert contents("out") == contents("two")
