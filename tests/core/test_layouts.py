@@ -319,3 +319,14 @@ def test_attributes_of_telemetry_are_unwrapped(attribute: Any, model: str | None
         read(line)
     assert found.value.exchange is not None
     assert found.value.exchange.model == model
+
+
+def test_one_line_of_several_layouts_is_enough_to_ask_each_line() -> None:
+    both = orjson.dumps(KINDS["Helicone"].line | KINDS["LiteLLM"].line)
+    assert layout_of_lines([orjson.dumps(KINDS["Helicone"].line), both]) is None
+
+
+def test_a_field_may_be_added_to_a_layout() -> None:
+    layout = with_fields(load_layout("litellm"), {"tags": "team"})
+    record = read({**KINDS["LiteLLM"].line, "team": "kelp"}, layout=layout)
+    assert (record.tags, record.model) == ("kelp", "gpt-x")

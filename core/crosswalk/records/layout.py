@@ -168,10 +168,10 @@ def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
             if type(record) is dict:
                 layout = layout_of(record)
                 found.add(None if layout is None else layout.name)
+        except ConfigurationError:  # it fits several
+            return None
         except ValueError:  # a damaged line says nothing about the others
             continue
-        except ConfigurationError:
-            return None
     name = found.pop() if len(found) == 1 else None
     return None if name is None else layouts()[name]
 

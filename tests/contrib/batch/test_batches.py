@@ -217,3 +217,10 @@ def test_a_table_of_responses_is_canonical_json() -> None:
     (one,) = from_arrow(normalize_batch(batch(body=[body()], provider=["ollama"])).responses)
     assert to_arrow([one]).num_rows == 1
     assert b'"content":"Hi"' in to_json(one)
+
+
+def test_columns_say_what_a_line_does_not() -> None:
+    line = orjson.dumps({"body": ollama(), "id": "own"})
+    found = normalize_batch(batch(line=[line], provider=["ollama"], record_id=["other"], status=[201]))
+    (row,) = found.responses.to_pylist()
+    assert (row["record_id"], row["status"], row["vendor"]) == ("own", 201, "ollama")

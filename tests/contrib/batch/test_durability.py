@@ -167,6 +167,13 @@ def test_another_scheme_is_refused(run: Run, url: str) -> None:
     assert [file.name for file in Path().iterdir()] == ["log.jsonl"]
 
 
+@pytest.mark.parametrize("url", ["s3://bucket/x?colour=red", "az://container/x?colour=red"])
+def test_a_url_that_cannot_be_used_is_said(run: Run, url: str) -> None:
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    done = run("batch", "log.jsonl", "--output", url)
+    assert (done.status, done.err.startswith(f"crosswalk batch: {url}: ")) == (2, True)
+
+
 def test_a_file_url_is_a_path(run: Run, tmp_path: Path) -> None:
     Path("log.jsonl").write_bytes(lines(record(1)))
     assert run("batch", f"file://{tmp_path}/log.jsonl", "--output", f"file://{tmp_path}/out").status == 0

@@ -219,3 +219,11 @@ def test_a_sample_is_written_once(run: Run, tmp_path: Path) -> None:
     before = file.read_bytes()
     again = run("samples", tmp_path / "new")
     assert (again.status, "File exists" in again.err, file.read_bytes()) == (2, True, before)
+
+
+def test_a_file_that_breaks_off_and_names_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cut.response.ndjson").write_bytes(b'{"message":{"content":"H"},"done":false}\n')
+    body = {"message": {"content": "Hi"}, "done": True, "done_reason": "stop"}
+    (tmp_path / "whole.response.json").write_bytes(orjson.dumps(body))
+    rows = table(run("report", tmp_path, "--provider", "ollama", "--csv").out)
+    assert [(row["model"], row["exchanges"], row["errors"]) for row in rows] == [("", "2", "1")]
