@@ -11,8 +11,8 @@ from __future__ import annotations
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta
+from decimal import Context, Decimal
 from enum import Enum
 from itertools import accumulate
 from typing import Any, Final
@@ -23,16 +23,29 @@ import pyarrow as pa
 from crosswalk.codec import from_json, to_json
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
 from crosswalk.errors import CanonicalJSONError
-from crosswalk.types import FrozenObject, RawEvents
+from crosswalk.types import (
+    ChatResponse,
+    FinishReason,
+    FrozenObject,
+    Provenance,
+    RawEvents,
+    ResponseMetadata,
+    SegmentType,
+    UsageInfo,
+)
 from crosswalk.types.json import dump_json, holds_non_finite, load_json, plain_view
 
-__all__ = ["Column", "Field", "Struct"]
+__all__ = ["AMOUNT", "BYTES", "EPOCH", "TEXT", "Column", "Field", "Struct", "amount"]
 
 _Values = Sequence[Any]
 
 TEXT: Final = pa.large_string()
 BYTES: Final = pa.large_binary()
+AMOUNT: Final = pa.decimal128(38, 18)
+"""An amount of money; what is smaller than a billionth of a billionth is rounded."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST: Final = 2**63 - 1
+_ATOM: Final = Decimal(1).scaleb(-18)
 
 
 class Column(ABC):
@@ -105,6 +118,14 @@ def _json_object(text: str) -> FrozenObject:
     return FrozenObject.adopt(value)
 
 
+def amount(value: Decimal) -> Decimal:
+    """*value*, an amount of money of less than 20 digits before the point, as a column holds it."""
+    return value.quantize(_ATOM, context=_AMOUNTS)
+
+
+_AMOUNTS: Final = Context(prec=38)
+
+
 _LEAVES: Final[dict[Any, Callable[[], Column]]] = {
     str: lambda: _Leaf(TEXT, "text"),
     int: lambda: _Leaf(pa.int64(), "integer"),
@@ -114,7 +135,7 @@ _LEAVES: Final[dict[Any, Callable[[], Column]]] = {
     timedelta: lambda: _Leaf(
         pa.float64(), "seconds", timedelta.total_seconds, lambda value: timedelta(seconds=value)
     ),
-    Decimal: lambda: _Leaf(TEXT, "decimal number as text", "{:f}".format, Decimal),
+    Decimal: lambda: _Leaf(AMOUNT, "decimal number", amount, Decimal.normalize),
     FrozenObject: lambda: _Leaf(TEXT, "JSON text", _json, _json_object),
 }
 
@@ -185,6 +206,43 @@ class _Words(Column):
         return [None if items is None else dict(items) for items in array.to_pylist()]
 
 
+def _error_message(response: ChatResponse) -> str | None:
+    """The message that an error response repeats as its refusal; ``None`` where there is none."""
+    if response.finish_reason is not FinishReason.ERROR:
+        return None
+    return next((each.content for each in response.segments if each.type is SegmentType.ERROR), None)
+
+
+_NO_USAGE: Final = UsageInfo(0, 0)
+_UNKNOWN: Final = "unknown"
+_ABSENT: Final[dict[tuple[type, str], Callable[[Any], bool]]] = {
+    (ChatResponse, "created"): lambda response: (
+        response.created == EPOCH and response.metadata.provenance.get("created") is Provenance.SYNTHETIC
+    ),
+    (ChatResponse, "model"): lambda response: (
+        response.model == _UNKNOWN and response.metadata.provenance.get("model") is Provenance.ABSENT
+    ),
+    (ChatResponse, "usage"): lambda response: (
+        response.usage == _NO_USAGE and response.metadata.provenance.get("usage") is Provenance.ABSENT
+    ),
+    (ChatResponse, "refusal"): lambda response: (
+        response.refusal is not None and response.refusal == _error_message(response)
+    ),
+    (ResponseMetadata, "model_id"): lambda metadata: (
+        metadata.model_id == _UNKNOWN and metadata.provenance.get("model") is Provenance.ABSENT
+    ),
+    (ResponseMetadata, "request_duration"): lambda metadata: not metadata.request_duration,
+}
+"""Which values are placeholders for what nobody has said: they are null in a column."""
+_DEFAULTS: Final[dict[tuple[type, str], Any]] = {
+    (ChatResponse, "created"): EPOCH,
+    (ChatResponse, "model"): _UNKNOWN,
+    (ChatResponse, "usage"): _NO_USAGE,
+    (ResponseMetadata, "model_id"): _UNKNOWN,
+}
+"""What a null is read as, where an attribute has no default of its own."""
+
+
 class Field(typing.NamedTuple):
     """One column of a struct.
 
@@ -207,7 +265,13 @@ class Field(typing.NamedTuple):
     def of(self, values: _Values) -> list[Any]:
         """What the attribute of each of *values* holds, where it belongs here."""
         name, holds = self.attribute, self.holds
-        found = [getattr(value, name, None) for value in values]
+        is_absent = _ABSENT.get((self.cls, name))
+        found = [
+            None
+            if is_absent is not None and value is not None and is_absent(value)
+            else getattr(value, name, None)
+            for value in values
+        ]
         return found if holds is None else [item if type(item) is holds else None for item in found]
 
 
@@ -283,7 +347,17 @@ class Struct(Column):
                 continue
             cls = classes[tags[row] if self.is_tagged and tags is not None else TAGS.get(self.classes[0])]
             given = {name: read[name][row] for name in names[cls]}
-            yield cls(**{name: item for name, item in given.items() if item is not None or name in asked})
+            for name, item in given.items():
+                if item is None and (cls, name) in _DEFAULTS:
+                    given[name] = _DEFAULTS[cls, name]
+            made = cls(**{name: item for name, item in given.items() if item is not None or name in asked})
+            yield _with_message(made) if cls is ChatResponse and "refusal" in given else made
+
+
+def _with_message(response: ChatResponse) -> ChatResponse:
+    """*response* with its error's message as the refusal, where it is one."""
+    message = None if response.refusal is not None else _error_message(response)
+    return response if message is None else attrs.evolve(response, refusal=message)
 
 
 def _nulls(values: _Values) -> pa.Array | None:

@@ -6,23 +6,30 @@ same bytes, however many processes work on it."""
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from crosswalk.commands import (
     FAILED,
     OK,
     UsageError,
+    add_layout_arguments,
     counted,
     guessed,
     http_status,
+    layout_from,
     say,
     whole_number,
+    written,
     zoned_time,
 )
+from crosswalk.types.json import dump_json
 
 if TYPE_CHECKING:
     from crosswalk_batch.job import Engine, Job
+    from crosswalk_batch.manifest import Total
 
 __all__ = ["add_arguments", "run"]
 
@@ -30,7 +37,8 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what can be said to ``crosswalk batch``."""
     parser.epilog = (
-        "Exit status: 0 every record was mapped, 1 some are rejects, or the job was stopped; 2 nothing was tried. "
+        "Exit status: 0 done, whatever was rejected; 1 done, but an input is damaged, or there are more rejects than "
+        "--max-rejects allows; 2 wrong use, nothing was tried; 3 stopped: the same command goes on. "
         "Example: crosswalk batch logs/*.jsonl.gz --output columns"
     )
     parser.add_argument("paths", nargs="*", metavar="INPUT", help="files and folders")
@@ -62,10 +70,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="raise",
         help="reject an event or finish word that no mapping knows, or keep it (default: raise)",
     )
+    add_layout_arguments(parser)
     parser.add_argument(
-        "--body-path",
-        metavar="PATH",
-        help="where in a line its answer stands, such as response.body (default: found out)",
+        "--keep",
+        type=_kept,
+        default={},
+        metavar="PATHS",
+        help="further values of each line to keep as columns, such as tenant,client=request.user",
+    )
+    parser.add_argument(
+        "--prices",
+        action="store_true",
+        help="estimate costs that neither log nor answer says, by list prices (needs the extra prices)",
     )
     parser.add_argument(
         "--column",
@@ -76,12 +92,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--created",
         type=zoned_time,
-        default=datetime(1970, 1, 1, tzinfo=UTC),
         metavar="TIME",
-        help="the time of answers that do not say theirs, in ISO 8601 with a zone (default: 1970-01-01T00:00:00Z)",
+        help="the time of answers whose time neither they nor the log says, in ISO 8601 with a zone (default: null)",
     )
     parser.add_argument(
         "--raw", action="store_true", help="keep the provider's own events too, as raw_events"
+    )
+    content = parser.add_mutually_exclusive_group()
+    content.add_argument(
+        "--no-content",
+        dest="content",
+        action="store_const",
+        const="drop",
+        help="leave out what people wrote and models answered, also from rejects",
+    )
+    content.add_argument(
+        "--hash-content",
+        dest="content",
+        action="store_const",
+        const="hash",
+        help="write the SHA-256 of texts in their place",
+    )
+    parser.add_argument(
+        "--columns",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAMES",
+        help="write these columns of responses alone, beside source and number (default: all)",
     )
     parser.add_argument(
         "--part-size",
@@ -91,11 +128,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how much input makes a part (default: 8)",
     )
     parser.add_argument(
+        "--max-rejects",
+        type=_limit,
+        metavar="N",
+        help="how many records, or per cent of them as in 0.5%%, may be rejects for exit status 0 (default: any number)",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="map nothing: read every file of the output, and say which are missing or damaged",
+    )
+    parser.add_argument(
+        "--report", metavar="FILE", help="write what was done there as JSON, by error and by layout"
+    )
+    parser.add_argument(
         "--jobs", type=whole_number, metavar="N", help="processes to use (default: one for each core)"
     )
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="let a Ray cluster do it: auto, local, or its address"
     )
+
+
+_STOPPED: Final = 3
+"""The exit status of a job that the same command goes on with."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -105,56 +160,105 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: an input is not there, or the output belongs to another job.
         PluginError: the provider that was named cannot be used.
     """
-    from pathlib import Path
-
     from crosswalk import registry
-    from crosswalk.records import body_path
 
     try:
-        from crosswalk_batch.batches import Options
+        from crosswalk_batch.batches import Options, responses_schema
         from crosswalk_batch.engines import StoppedError
         from crosswalk_batch.inputs import MIB, find_inputs
         from crosswalk_batch.job import Job
         from crosswalk_batch.parts import Output
+        from crosswalk_batch.storage import absolute
     except ImportError as error:
         raise UsageError(f"{error}: install the extra batch: pip install 'crosswalk-llm[batch]'") from None
 
+    if arguments.verify:
+        return _verify(absolute(arguments.output))
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
-    try:
-        path = None if arguments.body_path is None else body_path(arguments.body_path)
-    except ValueError as error:
-        raise UsageError(f"--body-path: {error}") from None
+    if arguments.format == "jsonl" and (arguments.content is not None or arguments.columns):
+        raise UsageError("--no-content, --hash-content and --columns are for Parquet")
+    passed_over: list[str] = []
     job = Job(
-        inputs=find_inputs(arguments.paths, Path(arguments.output)),
-        output=Output(arguments.output, arguments.format, arguments.partition_by),
+        inputs=find_inputs(arguments.paths, arguments.output, passed_over),
+        output=Output(
+            absolute(arguments.output), arguments.format, arguments.partition_by, arguments.columns
+        ),
         options=Options(
             provider=arguments.provider,
             prefer=arguments.settings.default_provider,
             status=arguments.status,
             unknown=arguments.unknown,
-            created=arguments.created.astimezone(UTC),
+            created=arguments.created and arguments.created.astimezone(UTC),
             include_raw=arguments.raw,
-            body_path=path,
+            layout=layout_from(arguments),
+            keep=arguments.keep,
+            with_prices=arguments.prices,
+            content=arguments.content or "keep",
         ),
         piece_bytes=arguments.part_size * MIB,
         column=arguments.column,
     )
+    if unknown := {*arguments.columns} - {*responses_schema(job.options).names}:
+        raise UsageError(f"--columns: no column {min(unknown)!r}")
     try:
         total = job.run(_engine(arguments, job))
     except StoppedError as error:
         say(f"crosswalk batch: {error}")
-        return FAILED
+        return _STOPPED
     for fault in total.faults:
         say(fault)
+    if passed_over:
+        some = ", ".join(passed_over[:3]) + (", …" if passed_over[3:] else "")
+        say(f"passed over {counted(len(passed_over), 'file')} without a log in it: {some}")
     kinds = ", ".join(f"{count:,} {error}" for error, count in total.errors.most_common())
     say(
         f"{counted(total.records, 'record')}: {total.records - total.rejects:,} mapped, {total.rejects:,} rejected"
         f"{kinds and f' ({kinds})'}"
     )
+    if {*total.layouts} - {"exchange", "plain", "unreadable"}:
+        say(f"layouts: {', '.join(f'{count:,} {name}' for name, count in total.layouts.most_common())}")
     if total.guesses:
         say(guessed(total.guesses))
-    return FAILED if total.rejects or total.faults else OK
+    if arguments.report is not None:
+        _write_report(arguments.report, total, job)
+    allowed = arguments.max_rejects
+    too_many = allowed is not None and total.rejects > allowed(total.records)
+    return FAILED if total.faults or too_many else OK
+
+
+def _verify(place: str) -> int:
+    from crosswalk_batch.job import Job
+    from crosswalk_batch.manifest import is_finished, read_manifest
+
+    described, parts = read_manifest(place)
+    output = Job.of_description(described, place).output
+    damages = [damage for part in parts for damage in output.damages(part, with_checksums=True)]
+    for damage in damages:
+        say(f"{place}: {damage}")
+    is_done = is_finished(place)
+    files = sum(len(part.files) for part in parts)
+    ending = "" if is_done else "; the job is not done yet"
+    say(
+        f"{counted(files, 'file')} of {counted(len(parts), 'part')}, {len(damages):,} missing or damaged{ending}"
+    )
+    return FAILED if damages else OK if is_done else _STOPPED
+
+
+def _write_report(file: str, total: Total, job: Job) -> None:
+    report = {
+        "records": total.records,
+        "mapped": total.records - total.rejects,
+        "rejects": dict(total.errors),
+        "layouts": dict(total.layouts),
+        "guesses": dict(total.guesses),
+        "faults": total.faults,
+        "parts": total.parts,
+        "input_bytes": total.weight,
+        "output": job.output.folder,
+    }
+    with written(Path(file), replace=True) as out:
+        out.write(dump_json(report) + b"\n")
 
 
 def _engine(arguments: argparse.Namespace, job: Job) -> Engine:
@@ -179,3 +283,30 @@ def _partitions(text: str) -> tuple[str, ...]:
     if not {*names} <= {"day", "provider"} or len({*names}) != len(names):
         raise argparse.ArgumentTypeError(f"not day, provider, or both with a comma between: {text!r}")
     return names
+
+
+def _limit(text: str) -> Callable[[int], float]:
+    """What gives the most rejects for a number of records."""
+    share = text.endswith("%")
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"not a number of records, nor a share such as 0.5%: {text!r}")
+    return (lambda records: records * value / 100) if share else (lambda records: value)
+
+
+def _kept(text: str) -> dict[str, tuple[str, ...]]:
+    """The paths of ``--keep`` by the column that each becomes, which is its last key where no name is given."""
+    from crosswalk.records import parse_path
+
+    kept = {}
+    for one in text.split(","):
+        name, equals, path = one.rpartition("=")
+        try:
+            keys = parse_path(path)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        kept[name if equals else keys[-1]] = keys
+    return kept

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from crosswalk.commands import Comparison, Failure, Progress, UsageError, say
+from crosswalk.commands import Comparison, Failure, Progress, ReportRow, UsageError, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from crosswalk_batch.job import Job
+    from crosswalk_batch.manifest import Part
+    from crosswalk_batch.parts import Output
     from crosswalk_batch.pieces import Piece
 
-__all__ = ["compare"]
+__all__ = ["compare", "report_rows"]
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
@@ -33,31 +35,50 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
 
     described, parts = read_manifest(folder)
     job = Job.of_description(described, folder)
+    if job.output.columns:
+        raise UsageError(
+            f"{folder} holds some of the columns alone; what has changed cannot be told from them"
+        )
     paths = arguments.paths
-    other: Path | None = None
+    other: Job | None = None
+    others: list[Part] = []
     if len(paths) == 1 and (Path(paths[0]) / MANIFEST).is_file():
-        other = Path(paths[0])
-        now, _ = read_manifest(other)
+        now, others = read_manifest(Path(paths[0]))
+        other = Job.of_description(now, Path(paths[0]))
         if any(now[key] != described[key] for key in ("inputs", "piece_bytes", "column")):
-            raise UsageError(f"{other} and {folder} hold the answers of other inputs, or in other parts")
-    elif paths and find_inputs(paths, folder) != job.inputs:
-        raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
+            raise UsageError(f"{paths[0]} and {folder} hold the answers of other inputs, or in other parts")
+    elif paths:
+        inputs = find_inputs(paths, folder)
+        if [each.identity for each in inputs] != described["inputs"]:
+            raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
+        names = [place["name"] for place in described["places"]]
+        inputs = [attrs.evolve(each, name=name) for each, name in zip(inputs, names, strict=True)]
+        job = attrs.evolve(job, inputs=inputs)
     options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
     job = attrs.evolve(job, options=options)
     failed = 0
 
+    def is_whole(output: Output, part: Part) -> bool:
+        nonlocal failed
+        damages = list(output.damages(part, with_checksums=True))
+        for damage in damages:
+            failed += 1
+            say(f"{output.folder}: {damage}")
+        return not damages
+
     def tasks() -> Iterator[_Task]:
         nonlocal failed
         if other is not None:
-            yield from (_Task(job, part.part, None, other, part.weight, job_accepted) for part in parts)
+            for one, another in zip(parts, others, strict=False):
+                if is_whole(job.output, one) and is_whole(other.output, another):
+                    yield _Task(job, one, None, other, another, one.weight, job_accepted)
             return
-        done = {part.part for part in parts}
         for piece in job.cut():
             if isinstance(piece, InputError):
                 failed += 1
                 say(str(piece))
-            elif piece.number in done:
-                yield _Task(job, piece.number, piece, None, piece.weight, job_accepted)
+            elif piece.number < len(parts) and is_whole(job.output, parts[piece.number]):
+                yield _Task(job, parts[piece.number], piece, None, None, piece.weight, job_accepted)
 
     job_accepted = comparison.summary.accepted
     try:
@@ -73,14 +94,22 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     return failed
 
 
+def report_rows(folder: Path) -> Iterator[ReportRow]:
+    """The exchanges that *folder* holds, as ``crosswalk report`` counts them."""
+    from crosswalk_batch.report import report_rows
+
+    return report_rows(folder)
+
+
 @attrs.frozen(eq=False)
 class _Task:
-    """A part to compare: with *piece* mapped again, or with the same part in the folder *other*."""
+    """A part to compare: with *piece* mapped again, or with the same part of the job *other*."""
 
     job: Job
-    part: int
+    part: Part
     piece: Piece | None
-    other: Path | None
+    other: Job | None
+    other_part: Part | None
     weight: int
     accepted: Set[tuple[str, str, str, str]]
 
@@ -88,12 +117,12 @@ class _Task:
 def _compare_part(task: _Task) -> tuple[int, Comparison]:
     from crosswalk_batch.parts import mapped, stored
 
-    before = stored(task.job.output, task.part)
-    if task.piece is not None:
-        after = mapped(task.piece, task.job.options)
+    before = stored(task.job.output, task.part, task.job.options)
+    if task.other is not None and task.other_part is not None:
+        after = stored(task.other.output, task.other_part, task.other.options)
     else:
-        output = attrs.evolve(task.job.output, folder=str(task.other))
-        after = stored(output, task.part)
+        assert task.piece is not None
+        after = mapped(task.piece, task.job.options)
     comparison = Comparison(task.accepted)
     if before.responses.equals(after.responses) and before.rejects.equals(after.rejects):
         comparison.add_same(before.responses.num_rows + before.rejects.num_rows)

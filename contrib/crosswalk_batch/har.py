@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 
 import ijson
 
+from crosswalk.records import facts_of, layouts
 from crosswalk_batch.inputs import LONGEST, MIB, InputError, too_long
 
 __all__ = ["har_rows"]
@@ -23,13 +24,12 @@ def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
     begin, number = file.tell(), 0
     try:
         for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_BUFFER), 1):
-            row = {"source": path, "number": number, "body": None, "fault": None}
             try:
-                answer = entry["response"]
-                if any(word in str(answer["content"].get("mimeType", "")) for word in _TYPES):
-                    yield row | _answer(answer, answer["content"])
+                content = entry["response"]["content"]
+                if any(word in str(content.get("mimeType", "")) for word in _TYPES):
+                    yield {"source": path, "number": number, **_row(entry, content)}
             except (KeyError, TypeError, AttributeError):
-                yield row | {"fault": "no answer: it is no entry of a HAR file"}
+                yield {"source": path, "number": number, "fault": "no answer: it is no entry of a HAR file"}
         file.seek(begin)
         is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
     except ijson.JSONError:
@@ -39,9 +39,16 @@ def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
         raise InputError(f"{path}: {what}")
 
 
-def _answer(answer: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    status, text = answer.get("status"), content.get("text")
-    row = {"status": status if type(status) is int and 100 <= status <= 599 else None}
+def _row(entry: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """The columns of an entry, by the layout ``har``."""
+    facts, text = facts_of(entry, layouts()["har"], {}), content.get("text")
+    row = {
+        "time": facts.created,
+        "latency_seconds": None if facts.latency is None else facts.latency.total_seconds(),
+        "requested_model": facts.model,
+        "status": facts.status,
+        "request": facts.request,
+    }
     if type(text) is not str:
         return row | {"fault": "no answer: the browser has not kept it"}
     if len(text) > LONGEST:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
+import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.records import layout_of
 from crosswalk.testing.captures import capture_files
+from crosswalk_batch.storage import file_system, files_below, local_path, open_file
 
 __all__ = ["BOM", "LONGEST", "MIB", "Input", "InputError", "find_inputs", "too_long"]
 
@@ -21,8 +25,13 @@ LONGEST: Final = 128 * MIB
 """A longer record is a reject without its bytes, so that memory stays bounded: no answer may have a line of half of that."""
 BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = {".jsonl", ".ndjson", ".log"}
+_HEAD: Final = MIB // 4
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PAR1": "parquet"}
+_UNREAD: Final = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz"}
+_KINDS: Final = ("lines", "gzip", "zstd", "parquet", "har")
 _PACKED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _MANIFEST: Final = "MANIFEST.jsonl"
+_SAMPLE: Final = MIB // 16
 
 
 def too_long(what: str) -> str:
@@ -39,18 +48,27 @@ class Input:
     """A file with records, or several files of one record each.
 
     Attributes:
-        path: the file, or the folder of the files.
+        path: the file, or the folder of the files: an absolute path, or a URL.
+        name: what the user called it; the column ``source`` holds it.
         kind: ``lines``, ``gzip``, ``zstd``, ``parquet``, ``har`` or ``captures``.
         size: its bytes.
+        digest: a checksum of its head, its middle and its tail; an input of the same size and digest is the same input.
         changed: when it was last written, in nanoseconds since 1970.
         files: of captures, their names in the folder; else empty.
     """
 
     path: str
+    name: str
     kind: str
     size: int
+    digest: str
     changed: int
     files: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What stays the same when the input is moved or copied: plain JSON."""
+        return {"kind": self.kind, "size": self.size, "digest": self.digest, "files": list(self.files)}
 
     def check(self) -> None:
         """Find out whether it is as it was.
@@ -59,15 +77,22 @@ class Input:
             InputError: it has changed, or is gone.
         """
         try:
-            now = _stated(self.path, self.kind, self.files)
+            size, changed = _stated(self.path, self.files)
         except OSError as error:
-            raise InputError(f"{self.path}: {error.strerror or error}") from None
-        if now != self:
-            raise InputError(f"{self.path}: it was changed while it was read")
+            raise InputError(f"{self.name}: {error.strerror or error}") from None
+        if (size, changed) != (self.size, self.changed):
+            raise InputError(f"{self.name}: it was changed while it was read")
 
 
-def find_inputs(paths: Sequence[str], output: Path) -> list[Input]:
-    """The inputs that *paths* name, in their order; folders are searched through, hidden ones and *output* left out.
+def find_inputs(
+    paths: Sequence[str], output: Path | str, passed_over: list[str] | None = None
+) -> list[Input]:
+    """The inputs that *paths* or URLs name, in their order; folders are searched through, hidden ones and *output* left out.
+
+    Args:
+        paths: files, folders and URLs.
+        output: the folder of the job.
+        passed_over: takes the names of files in folders that are neither logs nor captures.
 
     Raises:
         UsageError: one is not there, cannot be read, or is a folder without any.
@@ -77,10 +102,19 @@ def find_inputs(paths: Sequence[str], output: Path) -> list[Input]:
             "name files or folders: what comes from standard input cannot be read again after a stop"
         )
     found = []
+    passed = [] if passed_over is None else passed_over
+    folder = local_path(str(output))
+    own = None if folder is None else Path(folder).resolve()
     for text in paths:
-        path = Path(text)
+        place = local_path(text)
+        path = Path(place or text)
         try:
-            inside = list(_in_folder(path, output.resolve())) if path.is_dir() else [_of_file(path)]
+            if place is None:
+                inside = list(_of_url(text, passed))
+            elif path.is_dir():
+                inside = list(_in_folder(path, own, place, passed))
+            else:
+                inside = [_of_file(path, place)]
         except FileNotFoundError:
             raise UsageError(f"no such file: {text}") from None
         except (OSError, ConfigurationError) as error:
@@ -92,44 +126,125 @@ def find_inputs(paths: Sequence[str], output: Path) -> list[Input]:
     return found
 
 
-def _of_file(path: Path) -> Input:
-    found = _stated(str(path), _kind(path) or "captures", () if _kind(path) else (path.name,))
+def _of_file(path: Path, name: str) -> Input:
+    kind = _kind(str(path), path)
+    if kind in _UNREAD.values():
+        raise UsageError(f"{name}: {kind} is not read; unpack it first")
+    found = _input(path, name, kind or "captures", () if kind else (path.name,))
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return found
 
 
-def _kind(path: Path) -> str | None:
-    """What a file is, by its name; ``None`` for one answer alone."""
+def _kind(place: str, path: Path) -> str | None:
+    """What the file at *place*, which is called *path*, is: by its first bytes, then by its name.
+
+    Returns:
+        A kind of :class:`Input`, or the name of a form that is not read; ``None`` for others, such as one answer alone.
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if not suffixes or ".response" in suffixes:
+    if ".response" in suffixes:
         return None
-    if suffixes[-1] in _PACKED:
-        return _PACKED[suffixes[-1]]
-    if suffixes[-1] in _LINES:
+    with open_file(place) as file:
+        head = file.read(_HEAD)
+    for magic, kind in (_MAGIC | _UNREAD).items():
+        if head.startswith(magic):
+            return kind
+    last = suffixes[-1] if suffixes else ""
+    if last in _PACKED:
+        return _PACKED[last]
+    if last in (".parquet", ".har"):
+        return last[1:]
+    if _LINES & {*suffixes}:  # also log.jsonl.1 and log.jsonl.2026-11-20
         return "lines"
-    return suffixes[-1][1:] if suffixes[-1] in (".parquet", ".har") else None
+    return "lines" if _holds_lines(head) else None
 
 
-def _in_folder(folder: Path, output: Path) -> Iterator[Input]:
+def _holds_lines(head: bytes) -> bool:
+    """Whether a file that begins with *head* is a log: two lines of JSON objects, or one with an answer somewhere in it."""
+    found = []
+    for line in head.removeprefix(BOM).splitlines()[:2]:
+        try:
+            found.append(orjson.loads(line))
+        except orjson.JSONDecodeError:
+            return False
+        if type(found[-1]) is not dict:
+            return False
+    try:
+        return len(found) == 2 or (len(found) == 1 and layout_of(found[0]) is not None)
+    except ConfigurationError:  # it fits several layouts
+        return True
+
+
+def _in_folder(folder: Path, output: Path | None, name: str, passed: list[str]) -> Iterator[Input]:
     if folder.resolve() == output:
         return
-    captures = tuple(sorted(file.name for file in capture_files(folder)))
+    captures = tuple(
+        sorted(file.name for file in capture_files(folder) if _kind(str(file), file) not in _KINDS)
+    )
     if captures:
-        yield _stated(str(folder), "captures", captures)
+        yield _input(folder, name, "captures", captures)
     for inside in sorted(folder.iterdir()):
         if inside.name.startswith((".", "__")) or inside.name == _MANIFEST or inside.name in captures:
             continue
+        own = str(Path(name) / inside.name)
         if inside.is_dir() and not inside.is_symlink():
-            yield from _in_folder(inside, output)
-        elif inside.is_file() and _kind(inside) is not None:
-            yield _stated(str(inside), _kind(inside) or "", ())
+            yield from _in_folder(inside, output, own, passed)
+        elif inside.is_file() and not {".request", ".meta"} & {*inside.suffixes}:
+            kind = _kind(str(inside), inside)
+            if kind in _KINDS:
+                yield _input(inside, own, str(kind), ())
+            else:
+                passed.append(own)
 
 
-def _stated(path: str, kind: str, files: tuple[str, ...]) -> Input:
-    if kind != "captures":
-        stated = os.stat(path)
-        return Input(path, kind, stated.st_size, stated.st_mtime_ns)
+def _of_url(url: str, passed: list[str]) -> Iterator[Input]:
+    """The inputs below *url* in object storage, in the order of their names."""
+    system, path = file_system(url)
+    base, _, query = url.partition("?")
+    for info in files_below(system, path):
+        own = base if info.path == path else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
+        place = f"{own}?{query}" if query else own
+        kind = _kind(place, Path(info.path))
+        if kind in _KINDS:
+            yield Input(place, own, str(kind), info.size, _digest([place], info.size), info.mtime_ns or 0)
+        elif info.path == path:
+            raise UsageError(f"{url}: only JSON Lines, Parquet and HAR files are read from object storage")
+        else:
+            passed.append(own)
+
+
+def _input(path: Path, name: str, kind: str, files: tuple[str, ...]) -> Input:
+    absolute = os.path.abspath(path)
+    size, changed = _stated(absolute, files)
+    return Input(absolute, name, kind, size, _digest(_paths(absolute, files), size), changed, files)
+
+
+def _paths(path: str, files: tuple[str, ...]) -> list[str]:
+    """The files of an input: itself, or those in its folder, which a single one stands for."""
+    if not files:
+        return [path]
     folder = path if os.path.isdir(path) else os.path.dirname(path)
-    each = [os.stat(os.path.join(folder, file)) for file in files]
-    return Input(path, kind, sum(one.st_size for one in each), max(one.st_mtime_ns for one in each), files)
+    return [os.path.join(folder, file) for file in files]
+
+
+def _stated(path: str, files: tuple[str, ...]) -> tuple[int, int]:
+    """The bytes of an input, and when it was last written."""
+    if local_path(path) is None:
+        system, inside = file_system(path)
+        (info,) = system.get_file_info([inside])
+        return info.size or 0, info.mtime_ns or 0
+    each = [os.stat(one) for one in _paths(path, files)]
+    return sum(one.st_size for one in each), max(one.st_mtime_ns for one in each)
+
+
+def _digest(paths: Iterable[str], size: int) -> str:
+    """A checksum of the head, the middle and the tail of each of the files."""
+    digest = hashlib.sha256(str(size).encode())
+    for path in paths:
+        with open_file(path) as file:
+            end = file.seek(0, os.SEEK_END)
+            for start in sorted({0, max(0, end // 2 - _SAMPLE), max(0, end - _SAMPLE)}):
+                file.seek(start)
+                digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import orjson
@@ -17,14 +17,17 @@ from crosswalk import __version__
 from crosswalk.codec import FORMAT_VERSION
 from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
+from crosswalk.records import Layout
 from crosswalk_batch.batches import Options
 from crosswalk_batch.engines import GOES_ON, StoppedError
 from crosswalk_batch.inputs import MIB, Input, InputError
-from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total
-from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER, Output, Task
+from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total, manifest_at
+from crosswalk_batch.parts import Output, Task
 from crosswalk_batch.pieces import Piece, pieces
 
 __all__ = ["Engine", "Job", "Pace"]
+
+T = TypeVar("T")
 
 Engine: TypeAlias = AbstractContextManager[Callable[[Iterable[Task]], Iterator[Part]]]
 """Begins what performs tasks, and gives their parts in the same order; then ends it."""
@@ -60,13 +63,16 @@ class Job:
             "output": attrs.asdict(self.output, filter=lambda field, _: field.name != "folder"),
             "piece_bytes": self.piece_bytes,
             "column": self.column,
-            "inputs": [attrs.asdict(each) for each in self.inputs],
+            "inputs": [each.identity for each in self.inputs],
+            "places": [
+                {"path": each.path, "name": each.name, "changed": each.changed} for each in self.inputs
+            ],
         }
         plain: dict[str, Any] = orjson.loads(orjson.dumps(made))
         return plain
 
     @classmethod
-    def of_description(cls, made: dict[str, Any], folder: Path) -> Job:
+    def of_description(cls, made: dict[str, Any], folder: Path | str) -> Job:
         """The job whose output *folder* holds, from the first line of its manifest.
 
         Raises:
@@ -74,21 +80,24 @@ class Job:
         """
         try:
             options = made["options"]
-            path = options["body_path"]
             given = {
                 **options,
-                "created": datetime.fromisoformat(options["created"]),
-                "body_path": None if path is None else tuple(path),
+                "created": _optional(datetime.fromisoformat, options["created"]),
+                "layout": _optional(Layout.of_description, options["layout"]),
+                "keep": {name: tuple(path) for name, path in options["keep"].items()},
             }
             return cls(
-                inputs=[Input(**{**each, "files": tuple(each["files"])}) for each in made["inputs"]],
+                inputs=[
+                    Input(**{**each, **place, "files": tuple(each["files"])})
+                    for each, place in zip(made["inputs"], made["places"], strict=True)
+                ],
                 output=Output(str(folder), **made["output"]),
                 options=Options(**given),
                 piece_bytes=made["piece_bytes"],
                 column=made["column"],
             )
         except (ValueError, TypeError, KeyError) as error:
-            raise ConfigurationError(f"{folder / MANIFEST}: it cannot be read: {error!r}") from None
+            raise ConfigurationError(f"{Path(folder) / MANIFEST}: it cannot be read: {error!r}") from None
 
     @property
     def weight(self) -> int:
@@ -97,19 +106,21 @@ class Job:
 
     def cut(self) -> Iterator[Piece | InputError]:
         """The pieces of all inputs, and why one of them could not be read further."""
-        yield from pieces(self.inputs, size=self.piece_bytes, column=self.column)
+        yield from pieces(self.inputs, size=self.piece_bytes, column=self.column, options=self.options)
 
     def run(self, engine: Engine) -> Total:
-        """Do what is left of the job.
+        """Do what is left of the job, and parts anew whose files are missing or damaged.
 
         Raises:
             UsageError: the output belongs to another job.
             StoppedError: something cannot be written, an input has changed, or a process died.
         """
         try:
-            with Manifest(Path(self.output.folder), self.described()) as manifest:
-                if not manifest.total.is_done:
-                    self._go_on(manifest, engine)
+            with manifest_at(self.output.folder, self.described()) as manifest:
+                job = self._named_as(manifest.job)
+                damaged = {part.part for part in manifest.parts if any(self.output.damages(part))}
+                if damaged or not manifest.total.is_done:
+                    job._go_on(manifest, engine, damaged)
                 return manifest.total
         except OSError as error:
             where = error.filename or self.output.folder
@@ -117,30 +128,44 @@ class Job:
         except InputError as error:
             raise StoppedError(str(error)) from None
 
-    def _go_on(self, manifest: Manifest, engine: Engine) -> None:
+    def _named_as(self, described: dict[str, Any]) -> Job:
+        """This job with the names of inputs that the job had when it was begun, perhaps in another folder."""
+        names = [place["name"] for place in described["places"]]
+        return attrs.evolve(
+            self,
+            inputs=[attrs.evolve(each, name=name) for each, name in zip(self.inputs, names, strict=True)],
+        )
+
+    def _go_on(self, manifest: Manifest, engine: Engine, damaged: Set[int]) -> None:
         faults: list[str] = []
+        done, is_done = manifest.total.parts, manifest.total.is_done
 
         def tasks() -> Iterator[Task]:
             for piece in self.cut():
                 if isinstance(piece, InputError):
                     faults.append(str(piece))
-                elif piece.number >= done:
+                elif piece.number in damaged or piece.number >= done:
                     yield Task(piece, self.options, self.output)
 
-        done = manifest.total.parts
         with Progress("mapping", self.weight, in_bytes=True) as progress, engine as perform:
             progress.advance(manifest.total.weight)
             pace = Pace(manifest.total.weight, self.weight)
             for part in perform(tasks()):
-                if part.part == done:
-                    self._see(part)
+                self._see(part)
+                if part.part < done:
+                    self._compare(part, manifest.parts[part.part])
+                    progress.say(
+                        f"{self.output.folder}: part {part.part} was missing or damaged; it is there again"
+                    )
+                    continue
                 manifest.add(part)
                 progress.advance(part.weight)
                 if line := pace.line(manifest.total):
                     progress.say(line)
         for each in self.inputs:
             each.check()
-        manifest.close_with(faults)
+        if not is_done:
+            manifest.close_with(faults)
 
     def _see(self, part: Part) -> None:
         """Make sure that what was written of *part*, on whichever machine, stands in the folder that is seen from here.
@@ -148,13 +173,27 @@ class Job:
         Raises:
             StoppedError: it does not.
         """
-        rejects = sum(part.errors.values())
-        wanted = {RESPONSES_FOLDER: part.records - rejects, REJECTS_FOLDER: rejects}
-        if any(rows and not self.output.files(kind, part.part) for kind, rows in wanted.items()):
+        if damage := next(self.output.damages(part), None):
             raise StoppedError(
-                f"{self.output.folder}: what the workers write there cannot be seen from here: "
+                f"{self.output.folder}: what the workers write there cannot be seen from here ({damage}): "
                 "input and output have to be on a file system that every node sees"
             )
+
+    def _compare(self, again: Part, before: Part) -> None:
+        """Make sure that a part that was done *again* is what it was *before*.
+
+        Raises:
+            StoppedError: it is not.
+        """
+        if again != before:
+            raise StoppedError(
+                f"{self.output.folder}: part {before.part} came out differently when it was done again; "
+                "map the inputs anew, into another folder"
+            )
+
+
+def _optional(make: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else make(value)
 
 
 class Pace:

@@ -1,11 +1,15 @@
 """What a job has done so far: a line for the job, a line for each finished part, in order, and one for the end.
 
-A line counts when its end is there, so a job that was killed while it wrote one goes on after the line before.
+A line counts when its end is there, so a job that was killed while it wrote one goes on after the line before. A part's
+files are on the disk before its line is written. In object storage, which has no lines to add, each line is an object.
 """
 
 from __future__ import annotations
 
+import os
+from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,12 +21,20 @@ import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError
+from crosswalk_batch.storage import RemoteStore, StoredFile, local_path
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
-__all__ = ["MANIFEST", "Manifest", "Part", "Total", "read_manifest"]
+__all__ = ["MANIFEST", "Manifest", "Part", "Total", "is_finished", "manifest_at", "read_manifest"]
 
 MANIFEST: Final = "crosswalk-batch.jsonl"
+_PLACES: Final = "places"
+_OBJECTS: Final = "crosswalk-batch"
+"""The folder of a manifest's lines in object storage."""
+
+
+def _as_files(values: Iterable[StoredFile | dict[str, Any]]) -> tuple[StoredFile, ...]:
+    return tuple(value if isinstance(value, StoredFile) else StoredFile(**value) for value in values)
 
 
 @attrs.frozen
@@ -35,6 +47,8 @@ class Part:
         errors: how many of them could not be mapped, by the name of the error.
         weight: how many bytes of the input are done with it.
         guesses: how many answers fit several providers, by the one that they were read as.
+        layouts: how many lines of a log had which layout.
+        files: the files that were written, each with its size and checksum.
     """
 
     part: int
@@ -42,6 +56,8 @@ class Part:
     errors: dict[str, int]
     weight: int
     guesses: dict[str, int] = attrs.field(factory=dict)
+    layouts: dict[str, int] = attrs.field(factory=dict)
+    files: tuple[StoredFile, ...] = attrs.field(default=(), converter=_as_files)
 
 
 @attrs.define
@@ -56,6 +72,7 @@ class Total:
         faults: why an input could not be read to its end, a line each.
         is_done: whether nothing is left to do.
         guesses: how many answers fit several providers, by the one that they were read as.
+        layouts: how many lines of a log had which layout.
     """
 
     parts: int = 0
@@ -65,6 +82,7 @@ class Total:
     faults: list[str] = attrs.field(factory=list)
     is_done: bool = False
     guesses: Counter[str] = attrs.field(factory=Counter)
+    layouts: Counter[str] = attrs.field(factory=Counter)
 
     @property
     def rejects(self) -> int:
@@ -78,87 +96,156 @@ class Total:
         self.errors.update(part.errors)
         self.weight += part.weight
         self.guesses.update(part.guesses)
+        self.layouts.update(part.layouts)
 
 
-class Manifest:
+class Manifest(ABC):
     """The manifest of a job, open for further lines; use it as a context manager.
 
     Args:
-        folder: the output of the job.
-        job: what is to be done: plain JSON. A folder holds the output of one job only.
+        place: the output of the job.
+        job: what is to be done: plain JSON. A place holds the output of one job only.
+
+    Attributes:
+        job: the job as it was begun; where its inputs were then may be another place than now.
+        total: what is done, all parts together.
+        parts: the finished parts, in order.
 
     Raises:
-        UsageError: the folder holds the output of another job, what stands there is no manifest, or it cannot be opened.
+        UsageError: the place holds the output of another job, what stands there is no manifest, or it cannot be opened.
         OSError: it cannot be written.
     """
 
-    def __init__(self, folder: Path, job: dict[str, Any]) -> None:
-        self._path = folder / MANIFEST
-        self._job = job
+    def __init__(self, place: str, job: dict[str, Any]) -> None:
+        self._place = place
+        self.job = job
         self.total = Total()
+        self.parts: list[Part] = []
 
+    @abstractmethod
     def __enter__(self) -> Self:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Unbuffered: what could not be written is not tried again when it is closed.
-            self._file = self._path.open("a+b", buffering=0)
-        except OSError as error:
-            raise UsageError(f"{self._path}: {error.strerror or error}") from None
-        try:
-            if fcntl is not None:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._resume()
-        except BaseException as error:
-            self._file.close()
-            if isinstance(error, BlockingIOError):
-                raise UsageError(f"{self._path.parent}: another process writes there") from None
-            raise
-        return self
+        """Read what is there."""
 
-    def _resume(self) -> None:
-        self._file.seek(0)
-        lines = _whole_lines(self._file.read())
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close what is open."""
+        return None
+
+    @abstractmethod
+    def _write(self, name: str, line: dict[str, Any]) -> None:
+        """Add a line."""
+
+    def _resume(self, lines: list[bytes]) -> None:
+        """Take over the *lines* that are there, or begin with one for the job."""
         try:
             said = [orjson.loads(line) for line in lines]
-            if said and said[0] != self._job:
-                changed = [key for key in self._job if said[0].get(key) != self._job[key]]
+            changed = [
+                key for key in self.job if said and key != _PLACES and said[0].get(key) != self.job[key]
+            ]
+            if changed:
                 raise UsageError(
-                    f"{self._path.parent} holds the output of another job ({', '.join(changed)} differ): "
+                    f"{self._place} holds the output of another job ({', '.join(changed)} differ): "
                     "name another folder, or remove it"
                 )
+            self.job = said[0] if said else self.job
             for line in said[1:]:
                 self._take(line)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"{self._path}: it cannot be read: {error}") from None
-        self._file.truncate(sum(map(len, lines)))
-        if not lines:
-            self._write(self._job)
+            raise UsageError(f"{self._place}: its manifest cannot be read: {error}") from None
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "part" in line:
+            self._count(Part(**line))
+        else:
+            self.total.faults, self.total.is_done = line["faults"], True
+
+    def _count(self, part: Part) -> None:
+        if part.part != len(self.parts):
+            raise ValueError(f"part {len(self.parts)} is missing in it")
+        self.parts.append(part)
+        self.total.add(part)
+
+    def add(self, part: Part) -> None:
+        """Note that *part*, the next one in order, is finished."""
+        self._write(f"part-{part.part:06}", attrs.asdict(part))
+        self._count(part)
+
+    def close_with(self, faults: list[str]) -> None:
+        """Note that the job is done, and what of the input could not be read."""
+        line = {"records": self.total.records, "rejects": self.total.rejects, "faults": faults}
+        self._write("done", line)
+        self.total.faults, self.total.is_done = faults, True
+
+
+class _LocalManifest(Manifest):
+    """A file of lines; one process may have it open."""
+
+    def __enter__(self) -> Self:
+        path = Path(self._place) / MANIFEST
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: what could not be written is not tried again when it is closed.
+            self._file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror or error}") from None
+        try:
+            if fcntl is not None:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file.seek(0)
+            lines = _whole_lines(self._file.read())
+            self._resume(lines)
+            self._file.truncate(sum(map(len, lines)))
+            if not lines:
+                self._write("job", self.job)
+        except BaseException as error:
+            self._file.close()
+            if isinstance(error, BlockingIOError):
+                raise UsageError(f"{path.parent}: another process writes there") from None
+            raise
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
 
-    def _take(self, line: dict[str, Any]) -> None:
-        if "part" in line:
-            self.total.add(Part(**line))
-        else:
-            self.total.faults, self.total.is_done = line["faults"], True
-
-    def add(self, part: Part) -> None:
-        """Note that *part*, the next one in order, is finished."""
-        self._write(attrs.asdict(part))
-        self.total.add(part)
-
-    def close_with(self, faults: list[str]) -> None:
-        """Note that the job is done, and what of the input could not be read."""
-        self._write({"records": self.total.records, "rejects": self.total.rejects, "faults": faults})
-        self.total.faults, self.total.is_done = faults, True
-
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, name: str, line: dict[str, Any]) -> None:
         rest = orjson.dumps(line) + b"\n"
         while rest:
             rest = rest[self._file.write(rest) :]
+        os.fsync(self._file)
+
+
+class _RemoteManifest(Manifest):
+    """An object for each line. Nothing keeps a second process away."""
+
+    def __enter__(self) -> Self:
+        self._store = RemoteStore(self._place)
+        lines = list(_object_lines(self._store))
+        self._resume(lines)
+        if not lines:
+            self._write("job", self.job)
+        return self
+
+    def _write(self, name: str, line: dict[str, Any]) -> None:
+        self._store.write(f"{_OBJECTS}/{name}.json", orjson.dumps(line) + b"\n")
+
+
+def _object_lines(store: RemoteStore) -> Iterator[bytes]:
+    """The lines of a manifest in object storage: the job, the parts in order, the end."""
+    names = list(store.names(_OBJECTS))
+    first, last = f"{_OBJECTS}/job.json", f"{_OBJECTS}/done.json"
+    parts = [name for name in names if name not in (first, last)]
+    for name in (first, *parts, last):
+        if name in names:
+            yield store.read(name)
+
+
+def manifest_at(place: str, job: dict[str, Any]) -> Manifest:
+    """The manifest of *job* at *place*, a path or a URL; see :class:`Manifest`."""
+    path = local_path(place)
+    return _RemoteManifest(place, job) if path is None else _LocalManifest(path, job)
 
 
 def _whole_lines(data: bytes) -> list[bytes]:
@@ -166,14 +253,28 @@ def _whole_lines(data: bytes) -> list[bytes]:
     return [line for line in data.splitlines(True) if line.endswith(b"\n")]
 
 
-def read_manifest(folder: Path) -> tuple[dict[str, Any], list[Part]]:
-    """The job whose output *folder* holds, and its finished parts.
+def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
+    """The job whose output *folder*, a path or a URL, holds, and its finished parts.
 
     Raises:
         ConfigurationError: there is none, or it cannot be read.
     """
     try:
-        lines = [orjson.loads(line) for line in _whole_lines((folder / MANIFEST).read_bytes())]
+        lines = _lines_of(folder)
         return lines[0], [Part(**line) for line in lines[1:] if "part" in line]
     except (OSError, ValueError, TypeError, IndexError) as error:
-        raise ConfigurationError(f"{folder / MANIFEST}: it cannot be read: {error}") from None
+        raise ConfigurationError(f"{Path(folder) / MANIFEST}: it cannot be read: {error}") from None
+
+
+def is_finished(folder: str) -> bool:
+    """Whether the job at *folder*, which has a manifest, is done."""
+    return "faults" in _lines_of(folder)[-1]
+
+
+def _lines_of(folder: Path | str) -> list[dict[str, Any]]:
+    path = local_path(str(folder))
+    if path is None:
+        found = list(_object_lines(RemoteStore(str(folder))))
+    else:
+        found = _whole_lines((Path(path) / MANIFEST).read_bytes())
+    return [orjson.loads(line) for line in found]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 import attrs
@@ -14,14 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswalk.codec import from_json, to_json
-from crosswalk.commands import written
+from crosswalk.records import load_layout
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_batch.arrow import from_arrow, to_arrow
-from crosswalk_batch.batches import PLACE, REJECTS, Normalized, Options, normalize_batch, responses_schema
+from crosswalk_batch.batches import (
+    Normalized,
+    Options,
+    error_columns,
+    normalize_batch,
+    rejects_schema,
+    responses_schema,
+)
 from crosswalk_batch.manifest import Part
 from crosswalk_batch.partitions import partitions
 from crosswalk_batch.pieces import Piece, records
+from crosswalk_batch.storage import Store, StoredFile, store_at
 
 __all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "mapped", "perform", "stored"]
 
@@ -36,20 +45,47 @@ class Output:
     Attributes:
         folder: the folder of the job.
         format: ``parquet`` or ``jsonl``.
+        columns: of responses the columns to write, beside ``source`` and ``number``; empty for all.
         partition_by: what responses are put into folders by, the outermost first; see :data:`PARTITIONS`.
     """
 
     folder: str
     format: Literal["parquet", "jsonl"] = "parquet"
     partition_by: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    columns: tuple[str, ...] = attrs.field(default=(), converter=tuple)
 
-    def file(self, kind: str, part: int, partition: str = "") -> Path:
-        """The file of *part* in the folder of its *kind*, and there in that of its *partition*."""
-        return Path(self.folder) / kind / partition / f"part-{part:06}.{self.format}"
+    def chosen(self, table: pa.Table) -> pa.Table:
+        """The columns of *table*, of responses, that are written."""
+        wanted = {"source", "number", *self.columns}
+        return (
+            table.select([name for name in table.schema.names if name in wanted]) if self.columns else table
+        )
 
-    def files(self, kind: str, part: int) -> list[Path]:
-        """The files of *part* that are there."""
-        return sorted((Path(self.folder) / kind).rglob(self.file(kind, part).name))
+    def name(self, kind: str, part: int, partition: str = "") -> str:
+        """The name of *part*'s file in the folder of its *kind*, and there in that of its *partition*."""
+        return "/".join(filter(None, (kind, partition, f"part-{part:06}.{self.format}")))
+
+    @property
+    def store(self) -> Store:
+        """Where the files are."""
+        return store_at(self.folder)
+
+    def damages(self, part: Part, *, with_checksums: bool = False) -> Iterator[str]:
+        """What is wrong with the files of *part*, a line each: one is missing, or another than was written.
+
+        Args:
+            part: the part, as the manifest has it.
+            with_checksums: read the files, and not only ask for their sizes.
+        """
+        store = self.store
+        for file in part.files:
+            size = store.size(file.name)
+            if size is None:
+                yield f"{file.name} is missing"
+            elif size != file.size or (
+                with_checksums and StoredFile.of(file.name, store.read(file.name)) != file
+            ):
+                yield f"{file.name} is damaged: it is not what was written"
 
 
 @attrs.frozen(eq=False)
@@ -69,10 +105,18 @@ def perform(task: Task) -> Part:
         OSError: the part cannot be written; nothing of it is there then that was not before.
     """
     found = mapped(task.piece, task.options)
-    store(found, task.output, task.piece.number, include_raw=task.options.include_raw)
+    files = store(found, task.output, task.piece.number, task.options)
     errors = Counter(sorted(found.rejects["error"].to_pylist()))
     rows = found.responses.num_rows + found.rejects.num_rows
-    return Part(task.piece.number, rows, dict(errors), task.piece.weight, dict(found.guesses))
+    return Part(
+        task.piece.number,
+        rows,
+        dict(errors),
+        task.piece.weight,
+        dict(found.guesses),
+        dict(found.layouts),
+        tuple(files),
+    )
 
 
 def mapped(piece: Piece, options: Options) -> Normalized:
@@ -81,41 +125,57 @@ def mapped(piece: Piece, options: Options) -> Normalized:
     Raises:
         InputError: the piece cannot be read, or has changed.
     """
-    return normalize_batch(records(piece), options)
+    found = [_mapped(one, options) for one in (piece, *piece.others)]
+    return Normalized(
+        pa.concat_tables(one.responses for one in found),
+        pa.concat_tables(one.rejects for one in found),
+        sum((one.guesses for one in found), Counter()),
+        sum((one.layouts for one in found), Counter()),
+    )
 
 
-def store(found: Normalized, output: Output, part: int, *, include_raw: bool = False) -> None:
+def _mapped(piece: Piece, options: Options) -> Normalized:
+    if options.layout is None and piece.layout is not None:
+        options = attrs.evolve(options, layout=load_layout(piece.layout))
+    return normalize_batch(records(piece, options), options)
+
+
+def store(found: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
     """Write the files of *part*: each is there as a whole or not at all, and not where it would be empty.
 
     Raises:
         OSError: they cannot be written.
     """
+    files, place = [], output.store
     for kind, table, by in (
         (RESPONSES_FOLDER, found.responses, output.partition_by),
         (REJECTS_FOLDER, found.rejects, ()),
     ):
         for partition, rows in partitions(table, by) if table.num_rows else ():
+            data: bytes | memoryview
             if output.format == "parquet":
-                data = _parquet(rows)
+                data = _parquet(output.chosen(rows) if kind is RESPONSES_FOLDER else rows)
             elif kind is RESPONSES_FOLDER:
-                data = b"".join(_response_lines(rows, include_raw))
+                data = b"".join(_response_lines(rows, options))
             else:
                 data = b"".join(_reject_lines(rows))
-            with written(output.file(kind, part, partition), replace=True) as out:
-                out.write(data)
+            files.append(place.write(output.name(kind, part, partition), data))
+    return files
 
 
-def stored(output: Output, part: int, *, include_raw: bool = False) -> Normalized:
+def stored(output: Output, part: Part, options: Options | None = None) -> Normalized:
     """What :func:`store` wrote of *part*, in the order of the records.
 
     Raises:
         OSError, ValueError: it cannot be read. CanonicalJSONError: a response in it cannot.
     """
+    place = output.store
     read = _read_parquet if output.format == "parquet" else _read_lines
-    kinds = {RESPONSES_FOLDER: responses_schema(include_raw=include_raw), REJECTS_FOLDER: REJECTS}
+    kinds = {RESPONSES_FOLDER: responses_schema(options), REJECTS_FOLDER: rejects_schema(options)}
     tables = []
     for kind, schema in kinds.items():
-        found = [read(file, schema) for file in output.files(kind, part)]
+        names = [file.name for file in part.files if file.name.startswith(f"{kind}/")]
+        found = [read(place.read(name), schema) for name in names]
         table = pa.concat_tables(found) if found else schema.empty_table()
         # A part is of one input, of captures in the order of their names.
         tables.append(
@@ -124,42 +184,83 @@ def stored(output: Output, part: int, *, include_raw: bool = False) -> Normalize
     return Normalized(*tables)
 
 
-def _read_parquet(file: Path, kind: pa.Schema) -> pa.Table:
-    return pq.ParquetFile(file).read(use_threads=False)
+def _read_parquet(data: bytes, kind: pa.Schema) -> pa.Table:
+    return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
 
 
-def _read_lines(file: Path, kind: pa.Schema) -> pa.Table:
-    rows = [load_json(line) for line in file.read_bytes().splitlines()]
-    if kind is REJECTS:
-        for row in rows:
-            coded = row.pop("body_base64", None)
-            row |= {"record_id": row.pop("id", None), "body": coded and base64.b64decode(coded)}
-        return pa.Table.from_pylist(rows, kind)
-    answers = to_arrow(
-        (from_json(dump_json(row["response"]), ChatResponse) for row in rows),
-        include_raw="raw_events" in kind.names,
+def _read_lines(data: bytes, kind: pa.Schema) -> pa.Table:
+    rows = [load_json(line) for line in data.splitlines()]
+    shared = kind.names.index("id" if "id" in kind.names else "provider")
+    records = pa.Table.from_pylist(
+        [{"record_id": row.get("id"), **row} for row in map(_typed, rows)], pa.schema(list(kind)[:shared])
     )
-    places = pa.Table.from_pylist([{name: row.get(name) for name in PLACE.names} for row in rows], PLACE)
-    return pa.Table.from_arrays([*places.columns, *answers.columns], schema=kind)
+    if "id" not in kind.names:
+        for row in rows:
+            for name in ("body", "line"):
+                coded = row.pop(f"{name}_base64", None)
+                row[name] = None if coded is None else base64.b64decode(coded)
+        partials = [row.pop("partial", None) for row in rows]
+        plain = pa.Table.from_pylist(rows, pa.schema(list(kind)[shared:-1]))
+        answers = iter(to_arrow(_responses(one for one in partials if one is not None)).to_pylist())
+        column = pa.array([None if one is None else next(answers) for one in partials], kind[-1].type)
+        return pa.Table.from_arrays([*records.columns, *plain.columns, column], schema=kind)
+    found = list(_responses(row["response"] for row in rows))
+    answers = to_arrow(found, include_raw="raw_events" in kind.names)
+    errors = error_columns(found)
+    return pa.Table.from_arrays([*records.columns, *answers.columns, *errors], schema=kind)
 
 
-def _parquet(table: pa.Table) -> pa.Buffer:
+def _responses(values: Iterable[Any]) -> Iterator[ChatResponse]:
+    return (from_json(dump_json(value), ChatResponse) for value in values)
+
+
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    """The values of a line of JSON as columns take them."""
+    time, cost = row.get("time"), row.get("cost")
+    return {
+        **row,
+        "time": None if time is None else datetime.fromisoformat(time),
+        "cost": None if cost is None else Decimal(cost),
+    }
+
+
+def _parquet(table: pa.Table) -> memoryview:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue()
+    return memoryview(sink.getvalue())
 
 
-def _response_lines(table: pa.Table, include_raw: bool) -> Iterator[bytes]:
-    places = table.select(["source", "number", "record_id"]).to_pylist()
-    for place, response in zip(places, from_arrow(table), strict=True):
-        said = orjson.Fragment(to_json(response, include_raw=include_raw))
-        yield orjson.dumps({**place, "response": said}) + b"\n"
+def _response_lines(table: pa.Table, options: Options) -> Iterator[bytes]:
+    for row, response in zip(_record_rows(table), from_arrow(table), strict=True):
+        said = orjson.Fragment(to_json(response, include_raw=options.include_raw))
+        yield orjson.dumps({**row, "response": said}) + b"\n"
 
 
 def _reject_lines(table: pa.Table) -> Iterator[bytes]:
-    for row in table.to_pylist():
-        data = row.pop("body")
-        coded = None if data is None else base64.b64encode(data).decode()
+    partials = table["partial"].combine_chunks()
+    answers = iter(from_arrow(pa.Table.from_struct_array(partials.drop_null())))
+    for record, row in zip(_record_rows(table), table.to_pylist(), strict=True):
         # With the keys of a recorded exchange, it can be read again.
-        fields: dict[str, Any] = {"id": row.pop("record_id"), **row, "body_base64": coded}
+        fields = {
+            "id": record.pop("record_id", None),
+            **record,
+            **{name: row[name] for name in ("provider", "error", "message")},
+        }
+        for name in ("body", "line"):
+            if row[name] is not None:
+                fields[f"{name}_base64"] = base64.b64encode(row[name]).decode()
+        if row["partial"] is not None:
+            fields["partial"] = orjson.Fragment(to_json(next(answers)))
         yield orjson.dumps({key: value for key, value in fields.items() if value is not None}) + b"\n"
+
+
+def _record_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """The columns of place, exchange and kept values as JSON has them, but for those that are null."""
+    names = table.schema.names
+    shared = names[: names.index("id" if "id" in names else "provider")]
+    for row in table.select(shared).to_pylist():
+        if row["time"] is not None:
+            row["time"] = row["time"].isoformat().replace("+00:00", "Z")
+        if row["cost"] is not None:
+            row["cost"] = f"{row['cost'].normalize():f}"
+        yield {name: value for name, value in row.items() if value is not None}

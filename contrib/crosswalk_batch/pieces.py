@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,17 +19,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.records import layout_of_lines
 from crosswalk.testing.captures import load_capture
-from crosswalk_batch.batches import INPUT
+from crosswalk.types.json import dump_json
+from crosswalk_batch.batches import INPUT, Options
 from crosswalk_batch.columns import BYTES, TEXT
 from crosswalk_batch.har import har_rows
 from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_long
+from crosswalk_batch.storage import open_file
 from crosswalk_batch.unpacking import cause_of, opened
 
 __all__ = ["Piece", "pieces", "records"]
 
 _MOST_FILES: Final = 5000
-_BESIDE: Final = ("provider", "status", "server", "record_id")
+_BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fault"))
 """Columns of Parquet that mean the same as in a batch of records."""
 
 
@@ -42,7 +47,9 @@ class Piece:
         start: the first byte, or the first file of captures.
         size: how many bytes are read of it, of captures how many files, of other rows how many.
         weight: how many bytes of the input are done with it.
+        layout: the name of the layout that the first lines of a log have; ``None`` where each line is read by itself.
         data: the records themselves, where they cannot be found by their place; ``None`` where they can.
+        others: the pieces of the small inputs that follow, which share a part with this one.
     """
 
     number: int
@@ -51,34 +58,79 @@ class Piece:
     start: int
     size: int
     weight: int
+    layout: str | None = None
     data: bytes | pa.RecordBatch | None = None
+    others: tuple[Piece, ...] = ()
 
 
-def pieces(inputs: Iterable[Input], *, size: int, column: str = "body") -> Iterator[Piece | InputError]:
+def pieces(
+    inputs: Iterable[Input], *, size: int, column: str = "body", options: Options | None = None
+) -> Iterator[Piece | InputError]:
     """*inputs* cut into pieces of about *size* bytes, the same ones every time; of one that is damaged what comes before,
-    and why the rest does not.
+    and why the rest does not. Small inputs that follow each other share a piece.
 
     Args:
         inputs: what to cut.
         size: how many bytes a piece has, unpacked; a record is never cut.
         column: the column of Parquet with the answers.
+        options: how records will be mapped; what they read from further columns of Parquet is read.
     """
     number = 0
+    group: list[Piece] = []
+    for piece in _each_piece(inputs, size, column, _further(options or Options())):
+        if group and (isinstance(piece, InputError) or not _fits(group, piece, size)):
+            yield _shared(group, number)
+            number, group = number + 1, []
+        if isinstance(piece, InputError):
+            yield piece
+        else:
+            group.append(piece)
+    if group:
+        yield _shared(group, number)
+
+
+def _fits(group: list[Piece], piece: Piece, size: int) -> bool:
+    """Whether *piece* is of another input than those of *group*, and small enough to share a part with them."""
+    return piece.input is not group[-1].input and sum(map(_bytes_of, (*group, piece))) <= size
+
+
+def _each_piece(
+    inputs: Iterable[Input], size: int, column: str, further: tuple[str, ...]
+) -> Iterator[Piece | InputError]:
     for each in inputs:
         try:
-            for piece in _CUTTERS[each.kind](each, size, column):
-                yield attrs.evolve(piece, number=number)
-                number += 1
+            yield from _CUTTERS[each.kind](each, size, column, further)
             each.check()
         except InputError as error:
             yield error
         except (OSError, pa.ArrowException) as error:
-            yield InputError(f"{each.path}: {cause_of(error)}")
+            yield InputError(f"{each.name}: {cause_of(error)}")
 
 
-def _lines(each: Input, size: int, column: str) -> Iterator[Piece]:
+def _bytes_of(piece: Piece) -> int:
+    """How much of memory a piece takes, about."""
+    return max(piece.weight, piece.size if isinstance(piece.data, bytes) else 0)
+
+
+def _shared(group: list[Piece], number: int) -> Piece:
+    """The pieces of *group* as one."""
+    first, *others = group
+    weight = sum(piece.weight for piece in group)
+    return attrs.evolve(first, number=number, weight=weight, others=tuple(others))
+
+
+def _further(options: Options) -> tuple[str, ...]:
+    """The columns of Parquet that *options* look at by a path."""
+    fields = {} if options.layout is None else options.layout.fields
+    answer = [] if "response" not in fields else [fields["response"]]
+    paths = [path for field in (*answer, *fields.values()) for path in field.paths]
+    return tuple(dict.fromkeys(path[0] for path in [*paths, *options.keep.values()]))
+
+
+def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
     with opened(each) as (file, position, fault):
         first, start, before = 1, 0, 0
+        layout: str | None = None
         most = size + LONGEST + MIB  # of a record that is too long so much that it can be seen
         while block := file.read(size):
             rows, length, blocks = block.count(b"\n"), len(block), [block]
@@ -86,14 +138,19 @@ def _lines(each: Input, size: int, column: str) -> Iterator[Piece]:
                 rows, length = rows + block.endswith(b"\n"), length + len(block)
                 if length <= most:
                     blocks.append(block)
+            if start == 0:
+                found = layout_of_lines(
+                    line for line in blocks[0].removeprefix(BOM).split(b"\n", 40) if line.strip()
+                )
+                layout = None if found is None else found.name
             data = None if each.kind == "lines" else b"".join(blocks)
-            yield Piece(0, each, first, start, min(length, most), position() - before, data)
+            yield Piece(0, each, first, start, min(length, most), position() - before, layout, data)
             first, start, before = first + rows, start + length, position()
         if fault():
-            raise InputError(f"{each.path}: line {first}: {fault()}")
+            raise InputError(f"{each.name}: line {first}: {fault()}")
 
 
-def _captures(each: Input, size: int, column: str) -> Iterator[Piece]:
+def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
     folder = _folder(each)
     start, weight = 0, 0
     for place, name in enumerate(each.files):
@@ -108,17 +165,21 @@ def _folder(each: Input) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _parquet(each: Input, size: int, column: str) -> Iterator[Piece]:
-    with pq.ParquetFile(each.path) as file:
+def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+    with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
         known = file.schema_arrow
+        if column not in known.names and further[:1] and further[0] in known.names:
+            column = further[0]  # that of the layout
         if column not in known.names:
             names = ", ".join(known.names[:20])
-            raise InputError(f"{each.path}: no column {column!r} in it (--column NAME says which): {names}")
+            raise InputError(f"{each.name}: no column {column!r} in it (--column NAME says which): {names}")
         if not any(check(known.field(column).type) for check in _BYTES_LIKE):
             raise InputError(
-                f"{each.path}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
+                f"{each.name}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
             )
-        beside = [name for name in _BESIDE if name in known.names and name != column]
+        beside = [
+            name for name in dict.fromkeys((*_BESIDE, *further)) if name in known.names and name != column
+        ]
         rows = max(1, file.metadata.num_rows)
         at_once = max(1, min(size * rows // max(1, _weight(file.metadata)), 50_000))
         first = 1
@@ -133,7 +194,7 @@ def _parquet(each: Input, size: int, column: str) -> Iterator[Piece]:
                 ],
                 ["body", "fault", *beside],
             )
-            yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, found)
+            yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, None, found)
             first += batch.num_rows
 
 
@@ -150,16 +211,16 @@ def _weight(metadata: Any) -> int:
     return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
 
 
-def _har(each: Input, size: int, column: str) -> Iterator[Piece]:
+def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
     rows: list[dict[str, Any]] = []
     first, weight, before = 1, 0, 0
     fault = None
-    with open(each.path, "rb") as file:
+    with open_file(each.path) as file:
         file.seek(len(BOM) if file.read(len(BOM)) == BOM else 0)
         try:
-            for row in har_rows(each.path, file):
+            for row in har_rows(each.name, file):
                 rows.append(row)
-                weight += len(row["body"] or b"")
+                weight += len(row.get("body") or b"")
                 if weight >= size:
                     yield _of_rows(each, rows, first, file.tell() - before)
                     first, weight, before, rows = first + len(rows), 0, file.tell(), []
@@ -172,10 +233,10 @@ def _har(each: Input, size: int, column: str) -> Iterator[Piece]:
 
 
 def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -> Piece:
-    return Piece(0, each, first, 0, len(rows), weight, pa.RecordBatch.from_pylist(rows, INPUT))
+    return Piece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
 
 
-_CUTTERS: Final[dict[str, Callable[[Input, int, str], Iterator[Piece]]]] = {
+_CUTTERS: Final[dict[str, Callable[[Input, int, str, tuple[str, ...]], Iterator[Piece]]]] = {
     "lines": _lines,
     "gzip": _lines,
     "zstd": _lines,
@@ -188,31 +249,60 @@ _CUTTERS: Final[dict[str, Callable[[Input, int, str], Iterator[Piece]]]] = {
 # -------------------------------------------------------------------------------------------- reading
 
 
-def records(piece: Piece) -> pa.RecordBatch:
-    """The records of *piece*, as :func:`crosswalk_batch.normalize_batch` takes them.
+def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
+    """The records of *piece*, as :func:`crosswalk_batch.normalize_batch` takes them with *options*.
 
     Raises:
         InputError: the file has changed since it was cut, or cannot be read.
     """
-    data = piece.data
+    data, options = piece.data, options or Options()
     try:
         if piece.input.kind == "captures":
             return _loaded(piece)
         if data is None:
             piece.input.check()
-            with open(piece.input.path, "rb") as file:
+            with open_file(piece.input.path) as file:
                 file.seek(piece.start)
                 data = file.read(piece.size)
             piece.input.check()
     except OSError as error:
-        raise InputError(f"{piece.input.path}: {cause_of(error)}") from None
+        raise InputError(f"{piece.input.name}: {cause_of(error)}") from None
     if isinstance(data, bytes):
         return _split(piece, data)
-    if "source" in data.schema.names:
+    if piece.input.kind == "parquet" and (options.layout is not None or options.keep):
+        data = _rows_as_lines(data, options)
+    if "number" in data.schema.names:  # rejects of an earlier job keep their place
         return data
     numbers = pa.array(range(piece.first, piece.first + data.num_rows), pa.int64())
-    sources = pa.array([piece.input.path] * data.num_rows, TEXT)
+    sources = pa.array([piece.input.name] * data.num_rows, TEXT)
     return data.append_column("source", sources).append_column("number", numbers)
+
+
+def _rows_as_lines(data: pa.RecordBatch, options: Options) -> pa.RecordBatch:
+    """Rows of Parquet as lines of a log, for a layout whose paths begin with the name of a column."""
+    field = None if options.layout is None else options.layout.fields.get("response")
+    name = field.paths[0][0] if field is not None and len(field.paths[0]) == 1 else "body"
+    lines: list[bytes | None] = []
+    faults: list[str | None] = []
+    for row in data.to_pylist():
+        body = row.pop("body")
+        faults.append(row.pop("fault"))
+        try:
+            text = body.decode() if type(body) is bytes else body
+            lines.append(dump_json({**{key: _plain(value) for key, value in row.items()}, name: text}))
+        except UnicodeDecodeError:
+            lines.append(None)
+            faults[-1] = "the answer is not text; without --layout, --field and --keep it may be"
+    return pa.RecordBatch.from_arrays([pa.array(lines, BYTES), pa.array(faults, TEXT)], ["line", "fault"])
+
+
+def _plain(value: Any) -> Any:
+    """A value of a column as JSON has it."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value) if isinstance(value, Decimal) else value
 
 
 def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
@@ -226,7 +316,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     ]
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([piece.input.path] * len(rows), TEXT),
+            pa.array([piece.input.name] * len(rows), TEXT),
             pa.array([number for number, _ in rows], pa.int64()),
             pa.array(kept, BYTES),
             pa.array(faults, TEXT),
@@ -240,7 +330,10 @@ def _loaded(piece: Piece) -> pa.RecordBatch:
     rows = []
     for place in range(piece.start, piece.start + piece.size):
         file = folder / piece.input.files[place]
-        row = {"source": str(file), "number": 1, "fault": None}
+        name = (
+            str(Path(piece.input.name) / file.name) if Path(piece.input.path).is_dir() else piece.input.name
+        )
+        row = {"source": name, "number": 1, "fault": None}
         if os.path.getsize(file) > LONGEST:
             rows.append(row | {"fault": too_long("answer")})
             continue

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, TypeAlias
 import pyarrow as pa
 
 from crosswalk_batch.inputs import MIB, Input
+from crosswalk_batch.storage import open_file
 
 __all__ = ["cause_of", "opened"]
 
@@ -20,7 +21,7 @@ _Opened: TypeAlias = tuple[BinaryIO, Callable[[], int], Callable[[], str]]
 @contextmanager
 def opened(each: Input) -> Iterator[_Opened]:
     """The lines of a file, unpacked; how far the file itself is read; and what is wrong with it, once its end is reached."""
-    with open(each.path, "rb") as file:
+    with open_file(each.path) as file:
         if each.kind == "lines":
             yield file, file.tell, str
         else:

@@ -36,6 +36,11 @@ from crosswalk.cli.reading import (
     Provider as Provider,
     provider_of as provider_of,
 )
+from crosswalk.cli.record_layouts import (
+    add_layout_arguments as add_layout_arguments,
+    layout_from as layout_from,
+)
+from crosswalk.cli.report_rows import ReportRow as ReportRow
 from crosswalk.cli.stored import Failure as Failure
 from crosswalk.cli.terminal import say as say, write_text as write_text
 from crosswalk.cli.values import (
@@ -56,10 +61,13 @@ __all__ = [
     "Keeper",
     "Progress",
     "Provider",
+    "ReportRow",
     "UsageError",
+    "add_layout_arguments",
     "counted",
     "guessed",
     "http_status",
+    "layout_from",
     "provider_of",
     "say",
     "whole_number",

@@ -8,7 +8,15 @@ import orjson
 import pytest
 
 from crosswalk import normalize, records
-from crosswalk.records import BadRecord, Record, RecordError, body_path, read_record, read_records
+from crosswalk.records import (
+    BadRecord,
+    Record,
+    RecordError,
+    parse_path,
+    read_record,
+    read_records,
+    with_fields,
+)
 
 BODY = {"id": "x", "object": "chat.completion", "choices": []}
 TEXT = orjson.dumps(BODY)
@@ -23,7 +31,8 @@ ERRORED = {"custom_id": "r3", "result": {"type": "errored", "error": {"type": "e
 
 
 def read(record: Any, path: str | None = None) -> Record:
-    return read_record(orjson.dumps(record), path=None if path is None else body_path(path))
+    layout = None if path is None else with_fields(None, {"response": path})
+    return read_record(orjson.dumps(record), layout=layout)
 
 
 @pytest.mark.parametrize(
@@ -44,12 +53,12 @@ def read(record: Any, path: str | None = None) -> Record:
             ),
         ),
         (OPENAI, None, (TEXT, 429, None, "r1", {"record": OPENAI}, None)),
-        (ANTHROPIC, None, (TEXT, None, None, "r2", {"record": ANTHROPIC}, None)),
-        (ERRORED, None, (b'{"type":"error"}', None, None, "r3", {"record": ERRORED}, None)),
+        (ANTHROPIC, None, (TEXT, None, "anthropic", "r2", {"record": ANTHROPIC}, None)),
+        (ERRORED, None, (b'{"type":"error"}', None, "anthropic", "r3", {"record": ERRORED}, None)),
         (
             {"record": ANTHROPIC, "response": {"old": 1}},
             None,
-            (TEXT, None, None, "r2", {"record": ANTHROPIC}, {"old": 1}),
+            (TEXT, None, "anthropic", "r2", {"record": ANTHROPIC}, {"old": 1}),
         ),
         (
             {"a": [{"b": BODY}], "status": "ok", "id": 3, "body": 7},
@@ -58,7 +67,7 @@ def read(record: Any, path: str | None = None) -> Record:
                 TEXT,
                 None,
                 None,
-                None,
+                "3",
                 {"record": {"a": [{"b": BODY}], "status": "ok", "id": 3, "body": 7}},
                 None,
             ),
@@ -85,7 +94,7 @@ def test_the_forms_of_a_line(record: Any, path: str | None, expected: tuple[Any,
         fields,
         expected[5],
     )
-    assert found.is_plain is (record is BODY)
+    assert (found.layout is None) is (record is BODY)
 
 
 def test_base64_is_read() -> None:
@@ -96,12 +105,14 @@ def test_base64_is_read() -> None:
     ("record", "path", "cause"),
     [
         ([], None, "expected an object, got array"),
-        ({"body": None}, None, "body: expected a string or an object, got null"),
+        ({"body": None}, None, "body: no answer"),
+        ({"body": 1}, None, "body: expected a string or an object, got number"),
+        ({"body": [1]}, None, "body: expected a string or an object, got array"),
         ({"body_base64": "!"}, None, "body_base64: not base64"),
         ({"body_base64": 1}, None, "body_base64: expected a string, got number"),
         ({"body": "", "status": True}, None, "status: expected an HTTP status"),
         ({"body": "", "id": []}, None, "id: expected a string, got array"),
-        ({**OPENAI, "response": None}, None, "no answer"),
+        ({**OPENAI, "response": None}, None, "response.body: no answer"),
         (
             {**OPENAI, "response": {"status_code": 1, "body": {}}},
             None,
@@ -110,18 +121,18 @@ def test_base64_is_read() -> None:
         (
             {**OPENAI, "response": {}},
             None,
-            "response.body: expected a string or an object, got null",
+            "response.body: no answer",
         ),
-        ({"custom_id": "a", "result": {}}, None, "no answer"),
+        ({"custom_id": "a", "result": {}}, None, "result.message: no answer"),
         (
             {"custom_id": "a", "result": {"error": 1}},
             None,
-            "result.error: expected a string or an object, got number",
+            "result.message: expected a string or an object, got number",
         ),
         ({"a": {"b": 1}}, "a.b", "a.b: expected a string or an object, got number"),
-        ({"a": []}, "a.0", "no a.0 in it"),
-        ({"a": []}, "a.b", "no a.b in it"),
-        ({}, "a", "no a in it"),
+        ({"a": []}, "a.0", "a.0: no answer"),
+        ({"a": []}, "a.b", "a.b: no answer"),
+        ({}, "a", "a: no answer"),
     ],
 )
 def test_what_holds_no_answer_says_why(record: Any, path: str | None, cause: str) -> None:
@@ -160,17 +171,17 @@ def test_a_log_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bad[1].cause == bad[2].cause == "the line is longer than 60 bytes"
 
 
-@pytest.mark.parametrize("text", ["", ".", "a..b", "a."])
+@pytest.mark.parametrize("text", ["", ".", "a..b", "a.", "..a", "a[", 'a["b'])
 def test_a_path_names_something(text: str) -> None:
     with pytest.raises(ValueError, match="keys with dots between them"):
-        body_path(text)
+        parse_path(text)
 
 
 @pytest.mark.parametrize(
     ("record", "provider", "code", "kind"),
     [
-        ({**OPENAI, "response": None, "error": {"code": "batch_expired", "message": "Late."}}, None, "batch_expired", "timeout"),
-        ({**OPENAI, "response": None, "error": {"code": "batch_cancelled"}}, None, "batch_cancelled", "unknown"),
+        ({**OPENAI, "response": None, "error": {"code": "batch_expired", "message": "Late."}}, "openai", "batch_expired", "timeout"),
+        ({**OPENAI, "response": None, "error": {"code": "batch_cancelled"}}, "openai", "batch_cancelled", "unknown"),
         ({"custom_id": "a", "result": {"type": "expired"}}, "anthropic", "expired", "timeout"),
         ({"custom_id": "a", "result": {"type": "canceled"}}, "anthropic", "canceled", "unknown"),
     ],

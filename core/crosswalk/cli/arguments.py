@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from crosswalk.cli.exits import USAGE
+from crosswalk.cli.record_layouts import add_layout_arguments
 from crosswalk.cli.terminal import write_text
 from crosswalk.cli.values import http_status, whole_number, zoned_time
 from crosswalk.text import harmless, meant
@@ -117,6 +118,8 @@ def _build(command: str | None) -> _Parser:
         "diff": _diff,
         "new-plugin": _new_plugin,
         "convert": _convert,
+        "report": _report,
+        "samples": _samples,
         "completion": _completion,
     }
     if command not in adders:
@@ -407,6 +410,58 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     )
 
 
+def _report(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="tokens, cost, errors and latencies of a log, by model, day and more",
+        description="""Count what a log of exchanges holds: tokens, cost, errors by kind, latency percentiles, finish reasons
+            and broken tool calls. The input is a raw log, or a folder that crosswalk batch wrote.""",
+        epilog="Exit status: 0 the report is written, and exchanges that cannot be read count as errors; 1 a file could "
+        "not be read; 2 nothing could be tried.",
+    )
+    _add_reading(parser)
+    parser.add_argument(
+        "--by",
+        type=_groupings,
+        default=["model"],
+        metavar="NAMES",
+        help="what to group by, with commas between: model, day, hour, vendor, provider, status, finish, error "
+        "(default: model)",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--csv", action="store_true", help="write CSV")
+    forms.add_argument("--html", action="store_true", help="write a page to look at")
+    parser.add_argument(
+        "--prices",
+        action="store_true",
+        help="estimate the costs that nobody says, by list prices (needs the extra prices)",
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="say of each exchange that cannot be read where and why"
+    )
+    parser.add_argument("--demo", action="store_true", help="report on the log that comes with Crosswalk")
+
+
+def _groupings(text: str) -> list[str]:
+    from crosswalk.cli.report_rows import GROUPINGS
+
+    names = text.split(",")
+    if wrong := [name for name in names if name not in GROUPINGS]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(GROUPINGS)}")
+    return names
+
+
+def _samples(commands: argparse._SubParsersAction[Any]) -> None:
+    parser = commands.add_parser(
+        "samples",
+        help="write a sample log to try the commands on",
+        description="""Write DIR/log.jsonl: recorded answers of several providers as a gateway would log them. Times, models,
+            tenants and latencies are made up. A log that is there already is left alone.""",
+        epilog=_EXITS,
+    )
+    parser.add_argument("folder", metavar="DIR", help="the folder; it is made where it is missing")
+
+
 def _completion(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "completion",
@@ -454,12 +509,7 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="read JSON Lines of recorded answers (default: where a file's name ends in .jsonl)",
     )
-    parser.add_argument(
-        "--body-path",
-        type=_path,
-        metavar="PATH",
-        help="where in each record the answer stands, as in response.body (default: found out)",
-    )
+    add_layout_arguments(parser)
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -479,15 +529,6 @@ def _add_unknown(parser: argparse.ArgumentParser) -> None:
         default="raise",
         help="refuse an event or finish word that no mapping knows, or keep it (default: raise)",
     )
-
-
-def _path(text: str) -> tuple[str, ...]:
-    from crosswalk.records import body_path
-
-    try:
-        return body_path(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _sample(text: str) -> int | None:

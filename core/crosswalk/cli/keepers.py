@@ -6,11 +6,13 @@ The name of an entry is that of a file which every folder of this keeper's has; 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol, cast
 
 from crosswalk.cli.comparing import Comparison
 from crosswalk.cli.installed import InstalledCommand
+from crosswalk.cli.report_rows import ReportRow
 from crosswalk.plugin.installed import installed_points
 
 __all__ = ["GROUP", "Keeper", "keeper_of"]
@@ -32,6 +34,9 @@ class Keeper(Protocol):
         Returns:
             How many could not be compared; each was reported.
         """
+
+    def report_rows(self, folder: Path) -> Iterable[ReportRow]:
+        """What *folder* holds, an exchange each, as ``crosswalk report`` counts it."""
 
 
 def keeper_of(folder: Path) -> Keeper | None:

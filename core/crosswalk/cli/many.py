@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.progress import Progress
+from crosswalk.cli.record_layouts import layout_from
 from crosswalk.cli.sources import Answer, Fault, Item, Source, items
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError
@@ -18,6 +19,8 @@ from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
+
+    from crosswalk.records import Layout
 
 __all__ = ["Failed", "Guess", "Tally", "Work", "failed", "guessed", "guesses", "pool", "total_size", "worked"]
 
@@ -142,19 +145,20 @@ def worked(
 
     Args:
         sources: where the answers are.
-        arguments: ``jobs``, ``body_path`` and ``settings``.
+        arguments: ``jobs``, ``layout``, ``field`` and ``settings``.
         work: what is done; with several jobs a function of a module, perhaps with arguments of its own.
     """
+    layout = layout_from(arguments)
     every = (item for source in sources for item in items(source))
     is_live = any(source.file is None and not source.records for source in sources)
     if arguments.jobs == 1 or is_live:
         for item in every:
-            yield item, work(item, item.answer(arguments.body_path))
+            yield item, work(item, item.answer(layout))
         return
     with pool(arguments.jobs, arguments.settings) as executor:
         pending: deque[tuple[list[Item], Future[list[list[Any]]]]] = deque()
         for batch in _batches(every):
-            pending.append((batch, executor.submit(_perform, work, arguments.body_path, batch)))
+            pending.append((batch, executor.submit(_perform, work, layout, batch)))
             if len(pending) > 2 * arguments.jobs:
                 yield from _done(*pending.popleft())
         for one in pending:
@@ -165,8 +169,8 @@ def _done(batch: list[Item], future: Future[list[list[Any]]]) -> Iterator[tuple[
     yield from zip(batch, future.result(), strict=True)
 
 
-def _perform(work: Work, path: tuple[str, ...] | None, batch: list[Item]) -> list[list[Any]]:
-    return [list(work(item, item.answer(path))) for item in batch]
+def _perform(work: Work, layout: Layout | None, batch: list[Item]) -> list[list[Any]]:
+    return [list(work(item, item.answer(layout))) for item in batch]
 
 
 def _batches(every: Iterable[Item]) -> Iterator[list[Item]]:

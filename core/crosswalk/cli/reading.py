@@ -85,7 +85,9 @@ def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool
         body = b"".join(answer.chunks)
         provider = _provider(answer, arguments, [body])
         options = _options(answer, arguments, lambda: _id(_digest(body)))
-        response = normalize(body, provider.name, keep_raw=keep_raw, **options)
+        from crosswalk.records import with_facts
+
+        response = with_facts(normalize(body, provider.name, keep_raw=keep_raw, **options), answer.record)
     return provider.marked(response)
 
 
@@ -98,9 +100,10 @@ def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[by
         prefer = arguments.settings.default_provider
         return provider_of(body, prefer, answer.server, status=status)
     except DetectionError as error:
-        if error.candidates or answer.record is None or not answer.record.is_plain:
+        if error.candidates or answer.record is None or answer.record.layout is not None:
             raise
-        raise DetectionError(f"{error}; --body-path says where in the line the answer stands") from None
+        hint = "--layout or --field response=PATH says where in the line the answer stands"
+        raise DetectionError(f"{error}; {hint}") from None
 
 
 def _options(answer: Answer, arguments: argparse.Namespace, make_id: Callable[[], str]) -> dict[str, Any]:

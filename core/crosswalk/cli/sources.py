@@ -17,7 +17,7 @@ from crosswalk.wire.limits import MIB
 if TYPE_CHECKING:
     from pathlib import Path  # imported where a folder is searched: it takes as long as to read an answer
 
-    from crosswalk.records import BodyPath, Line, Record  # loaded where there is a log
+    from crosswalk.records import Layout, Line, Record  # loaded where there is a log
     from crosswalk.testing.captures import Capture
 
 __all__ = [
@@ -142,10 +142,11 @@ def records_of(arguments: argparse.Namespace) -> bool | None:
     Raises:
         UsageError: they say both.
     """
-    if arguments.body_path is not None and arguments.records is False:
-        raise UsageError("--body-path is for records: without --no-records")
+    has_layout = arguments.layout is not None or bool(arguments.field)
+    if has_layout and arguments.records is False:
+        raise UsageError("--layout and --field are for records: without --no-records")
     records: bool | None = arguments.records
-    return True if arguments.body_path is not None else records
+    return True if has_layout else records
 
 
 def find_sources(
@@ -257,14 +258,14 @@ class Item:
         """How many bytes it is, about."""
         return (self.source.size or 0) if self.line is None else self.line.size
 
-    def answer(self, path: BodyPath | None) -> Answer | Fault:
-        """The answer, or why there is none; *path* is where in a record it stands, ``None`` to find that out."""
+    def answer(self, layout: Layout | None) -> Answer | Fault:
+        """The answer, or why there is none; *layout* is that of a log's lines, ``None`` to find it out."""
         name = self.source.name
         try:
             if self.fault is not None:
                 return Fault(name, self.fault)
             if self.line is not None:
-                return _answer_of(self.line, name, path)
+                return _answer_of(self.line, name, layout)
             if self.source.file is None:
                 return Answer(name, _stdin_chunks())
             body, known = read_recorded(self.source.file)
@@ -292,10 +293,10 @@ def items(source: Source) -> Iterator[Item]:
         yield Item(source, fault=_cause(error))
 
 
-def _answer_of(line: Line, name: str, path: BodyPath | None) -> Answer | Fault:
+def _answer_of(line: Line, name: str, layout: Layout | None) -> Answer | Fault:
     from crosswalk.records import BadRecord
 
-    record, place = line.read(path), f"{name}:{line.number}"
+    record, place = line.read(layout), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
         return Fault(place, record.cause, record.size, record.line)
     return Answer(
@@ -303,6 +304,7 @@ def _answer_of(line: Line, name: str, path: BodyPath | None) -> Answer | Fault:
         [record.body],
         record.status,
         provider=record.provider,
+        server=record.server,
         id=record.id,
         size=record.size,
         record=record,

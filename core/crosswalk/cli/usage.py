@@ -31,6 +31,12 @@ EXAMPLES: Final = {
     "chat": ("crosswalk chat --provider ollama --model llama3.2 --session talk.json",),
     "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
     "demo": ("crosswalk demo",),
+    "report": (
+        "crosswalk report log.jsonl --by model,day",
+        "crosswalk report log.jsonl --html > report.html",
+        "crosswalk report --demo",
+    ),
+    "samples": ("crosswalk samples samples/",),
     "completion": (
         "crosswalk completion bash > ~/.local/share/bash-completion/completions/crosswalk",
         "crosswalk completion zsh > ~/.zfunc/_crosswalk",

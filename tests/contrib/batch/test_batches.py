@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 
 from crosswalk import ResponseDelta, UnknownProviderError, hookimpl, normalize, registry, to_json
+from crosswalk.records import with_fields
 from crosswalk_batch import (
     PLACE,
-    REJECTS,
     Options,
     combined,
     from_arrow,
     normalize_batch,
+    rejects_schema,
     responses_schema,
     to_arrow,
 )
@@ -39,7 +40,7 @@ def test_bodies_become_what_normalize_makes_of_them() -> None:
         )
     )
     assert found.responses.schema.equals(responses_schema(), check_metadata=True)
-    assert found.rejects.schema.equals(REJECTS)
+    assert found.rejects.schema.equals(rejects_schema())
     assert found.rejects.num_rows == 0
     places = found.responses.select(PLACE.names).to_pylist()
     assert [tuple(place.values()) for place in places] == [("log", 4, None), ("log", 5, None)]
@@ -54,16 +55,12 @@ def test_lines_are_read_as_records_of_a_log() -> None:
     assert found.responses["record_id"].to_pylist() == ["r7", "r7"]
     assert [one.id for one in from_arrow(found.responses)] == ["r7", "r7"]
     (reject,) = found.rejects.to_pylist()
-    assert reject == {
-        "source": None,
+    assert {name: value for name, value in reject.items() if value is not None} == {
         "number": 2,
-        "record_id": None,
-        "provider": None,
-        "status": None,
         "error": "RecordError",
-        "message": "not JSON: unexpected character, expected a string key",
-        "body": b"{oops",
-    } | {"message": reject["message"]}
+        "message": reject["message"],
+        "line": b"{oops",
+    }
     assert reject["message"].startswith("not JSON")
 
 
@@ -122,7 +119,7 @@ def test_options_decide() -> None:
     failed = normalize_batch(batch(body=[b'{"error":"x"}']), Options(provider="ollama", status=500))
     assert failed.responses["finish_reason"].to_pylist() == ["error"]
     inside = batch(line=[orjson.dumps({"log": {"answer": ollama()}})])
-    found = normalize_batch(inside, Options(body_path=("log", "answer")))
+    found = normalize_batch(inside, Options(layout=with_fields(None, {"response": "log.answer"})))
     assert found.responses["message"].to_pylist()[0]["content"] == "Hi"
 
 
@@ -220,3 +217,10 @@ def test_a_table_of_responses_is_canonical_json() -> None:
     (one,) = from_arrow(normalize_batch(batch(body=[body()], provider=["ollama"])).responses)
     assert to_arrow([one]).num_rows == 1
     assert b'"content":"Hi"' in to_json(one)
+
+
+def test_columns_say_what_a_line_does_not() -> None:
+    line = orjson.dumps({"body": ollama(), "id": "own"})
+    found = normalize_batch(batch(line=[line], provider=["ollama"], record_id=["other"], status=[201]))
+    (row,) = found.responses.to_pylist()
+    assert (row["record_id"], row["status"], row["vendor"]) == ("own", 201, "ollama")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import os
 import tracemalloc
 from pathlib import Path
@@ -16,9 +17,10 @@ import pytest
 from crosswalk.commands import UsageError
 from crosswalk_batch import har as har_module, inputs, pieces as cutting
 from crosswalk_batch.inputs import InputError, find_inputs
+from crosswalk_batch.manifest import read_manifest
 from crosswalk_batch.pieces import Piece, pieces, records
 
-from .conftest import lines, ollama, packed, record
+from .conftest import Run, contents, lines, ollama, packed, record, rows
 
 
 def cut(path: Path, size: int = 100, **more: Any) -> list[Piece | InputError]:
@@ -350,3 +352,71 @@ def test_a_record_of_two_hundred_megabytes_takes_little_memory(tmp_path: Path) -
     one, large, two = read(file, 1000)
     assert (one["number"], large["line"], two["number"]) == (1, None, 3)
     assert "longer than 134217728 bytes" in large["fault"]
+
+
+def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
+    two = lines(record(1), record(2))
+    files = {
+        "a.jsonl.1": two,
+        "b.jsonl.2026-11-20": two,
+        "c.txt": two,
+        "d.json": lines(record(1)),
+        "e": gzip.compress(two),
+        "f.bin": packed(two, "zst"),
+        "g.json": orjson.dumps(ollama()),
+        "h.json": orjson.dumps(ollama(), option=orjson.OPT_INDENT_2),
+        "i.jsonl.bz2": b"BZh9",
+        "j.jsonl.xz": b"\xfd7zXZ\0",
+        "k.txt": b"[1]\n[2]\n",
+        "l.json": orjson.dumps({"requestId": "a", "modelId": "b", "input": {}, "request": {}, "response": {"body": {}}}),
+        "CASE.request.json": b"{}",
+    }  # fmt: skip
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    passed_over: list[str] = []
+    found = find_inputs([str(tmp_path)], tmp_path / "out", passed_over)
+    captures = found.pop(0)
+    assert (captures.kind, captures.files) == ("captures", ("g.json", "h.json", "k.txt"))
+    assert {Path(each.name).name: each.kind for each in found} == {
+        "a.jsonl.1": "lines",
+        "b.jsonl.2026-11-20": "lines",
+        "c.txt": "lines",
+        "d.json": "lines",
+        "e": "gzip",
+        "f.bin": "zstd",
+        "l.json": "lines",
+    }
+    assert [Path(name).name for name in passed_over] == ["i.jsonl.bz2", "j.jsonl.xz"]
+    assert [each.kind for each in find_inputs([str(tmp_path / "g.json")], tmp_path)] == ["captures"]
+    for name, word in (("i.jsonl.bz2", "bzip2"), ("j.jsonl.xz", "xz")):
+        with pytest.raises(UsageError, match=f"{word} is not read; unpack it first"):
+            find_inputs([str(tmp_path / name)], tmp_path)
+
+
+def test_what_is_passed_over_is_said(run: Run) -> None:
+    Path("logs").mkdir()
+    Path("logs/a.jsonl").write_bytes(lines(record(1)))
+    for name in ("b.md", "c.md", "d.md", "e.md"):
+        Path("logs", name).write_bytes(b"# No log\n")
+    done = run("batch", "logs", "--output", "out")
+    assert done.status == 0
+    assert done.err.startswith(
+        "passed over 4 files without a log in it: logs/b.md, logs/c.md, logs/d.md, …\n"
+    )
+
+
+def test_small_inputs_share_a_part(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MIB", 1000)
+    Path("logs").mkdir()
+    payload = {"request_id": "h", "request_created_at": "2026-11-20", "response_body": ollama()}
+    for number in range(12):
+        data = lines(payload if number == 3 else record(number))
+        Path(f"logs/{number:02}.jsonl").write_bytes(data)
+    Path("logs/12.jsonl").write_bytes(lines(*map(record, range(12, 24))))
+    done = run("batch", "logs", "--output", "out", "--part-size", 1, "--jobs", 1)
+    assert done.err.endswith("24 records: 24 mapped, 0 rejected\nlayouts: 23 exchange, 1 helicone\n")
+    assert [row["source"] for row in rows("out")][:12] == [f"logs/{number:02}.jsonl" for number in range(12)]
+    assert 4 < len(read_manifest("out")[1]) < 10
+    assert run("diff", "--stored", "out").status == 0
+    assert run("batch", "logs", "--output", "two", "--part-size", 1, "--jobs", 2).status == 0
+    assert contents("out") == contents("two")

@@ -20,11 +20,12 @@ import orjson
 import pytest
 
 from crosswalk import ChatResponse, from_json, registry
-from crosswalk_batch import engines, inputs, job as jobs, manifest, parts
+from crosswalk.records import with_fields
+from crosswalk_batch import Options, engines, inputs, job as jobs, manifest, parts
 from crosswalk_batch.engines import StoppedError, cores, in_order, processes
 from crosswalk_batch.inputs import find_inputs
 from crosswalk_batch.job import Job, Pace
-from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total, read_manifest
+from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
 from crosswalk_batch.parts import Output, Task, perform, stored
 
 from .conftest import Done, contents, lines, ollama, record, rows
@@ -74,7 +75,7 @@ def test_who_answered_is_told_by_each_answer_as_normalize_does(
 def test_a_log_becomes_columns(run: Run) -> None:
     log(record(1), b"{oops", record(2, body='{"error":"busy"}', status=503))
     done = run("batch", "log.jsonl", "--output", "out")
-    assert done == (1, "", "3 records: 2 mapped, 1 rejected (1 RecordError)\n")
+    assert done == (0, "", "3 records: 2 mapped, 1 rejected (1 RecordError)\n")
     one, two = rows("out")
     assert (one["source"], one["number"], one["record_id"], one["model"]) == ("log.jsonl", 1, "r1", "m")
     assert (one["message"]["content"], one["usage"]["total_tokens"], two["finish_reason"]) == (
@@ -83,7 +84,7 @@ def test_a_log_becomes_columns(run: Run) -> None:
         "error",
     )
     (reject,) = rows("out", "rejects")
-    assert (reject["number"], reject["body"]) == (2, b"{oops")
+    assert (reject["number"], reject["body"], reject["line"]) == (2, None, b"{oops")
     assert sorted(contents("out")) == [
         MANIFEST,
         "rejects/part-000000.parquet",
@@ -95,7 +96,8 @@ def test_a_log_becomes_columns(run: Run) -> None:
         {"RecordError": 1},
         Path("log.jsonl").stat().st_size,
     )
-    assert job["inputs"][0]["path"] == "log.jsonl"
+    assert job["places"][0]["name"] == "log.jsonl"
+    assert job["places"][0]["path"] == str(Path("log.jsonl").resolve())
 
 
 def test_a_run_that_is_done_does_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +133,7 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
 
     monkeypatch.setattr(parts, "perform", failing)
     done = run("batch", "log.jsonl", "--output", "out", "--part-size", 1, "--jobs", 1)
-    assert done.status == 1
+    assert done.status == 3
     assert done.err == (
         "crosswalk batch: out/responses/x: No space left on device; "
         "what is done is kept, and the same command goes on from there\n"
@@ -152,7 +154,7 @@ def test_workers_that_write_elsewhere_are_found_out(run: Run, monkeypatch: pytes
 
     monkeypatch.setattr(parts, "perform", elsewhere)
     done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, "cannot be seen from here" in done.err) == (1, True)
+    assert (done.status, "cannot be seen from here" in done.err) == (3, True)
     assert read_manifest(Path("out"))[1] == []
 
 
@@ -183,7 +185,10 @@ def test_only_one_process_writes_into_a_folder(run: Run, monkeypatch: pytest.Mon
     with open(f"out/{MANIFEST}", "ab") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, done.err) == (2, "crosswalk batch: out: another process writes there\n")
+    assert (done.status, done.err) == (
+        2,
+        f"crosswalk batch: {Path('out').resolve()}: another process writes there\n",
+    )
     monkeypatch.setattr(manifest, "fcntl", None)  # as on Windows
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     Path("file").write_bytes(b"")
@@ -200,7 +205,7 @@ def test_a_log_that_grows_meanwhile_stops_the_job(run: Run, monkeypatch: pytest.
 
     monkeypatch.setattr(parts, "perform", growing)
     done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, done.err) == (1, "crosswalk batch: log.jsonl: it was changed while it was read\n")
+    assert (done.status, done.err) == (3, "crosswalk batch: log.jsonl: it was changed while it was read\n")
     assert not rows("out")
 
 
@@ -227,10 +232,10 @@ def test_all_kinds_of_inputs_in_one_job(run: Run) -> None:
     log(openai, anthropic, name="logs/results.jsonl")
     Path("logs/a.response.json").write_bytes(orjson.dumps(ollama("one")))
     done = run("batch", "logs", "--output", "logs/out", "--provider", "ollama", "--status", "200")
-    assert done.status == 1
+    assert done.status == 0
     assert [row["message"]["content"] for row in rows("logs/out")] == ["one", "two"]
     (reject,) = rows("logs/out", "rejects")
-    assert reject["message"] == "no answer"
+    assert reject["message"] == "result.message: no answer"
 
 
 @pytest.mark.parametrize("raw", [[], ["--raw"]])
@@ -251,16 +256,19 @@ def test_json_lines_instead_of_parquet(run: Run, raw: list[str]) -> None:
     run("batch", "log.jsonl", "--output", "columns", *raw)
     for kind in ("jsonl", "parquet"):
         folder = "out" if kind == "jsonl" else "columns"
-        found = stored(Output(folder, kind), 0, include_raw=bool(raw))  # type: ignore[arg-type]
+        found = stored(
+            Output(folder, kind), read_manifest(Path(folder))[1][0], Options(include_raw=bool(raw))
+        )  # type: ignore[arg-type]
         assert found.responses.num_rows == 1
-        assert found.rejects["body"].to_pylist() == [b"{oops", b"[]"]
+        assert found.rejects["body"].to_pylist() == [b"{oops", None]
+        assert found.rejects["line"].to_pylist() == [None, b"[]"]
 
 
 def test_rejects_in_parquet_can_be_read_again(run: Run) -> None:
     log(record(1, body="{oops", status=200))
     run("batch", "log.jsonl", "--output", "out")
     done = run("batch", "out/rejects", "--output", "again", "--jobs", 1)
-    assert done.status == 1
+    assert done.status == 0
     (reject,) = rows("again", "rejects")
     assert (reject["body"], reject["provider"], reject["record_id"]) == (b"{oops", "ollama", "r1")
 
@@ -269,9 +277,9 @@ def test_the_time_of_answers_without_one_can_be_said(run: Run) -> None:
     log({"body": ollama(created_at=None)})
     arguments = ["batch", "log.jsonl", "--provider", "ollama"]
     run(*arguments, "--output", "out")
-    run(*arguments, "--output", "said", "--created", "2026-01-02T03:00:00+03:00", "--body-path", ".body")
+    run(*arguments, "--output", "said", "--created", "2026-01-02T03:00:00+03:00", "--field", "response=.body")
     assert [str(rows(folder)[0]["created"]) for folder in ("out", "said")] == [
-        "1970-01-01 00:00:00+00:00",
+        "None",
         "2026-01-02 00:00:00+00:00",
     ]
     assert dict(rows("out")[0]["metadata"]["provenance"])["created"] == "synthetic"
@@ -287,7 +295,12 @@ def test_the_time_of_answers_without_one_can_be_said(run: Run) -> None:
         ["log.jsonl", "--output", "out", "--created", "yesterday"],
         ["log.jsonl", "--output", "out", "--created", "2026-01-01T00:00:00"],
         ["log.jsonl", "--output", "out", "--provider", "olama"],
-        ["log.jsonl", "--output", "out", "--body-path", "."],
+        ["log.jsonl", "--output", "out", "--field", "response=."],
+        ["log.jsonl", "--output", "out", "--field", "response"],
+        ["log.jsonl", "--output", "out", "--field", "id=a", "--field", "id=b"],
+        ["log.jsonl", "--output", "out", "--keep", "a..b"],
+        ["log.jsonl", "--output", "out", "--keep", "model"],
+        ["log.jsonl", "--output", "out", "--layout", "kelp"],
         ["missing.jsonl", "--output", "out"],
     ],
 )
@@ -449,8 +462,8 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
     log(*map(record, range(50)))
     with full_after(room):
         done = run("batch", "log.jsonl", "--output", "out")
-    assert done.status == 1
-    assert done.err.startswith("crosswalk batch: out: ")
+    assert done.status == 3
+    assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
     assert "File too large; what is done is kept" in done.err
     assert list(contents("out")) == [MANIFEST]
     assert run("batch", "log.jsonl", "--output", "out").status == 0
@@ -461,11 +474,11 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
 def test_a_part_that_cannot_be_noted_is_done_again(tmp_path: Path) -> None:
     job = {"options": {}}
     part = Part(0, 3, {"RecordError": 1}, 100)
-    with Manifest(tmp_path, job) as begun:
+    with manifest_at(str(tmp_path), job) as begun:
         with full_after((tmp_path / MANIFEST).stat().st_size + 5), pytest.raises(OSError, match="too large"):
             begun.add(part)
         assert begun.total.parts == 0
-    with Manifest(tmp_path, job) as again:
+    with manifest_at(str(tmp_path), job) as again:
         assert again.total.parts == 0
         again.add(part)
     assert read_manifest(tmp_path) == (job, [part])
@@ -481,7 +494,7 @@ def test_a_manifest_that_is_damaged_is_told_and_kept(run: Run, line: bytes, is_f
     file.write_bytes(data)
     done = run("batch", "log.jsonl", "--output", "out")
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("crosswalk batch: out")
+    assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}")
     assert file.read_bytes() == data
 
 
@@ -512,10 +525,22 @@ def test_the_pace_is_said_in_a_run(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_job_is_what_its_manifest_says(run: Run) -> None:
     log(record(1))
-    run("batch", "log.jsonl", "--output", "out", "--body-path", "body", "--provider", "ollama")
+    run(
+        "batch",
+        "log.jsonl",
+        "--output",
+        "out",
+        "--field",
+        "response=body",
+        "--keep",
+        "tenant=a.b",
+        "--provider",
+        "ollama",
+    )
     described, _ = read_manifest(Path("out"))
     job = Job.of_description(described, Path("out"))
     assert job.described() == described
-    assert job.options.body_path == ("body",)
+    assert job.options.layout == with_fields(None, {"response": "body"})
+    assert job.options.keep == {"tenant": ("a", "b")}
     assert job.inputs == find_inputs(["log.jsonl"], Path("out"))
     assert registry.mapper(job.options.provider or "").provider == "ollama"

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 
 from crosswalk import CrosswalkError, from_json, normalize
 from crosswalk.cli import main
-from crosswalk.records import Record, read_record, read_records, record_line
+from crosswalk.records import VENDORS, Record, read_record, read_records, record_line
 from crosswalk.testing import load_captures
 from crosswalk.types.json import dump_json
 from crosswalk_batch import from_arrow, schema
@@ -77,7 +77,8 @@ def observe() -> Iterator[Observe]:
 @given(
     body=st.binary(),
     status=st.none() | st.integers(0, 1000),
-    provider=st.none() | st.text(min_size=1),
+    provider=st.none()
+    | st.from_regex("[a-z][a-z0-9_]*", fullmatch=True).filter(lambda name: name not in VENDORS),
     id=st.none() | st.text(min_size=1),
     more=st.dictionaries(st.text(), st.none() | st.integers() | st.text()),
 )

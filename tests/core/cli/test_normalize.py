@@ -209,7 +209,7 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
         {"body": 3},
         {"body_base64": "!"},
         {"body_base64": 3},
-        {"body": "{}", "status": "404"},
+        {"body": "{}", "status": "4O4"},
         {"body": "{}", "status": 42},
         {"body": "{}", "provider": 3},
         {"body": "{}", "provider": "nobody"},
@@ -229,7 +229,7 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
     assert reports[1:] == [
         "3: expected an object, got array",
         f"4: DetectionError: no provider recognizes it; say --provider: {KNOWN}; "
-        "--body-path says where in the line the answer stands",
+        "--layout or --field response=PATH says where in the line the answer stands",
         "5: body: expected a string or an object, got number",
         "6: body_base64: not base64",
         "7: body_base64: expected a string, got number",
@@ -275,12 +275,12 @@ def test_plain_bodies_and_batch_results_are_records(run: Run, tmp_path: Path) ->
     *answers, expired = lines(done.out)
     assert [one["message"]["content"] for one in answers] == ["plain", "batched"]
     assert expired["finish_reason"] == "error"
-    done = run("normalize", file, "--body-path", "log.0.answer")
+    done = run("normalize", file, "--field", "response=log.0.answer")
     assert [(one["id"], one["message"]["content"]) for one in lines(done.out)] == [("c", "deep")]
-    assert done.err.count("no log.0.answer in it") == 3
-    wrong = run("normalize", file, "--body-path", "log..answer")
+    assert done.err.count("log.0.answer: no answer") == 3
+    wrong = run("normalize", file, "--field", "response=log..answer")
     assert wrong.status == 2
-    assert "argument --body-path: a path to the answer is keys with dots between them" in wrong.err
+    assert "crosswalk normalize: a path is keys with dots between them" in wrong.err
 
 
 def test_what_is_stored_beside_other_records_can_be_compared(run: Run, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_what_is_stored_beside_other_records_can_be_compared(run: Run, tmp_path:
     file = records(tmp_path, line("plain"), result, {"deep": {"answer": line("deep")}})
     once = tmp_path / "once"
     assert run("normalize", file, "--output", once).status == 1
-    assert run("normalize", file, "--output", once, "--body-path", "deep.answer").status == 1
+    assert run("normalize", file, "--output", once, "--field", "response=deep.answer").status == 1
     stored = lines((once / "records.jsonl").read_text())
     assert stored[:2] == [line("plain"), result]  # nothing at that path, so they stay as they are
     assert stored[2]["record"] == {"deep": {"answer": line("deep")}}
@@ -710,8 +710,12 @@ def test_a_log_asks_every_provider_once(run: Run, tmp_path: Path, monkeypatch: p
 
 
 def test_a_body_path_is_for_records(run: Run, captures: Captures) -> None:
-    done = run("normalize", captures("a", line()), "--no-records", "--body-path", "a")
-    assert done == (2, "", "crosswalk normalize: --body-path is for records: without --no-records\n")
+    done = run("normalize", captures("a", line()), "--no-records", "--layout", "litellm")
+    assert done == (
+        2,
+        "",
+        "crosswalk normalize: --layout and --field are for records: without --no-records\n",
+    )
 
 
 def test_one_live_answer_needs_no_processes(

@@ -1,0 +1,99 @@
+"""What ``crosswalk report`` counts, from the columns that ``crosswalk batch`` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from crosswalk.commands import ReportRow, UsageError
+from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.types import ToolCall
+from crosswalk_batch.manifest import read_manifest
+from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER
+
+__all__ = ["report_rows"]
+
+_SHARED: Final = ("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source")
+_ANSWERS: Final = (*_SHARED, "model", "usage", "finish_reason", "error_kind", "metadata", "message")
+_REJECTS: Final = (*_SHARED, "provider", "error", "partial")
+
+
+def report_rows(folder: Path) -> Iterator[ReportRow]:
+    """The exchanges whose columns *folder* holds.
+
+    Raises:
+        UsageError: they are stored as JSON Lines.
+    """
+    described, _ = read_manifest(folder)
+    if described["output"]["format"] != "parquet":
+        raise UsageError(f"{folder}: a report reads Parquet; it holds JSON Lines")
+    for kind, names in ((RESPONSES_FOLDER, _ANSWERS), (REJECTS_FOLDER, _REJECTS)):
+        files = sorted(map(str, (folder / kind).rglob("*.parquet")))
+        if not files:
+            continue
+        dataset = ds.dataset(files, format="parquet")
+        if missing := {*names} - {*dataset.schema.names}:
+            raise UsageError(f"{folder}: a report needs the column {min(missing)}")
+        for batch in dataset.to_batches(columns=list(names)):
+            yield from map(_answer if kind == RESPONSES_FOLDER else _reject, _rows(batch))
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
+
+
+def _shared(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "time": row["time"],
+        "vendor": row["vendor"],
+        "model": row["requested_model"],
+        "status": row["status"],
+        "latency": row["latency_seconds"],
+        "cost": row["cost"],
+        "is_estimated": row["cost_source"] == "estimated",
+    }
+
+
+def _answer(row: dict[str, Any]) -> ReportRow:
+    usage, metadata = row["usage"] or {}, row["metadata"]
+    unsaid = {path for path, word in metadata["provenance"] or () if word in ("absent", "cut")}
+    calls = row["message"]["tool_calls"] or ()
+    counts: dict[str, Any] = {
+        name: None if f"usage.{name}" in unsaid else usage.get(name)
+        for name in ("prompt_tokens", "completion_tokens", "cached_tokens")
+    }
+    facts = _shared(row)
+    facts["vendor"] = facts["vendor"] or metadata["provider_id"]
+    facts["model"] = row["model"] or facts["model"]
+    return ReportRow(
+        **facts,
+        provider=metadata["provider_id"],
+        **counts,
+        finish_reason=row["finish_reason"],
+        error=row["error_kind"],
+        tool_calls=len(calls),
+        broken_calls=sum(_is_broken(call) for call in calls),
+    )
+
+
+def _is_broken(call: dict[str, Any]) -> bool:
+    try:
+        ToolCall(call["id"], call["name"], call["arguments"]).parsed()
+    except ToolCallArgumentsError:
+        return True
+    return False
+
+
+def _reject(row: dict[str, Any]) -> ReportRow:
+    if row["partial"] is None:
+        facts = _shared(row)
+        error = "unreadable" if row["error"] == "RecordError" else row["error"]
+        return ReportRow(**facts, provider=row["provider"], error=error)
+    partial = _answer({**{name: row[name] for name in _SHARED}, **row["partial"], "error_kind": None})
+    return attrs.evolve(partial, error=row["error"])

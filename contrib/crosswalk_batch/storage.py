@@ -1,0 +1,226 @@
+"""Where a job's parts and inputs are: a folder of this machine, or a place in object storage by its URL.
+
+``pyarrow.fs`` speaks with object storage. A file there becomes visible as a whole, when its upload is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import attrs
+import pyarrow as pa
+import pyarrow.fs as fs
+
+from crosswalk.commands import UsageError, written
+
+__all__ = [
+    "RemoteStore",
+    "Store",
+    "StoredFile",
+    "absolute",
+    "file_system",
+    "files_below",
+    "local_path",
+    "open_file",
+    "store_at",
+]
+
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEMES: Final = ("s3", "gs", "gcs", "az", "abfs", "abfss", "file")
+_AZURE: Final = "az://"
+_BUFFER: Final = 1024 * 1024
+
+
+@attrs.frozen
+class StoredFile:
+    """A file that was written.
+
+    Attributes:
+        name: its path in the output, with ``/`` between.
+        size: its bytes.
+        sha256: the checksum of its content, in hexadecimal.
+    """
+
+    name: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, name: str, data: bytes | memoryview) -> StoredFile:
+        """The file *name* with the content *data*."""
+        return cls(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _is_url(text: str) -> bool:
+    """Whether *text* is a URL, not a path; a drive's letter is no scheme."""
+    match = _URL.match(text)
+    return match is not None and len(match[1]) > 1
+
+
+def local_path(text: str) -> str | None:
+    """The path that *text*, a path or a ``file://`` URL, names; ``None`` for a place in object storage.
+
+    Raises:
+        UsageError: its scheme is not supported.
+    """
+    if not _is_url(text):
+        return text
+    scheme = text.partition("://")[0].lower()
+    if scheme not in _SCHEMES:
+        names = ", ".join(f"{name}://" for name in _SCHEMES)
+        raise UsageError(f"{text}: {scheme}:// is not supported; there are {names} and paths")
+    return text.partition("://")[2] if scheme == "file" else None
+
+
+@cache
+def file_system(url: str) -> tuple[Any, str]:
+    """The file system of *url*, and the path there.
+
+    Raises:
+        UsageError: there is none, or it cannot be reached.
+    """
+    local_path(url)
+    try:
+        found = fs.FileSystem.from_uri(
+            f"abfs://{url.removeprefix(_AZURE)}" if url.startswith(_AZURE) else url
+        )
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
+    return cast("tuple[Any, str]", found)
+
+
+def open_file(place: str) -> BinaryIO:
+    """The file at *place*, a path or a URL, to be read from any position.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    path = local_path(place)
+    if path is not None:
+        return open(path, "rb")
+    system, inside = file_system(place)
+    return io.BufferedReader(system.open_input_file(inside), _BUFFER)
+
+
+def files_below(system: Any, path: str) -> list[Any]:
+    """What ``pyarrow.fs`` says about each file at or below *path*, in the order of their paths.
+
+    Raises:
+        FileNotFoundError: there is nothing.
+    """
+    (info,) = system.get_file_info([path])
+    if info.type is fs.FileType.File:
+        return [info]
+    if info.type is fs.FileType.NotFound:
+        raise FileNotFoundError(path)
+    found = system.get_file_info(fs.FileSelector(path, recursive=True))
+    return sorted((one for one in found if one.type is fs.FileType.File), key=lambda one: one.path)
+
+
+class Store:
+    """A folder of this machine.
+
+    Args:
+        folder: its path.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def write(self, name: str, data: bytes | memoryview) -> StoredFile:
+        """Write the file *name*: it is there as a whole, and on the disk, or not at all.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        file = self._folder / name
+        with written(file, replace=True) as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        _sync_folder(file.parent)
+        return StoredFile.of(name, data)
+
+    def read(self, name: str) -> bytes:
+        """The content of the file *name*.
+
+        Raises:
+            OSError: it is not there, or cannot be read.
+        """
+        return (self._folder / name).read_bytes()
+
+    def size(self, name: str) -> int | None:
+        """The bytes of the file *name*; ``None`` where it is not there."""
+        try:
+            return (self._folder / name).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in *folder* on the disk, too; Windows has no way to ask for it."""
+    if os.name == "posix":  # pragma: no branch
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class RemoteStore(Store):
+    """A place in object storage, by its URL."""
+
+    def __init__(self, url: str) -> None:
+        self._system, self._root = file_system(url)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def write(self, name: str, data: bytes | memoryview) -> StoredFile:
+        """Upload the file *name*: it is there as a whole or not at all."""
+        with self._system.open_output_stream(self._path(name), compression=None) as out:
+            out.write(data)
+        return StoredFile.of(name, data)
+
+    def read(self, name: str) -> bytes:
+        """The content of the file *name*."""
+        with self._system.open_input_stream(self._path(name), compression=None) as file:
+            return cast("bytes", file.read())
+
+    def size(self, name: str) -> int | None:
+        """The bytes of the file *name*; ``None`` where it is not there."""
+        (info,) = self._system.get_file_info([self._path(name)])
+        return None if info.type is fs.FileType.NotFound else cast("int", info.size)
+
+    def names(self, folder: str) -> Iterator[str]:
+        """The files directly in *folder*, in the order of their names."""
+        selector = fs.FileSelector(self._path(folder), allow_not_found=True)
+        found = self._system.get_file_info(selector)
+        yield from sorted(f"{folder}/{info.base_name}" for info in found if info.type is fs.FileType.File)
+
+
+def store_at(place: str) -> Store:
+    """The store at *place*, a path or a URL.
+
+    Raises:
+        UsageError: its scheme is not supported, or it cannot be reached.
+    """
+    path = local_path(place)
+    return RemoteStore(place) if path is None else Store(path)
+
+
+def absolute(place: str) -> str:
+    """*place*, a path or a URL, as it can be found from any folder and any process.
+
+    Raises:
+        UsageError: its scheme is not supported.
+    """
+    path = local_path(place)
+    return place if path is None else os.path.abspath(path)

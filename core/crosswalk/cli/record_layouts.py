@@ -1,0 +1,55 @@
+"""``--layout`` and ``--field``: where in the lines of a log the facts of an exchange stand."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from crosswalk.cli.exits import UsageError
+
+if TYPE_CHECKING:
+    from crosswalk.records import Layout  # loaded where there is a log
+
+__all__ = ["add_layout_arguments", "layout_from"]
+
+
+def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options with which a user names a log's layout."""
+    parser.add_argument(
+        "--layout",
+        metavar="NAME",
+        help="the layout of the log's lines, or your own in a file that ends in .toml (default: found out)",
+    )
+    parser.add_argument(
+        "--field",
+        action="append",
+        default=[],
+        type=_field,
+        metavar="NAME=PATH",
+        help="where in a line one fact stands, as in response=log.answer or created=ts@ms; may be repeated",
+    )
+
+
+def layout_from(arguments: argparse.Namespace) -> Layout | None:
+    """The layout that *arguments* name; ``None`` where each line's is to be found out.
+
+    Raises:
+        ConfigurationError: it is not there, or cannot be read.
+        UsageError: a path stands in it twice.
+    """
+    if arguments.layout is None and not arguments.field:
+        return None
+    from crosswalk.records import load_layout, with_fields
+
+    layout = None if arguments.layout is None else load_layout(arguments.layout)
+    fields = dict(arguments.field)
+    if len(fields) < len(arguments.field):
+        raise UsageError("--field: the same field twice")
+    return with_fields(layout, fields) if fields else layout
+
+
+def _field(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError("a field is a name, = and a path, as in created=ts@ms")
+    return name, path

@@ -1,0 +1,230 @@
+"""``crosswalk report``: tokens, cost, errors and latencies of a log, grouped by model, day and more."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from crosswalk.cli.exits import OK, UsageError
+from crosswalk.cli.keepers import keeper_of
+from crosswalk.cli.layout import write_table
+from crosswalk.cli.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.progress import Progress
+from crosswalk.cli.reading import response_of
+from crosswalk.cli.report_rows import Group, ReportRow, groups_of, row_of
+from crosswalk.cli.samples import SAMPLE_LOG
+from crosswalk.cli.sources import Answer, Fault, Item, find_sources, records_of
+from crosswalk.cli.terminal import write_text
+from crosswalk.errors import CrosswalkError, MappingError
+from crosswalk.plugin.registry import registry
+from crosswalk.records import with_facts
+from crosswalk.types.response import ChatResponse
+
+__all__ = ["HEADINGS", "by_count", "figures_of", "notes_of", "run"]
+
+HEADINGS: Final = (
+    "exchanges",
+    "errors",
+    "prompt tokens",
+    "completion tokens",
+    "cached",
+    "cost",
+    "p50 s",
+    "p95 s",
+)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Report on the logs that *arguments* names.
+
+    Raises:
+        UsageError: they contradict each other, or a file is not there.
+        PluginError: the provider that they name cannot be used.
+    """
+    if arguments.provider is not None:
+        registry.mapper(arguments.provider)
+    if arguments.demo:
+        if arguments.paths:
+            raise UsageError("--demo reports on its own log: name none")
+        arguments.paths = [str(SAMPLE_LOG)]
+    status, rows = _rows(arguments)
+    groups, total = groups_of(rows, arguments.by)
+    if arguments.html:
+        from crosswalk.cli.report_page import report_page
+
+        write_text(report_page(arguments.by, groups, total))
+    elif arguments.csv:
+        write_text(_csv(arguments.by, groups))
+    else:
+        _write(arguments.by, groups, total)
+    return status
+
+
+def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
+    """The exit status, and every exchange of the inputs: of raw logs, and of folders of stored columns."""
+    stored = [path for path in arguments.paths if os.path.isdir(path) and keeper_of(Path(path)) is not None]
+    raw = [path for path in arguments.paths if path not in stored]
+    rows: list[ReportRow] = []
+    for path in stored:
+        keeper = keeper_of(Path(path))
+        assert keeper is not None
+        rows += keeper.report_rows(Path(path))
+    if stored and not raw:
+        return OK, rows
+    records = records_of(arguments)
+    sources, faults = find_sources(raw, records=True if records is None and not raw else records)
+    with Progress("reading", total_size(sources)) as progress:
+        tally = Tally(progress, "mapped")
+        for fault in faults:
+            tally.report(failed(fault))
+        for item, found in worked(sources, arguments, partial(_counted, arguments)):
+            for one in found:
+                if isinstance(one, ReportRow):
+                    rows.append(one)
+                elif isinstance(one, Guess):
+                    tally.note(one)
+                elif arguments.verbose:
+                    progress.say(f"{one.place}: {one.cause}")
+            tally.take(item.size)
+    tally.write_total()
+    return tally.status, rows
+
+
+def _counted(
+    arguments: argparse.Namespace, _: Item, answer: Answer | Fault
+) -> Iterator[ReportRow | Failed | Guess]:
+    """The row of one answer; of one that cannot be read what is known of it, and why."""
+    if isinstance(answer, Fault):
+        yield ReportRow(error="unreadable")
+        yield failed(answer)
+        return
+    known = _known(answer)
+    try:
+        response = response_of(answer, arguments)
+        yield _priced(response, known, arguments)
+        yield from guesses(response)
+    except CrosswalkError as error:
+        known["error"] = type(error).__name__
+        partial_answer = error.partial if isinstance(error, MappingError) else None
+        if partial_answer is None:
+            model = None if answer.record is None else answer.record.model
+            yield ReportRow(**known, model=model)
+        else:
+            if answer.record is not None:
+                partial_answer = with_facts(partial_answer, answer.record)
+            yield _priced(partial_answer, known, arguments)
+        yield failed(answer, error)
+
+
+def _known(answer: Answer) -> dict[str, Any]:
+    """What the log says about *answer*."""
+    record = answer.record
+    if record is None:
+        return {"status": answer.status}
+    return {
+        "time": record.created,
+        "latency": None if record.latency is None else record.latency.total_seconds(),
+        "vendor": record.vendor,
+        "provider": record.provider,
+        "status": record.status,
+        "cost": record.cost,
+    }
+
+
+def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.Namespace) -> ReportRow:
+    """The row of *response*, with the provider's cost or an estimate where the log does not say it."""
+    if known.get("cost") is not None:
+        return row_of(response, **known)
+    cost = response.usage.cost
+    if cost is None and arguments.prices:
+        from crosswalk.prices import cost_of
+
+        cost = cost_of(response)
+    if cost is None:
+        return row_of(response, **known)
+    is_estimated = response.usage.cost is None
+    return row_of(response, **{**known, "cost": cost.amount, "is_estimated": is_estimated})
+
+
+def _write(by: list[str], groups: list[Group], total: Group) -> None:
+    rows = [_cells(group, len(by)) for group in groups]
+    if len(groups) > 1:
+        rows.append(_cells(total, len(by)))
+    write_table([*by, *HEADINGS], rows)
+    for title, counts in (("Errors", total.errors), ("Finish reasons", total.finishes)):
+        if counts:
+            write_text(f"\n{title}: {', '.join(f'{count:,} {word}' for word, count in by_count(counts))}\n")
+    if total.tool_calls:
+        write_text(
+            f"\nTool calls: {total.tool_calls:,}, {total.broken_calls:,} with arguments that are not a JSON object\n"
+        )
+    for note in notes_of(total):
+        write_text(f"\n{note}\n")
+
+
+def by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The words and *counts* of them, the most frequent first."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def notes_of(total: Group) -> Iterator[str]:
+    """What a reader has to know to read the sums rightly."""
+    without = total.exchanges - total.with_usage
+    if without:
+        yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
+    if total.exchanges and not total.with_cost:
+        yield "No exchange says its cost; --prices estimates it by list prices."
+    elif total.with_cost < total.exchanges:
+        yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
+    if total.estimated:
+        yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices."
+
+
+def _cells(group: Group, width: int) -> list[str]:
+    values = [*group.values, *[""] * (width - len(group.values))]
+    return [*values, *figures_of(group)]
+
+
+def figures_of(group: Group) -> list[str]:
+    """The figures of *group* as text, in the order of the table's headings."""
+    share = f"{100 * group.cached_tokens / group.prompt_tokens:.0f} %" if group.prompt_tokens else "-"
+    cost = f"{group.cost:.4f}" if group.with_cost else "-"
+    counts = (group.exchanges, group.errors.total(), group.prompt_tokens, group.completion_tokens)
+    latencies = (group.latency(part) for part in (0.5, 0.95))
+    return [
+        *(f"{count:,}" for count in counts),
+        share,
+        cost,
+        *("-" if seconds is None else f"{seconds:.2f}" for seconds in latencies),
+    ]
+
+
+def _csv(by: list[str], groups: list[Group]) -> str:
+    finishes = sorted({word for group in groups for word in group.finishes})
+    errors = sorted({word for group in groups for word in group.errors})
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            *by, "exchanges", "errors", "prompt_tokens", "completion_tokens", "cached_tokens", "cost", "estimated_costs",
+            "latency_p50", "latency_p95", "tool_calls", "broken_tool_calls",
+            *(f"finish_{word}" for word in finishes), *(f"error_{word}" for word in errors),
+        ]
+    )  # fmt: skip
+    for group in groups:
+        cost = f"{group.cost:f}" if group.with_cost else ""
+        writer.writerow(
+            [
+                *("" if value == "-" else value for value in group.values),
+                group.exchanges, group.errors.total(), group.prompt_tokens, group.completion_tokens, group.cached_tokens,
+                cost, group.estimated, group.latency(0.5), group.latency(0.95), group.tool_calls, group.broken_calls,
+                *(group.finishes[word] for word in finishes), *(group.errors[word] for word in errors),
+            ]
+        )  # fmt: skip
+    return out.getvalue()

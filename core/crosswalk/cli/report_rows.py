@@ -1,0 +1,180 @@
+"""One exchange as ``crosswalk report`` counts it, and groups of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from math import ceil
+from typing import Final
+
+import attrs
+
+from crosswalk.errors import ToolCallArgumentsError
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.tools import ToolCall
+
+__all__ = ["GROUPINGS", "Group", "ReportRow", "groups_of", "row_of"]
+
+
+@attrs.frozen(kw_only=True)
+class ReportRow:
+    """What a report counts of one exchange. ``None``: nobody says.
+
+    Attributes:
+        time: when it began, in UTC.
+        vendor: who answered, in the log's word, else the provider's id.
+        provider: the provider id.
+        model: the model that answered, else the one that was asked for.
+        status: the HTTP status.
+        latency: how many seconds it took.
+        prompt_tokens: tokens of the input.
+        completion_tokens: tokens generated.
+        cached_tokens: how many of the input's came from a cache.
+        cost: what it cost.
+        is_estimated: whether the cost was worked out from list prices.
+        finish_reason: why the answer ended; ``None`` for what could not be read.
+        error: the kind of error, or the name of the error with which reading it failed; ``None`` for an answer.
+        tool_calls: how many tools it asks for.
+        broken_calls: how many of these have arguments that are not a JSON object.
+    """
+
+    time: datetime | None = None
+    vendor: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    status: int | None = None
+    latency: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: Decimal | None = None
+    is_estimated: bool = False
+    finish_reason: str | None = None
+    error: str | None = None
+    tool_calls: int = 0
+    broken_calls: int = 0
+
+
+def row_of(response: ChatResponse, **known: object) -> ReportRow:
+    """The row of *response*.
+
+    Args:
+        response: the answer, with the facts of its log.
+        known: what the log says; it goes before what the answer says.
+    """
+    provenance, metadata = response.metadata.provenance, response.metadata
+    unsaid = {Provenance.ABSENT, Provenance.CUT}
+    info = response.error_info
+    own: dict[str, object] = {
+        "provider": metadata.provider_id,
+        "vendor": metadata.provider_id,
+        "finish_reason": response.finish_reason.value,
+        "error": None if info is None else info.kind.value,
+        "tool_calls": len(response.tool_calls),
+        "broken_calls": sum(map(_is_broken, response.tool_calls)),
+    }
+    if provenance.get("model") is not Provenance.ABSENT:
+        own["model"] = response.model
+    if provenance.get("created") is not Provenance.SYNTHETIC:
+        own["time"] = response.created
+    if metadata.request_duration:
+        own["latency"] = metadata.request_duration.total_seconds()
+    if info is not None and info.status is not None:
+        own["status"] = info.status
+    for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+        if not {provenance.get("usage"), provenance.get(f"usage.{name}")} & unsaid:
+            own[name] = getattr(response.usage, name)
+    return ReportRow(**{**own, **{name: value for name, value in known.items() if value is not None}})  # type: ignore[arg-type]
+
+
+def _is_broken(call: ToolCall) -> bool:
+    try:
+        call.parsed()
+    except ToolCallArgumentsError:
+        return True
+    return False
+
+
+GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
+    "model": lambda row: row.model,
+    "day": lambda row: None if row.time is None else row.time.date(),
+    "hour": lambda row: None if row.time is None else row.time.strftime("%Y-%m-%d %H:00"),
+    "vendor": lambda row: row.vendor,
+    "provider": lambda row: row.provider,
+    "status": lambda row: row.status,
+    "finish": lambda row: row.finish_reason,
+    "error": lambda row: row.error,
+}
+"""What exchanges can be grouped by."""
+
+
+@attrs.define(kw_only=True)
+class Group:
+    """The exchanges that have the same values of what they are grouped by.
+
+    Attributes:
+        values: these values, as text; ``-`` where nobody says.
+        exchanges: how many there are.
+        with_usage: how many of them have token counts.
+        with_cost: how many of them have a cost.
+        estimated: how many of the costs are estimated.
+        latencies: how long each took that was measured, in seconds.
+        finishes: how many ended in which way.
+        errors: how many failed, by the kind of error.
+    """
+
+    values: tuple[str, ...]
+    exchanges: int = 0
+    with_usage: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost: Decimal = Decimal(0)
+    with_cost: int = 0
+    estimated: int = 0
+    tool_calls: int = 0
+    broken_calls: int = 0
+    latencies: list[float] = attrs.field(factory=list)
+    finishes: Counter[str] = attrs.field(factory=Counter)
+    errors: Counter[str] = attrs.field(factory=Counter)
+
+    def add(self, row: ReportRow) -> None:
+        """Count *row* in."""
+        self.exchanges += 1
+        self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
+        self.prompt_tokens += row.prompt_tokens or 0
+        self.completion_tokens += row.completion_tokens or 0
+        self.cached_tokens += row.cached_tokens or 0
+        if row.cost is not None:
+            self.cost += row.cost
+            self.with_cost += 1
+            self.estimated += row.is_estimated
+        self.tool_calls += row.tool_calls
+        self.broken_calls += row.broken_calls
+        if row.latency is not None:
+            self.latencies.append(row.latency)
+        if row.finish_reason is not None:
+            self.finishes[row.finish_reason] += 1
+        if row.error is not None:
+            self.errors[row.error] += 1
+
+    def latency(self, share: float) -> float | None:
+        """The latency that *share* of the measured exchanges do not exceed; ``None`` where none was measured."""
+        if not self.latencies:
+            return None
+        return sorted(self.latencies)[max(0, ceil(share * len(self.latencies)) - 1)]
+
+
+def groups_of(rows: Sequence[ReportRow] | list[ReportRow], by: Sequence[str]) -> tuple[list[Group], Group]:
+    """The groups of *rows*, in the order of their values, and all of them as one group."""
+    groups: dict[tuple[str, ...], Group] = {}
+    total = Group(values=("all",))
+    for row in rows:
+        found = (GROUPINGS[name](row) for name in by)
+        values = tuple("-" if value is None else str(value) for value in found)
+        groups.setdefault(values, Group(values=values)).add(row)
+        total.add(row)
+    return [groups[values] for values in sorted(groups)], total

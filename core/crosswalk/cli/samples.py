@@ -1,0 +1,32 @@
+"""``crosswalk samples``: a log of exchanges to try the commands on."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from crosswalk.cli.exits import OK, UsageError
+from crosswalk.cli.terminal import say
+from crosswalk.drafts import written
+
+__all__ = ["SAMPLE_LOG", "run"]
+
+SAMPLE_LOG: Final = Path(__file__).parent / "sample_log.jsonl"
+"""Answers of several providers, as a gateway would log them: times, models, tenants and latencies are made up."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the sample log into the folder that *arguments* names; a file that is there is left alone.
+
+    Raises:
+        UsageError: it is there already, or cannot be written.
+    """
+    target = Path(arguments.folder) / "log.jsonl"
+    try:
+        with written(target, replace=False) as out:
+            out.write(SAMPLE_LOG.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror or error}") from None
+    say(f"{target}: try crosswalk report {target} --by vendor,model")
+    return OK

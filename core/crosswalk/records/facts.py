@@ -1,0 +1,252 @@
+"""What a log's line says about an exchange beside the answer, as typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.plain_errors import CrosswalkError
+from crosswalk.records.layout import Layout
+from crosswalk.records.paths import Field, Path, look_up
+from crosswalk.text import json_type_name
+from crosswalk.types.json import dump_json, load_json
+
+__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "read_facts"]
+
+VENDORS: Final[Mapping[str, str]] = {
+    "aws": "bedrock",
+    "aws_bedrock": "bedrock",
+    "azure": "openai",
+    "azure_ai_openai": "openai",
+    "azure_openai": "openai",
+    "cloudflare_workers_ai": "cloudflare",
+    "fireworks_ai": "fireworks",
+    "gcp_gemini": "gemini",
+    "gcp_vertex_ai": "gemini",
+    "google": "gemini",
+    "google_ai_studio": "gemini",
+    "google_vertex_ai": "gemini",
+    "hosted_vllm": "vllm",
+    "lm_studio": "lmstudio",
+    "mistral_ai": "mistral",
+    "mistralai": "mistral",
+    "moonshotai": "moonshot",
+    "perplexity_ai": "perplexity",
+    "together_ai": "together",
+    "vertex": "gemini",
+    "vertex_ai": "gemini",
+    "workers_ai": "cloudflare",
+    "x_ai": "xai",
+}
+"""The provider whose dialect a vendor answers in, by the vendor's name in OpenTelemetry's conventions, in LiteLLM, Helicone
+and Portkey, where that is not the provider's id. Case, and whether ``-``, ``.`` or ``_`` stands in it, do not matter."""
+
+_LONGEST: Final = timedelta(days=365_000)
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class Exchange:
+    """What a line says about an exchange beside its answer. ``None``: it does not say.
+
+    Attributes:
+        id: what the log calls the exchange.
+        created: when it began, in UTC.
+        latency: how long it took.
+        provider: the provider id whose dialect the answer is in.
+        vendor: who answered, in the log's own word.
+        server: the provider id that *vendor* stands for; it counts where an answer fits several providers.
+        model: the model that was asked for.
+        status: the HTTP status.
+        request: what was asked: JSON, or text.
+        tags: the log's own tags, as JSON.
+        cost: what it cost, in the log's currency.
+        is_finish_unknown: whether the log keeps an answer without the word for why it ended.
+        kept: further values of the line that were asked for, as text, or as JSON where they are none.
+    """
+
+    id: str | None = None
+    created: datetime | None = None
+    latency: timedelta | None = None
+    provider: str | None = None
+    vendor: str | None = None
+    server: str | None = None
+    model: str | None = None
+    status: int | None = None
+    request: str | None = None
+    tags: str | None = None
+    cost: Decimal | None = None
+    is_finish_unknown: bool = False
+    kept: Mapping[str, str | None] = attrs.field(factory=dict)
+
+
+class RecordError(CrosswalkError, ValueError):
+    """A line of a log holds no answer; its message says why, and quotes nothing of it.
+
+    Attributes:
+        exchange: what the line says all the same; ``None`` where it cannot be read at all.
+    """
+
+    def __init__(self, message: str, exchange: Exchange | None = None) -> None:
+        super().__init__(message)
+        self.exchange = exchange
+
+
+def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> Exchange:
+    """What *record*, a line's object or the columns of a row, says by *layout*.
+
+    Args:
+        record: the line.
+        layout: where the facts stand in it.
+        keep: paths of further values, by the name that they are kept under.
+
+    Raises:
+        RecordError: a strict field holds something else than it should; the error's ``exchange`` has the others.
+    """
+    return Exchange(**read_facts(record, layout, keep))
+
+
+def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
+    """The attributes of :func:`facts_of`."""
+    found: dict[str, Any] = {}
+    fault: str | None = None
+    for name, field in layout.fields.items():
+        value = field.read(record) if name in _READERS else None
+        if value is None or value == "":
+            continue
+        try:
+            found[name] = _READERS[name](value, field)
+        except (ValueError, OverflowError, InvalidOperation) as error:
+            if name in layout.strict and fault is None:
+                where = ".".join(field.paths[0]) if len(field.paths) == 1 else name
+                fault = f"{where}: expected {error}"
+    ended = found.pop("ended", None)
+    if ended is not None and "created" in found and "latency" not in found:
+        found["latency"] = max(ended - found["created"], timedelta())
+    _add_provider(found, layout)
+    if "model" not in found and (model := _requested_model(record, layout)):
+        found["model"] = model
+    if keep:
+        found["kept"] = {name: _kept(look_up(record, path)) for name, path in keep.items()}
+    if fault is not None:
+        raise RecordError(fault, Exchange(**found))
+    return found
+
+
+def _add_provider(found: dict[str, Any], layout: Layout) -> None:
+    """Work out from what *found* and *layout* name whose dialect the answer is in, and who answered."""
+    named = found.pop("provider", None)
+    word = found.get("vendor") or named or layout.vendor or layout.dialect
+    if word is not None:
+        found["vendor"] = word
+    provider = layout.dialect or (None if named is None else _plain(named))
+    if (
+        provider is not None and provider in VENDORS
+    ):  # a vendor that answers in another's dialect, or in one of several
+        found["server"] = VENDORS[provider]
+    elif provider is not None:
+        found["provider"] = provider
+    elif word is not None:
+        found["server"] = VENDORS.get(_plain(word), _plain(word))
+
+
+def _plain(word: str) -> str:
+    return word.strip().lower().replace("-", "_").replace(".", "_").replace(" ", "_")
+
+
+def _requested_model(record: dict[str, Any], layout: Layout) -> str | None:
+    field = layout.fields.get("request")
+    request = None if field is None else field.read(record)
+    if type(request) is str and request.startswith("{"):
+        try:
+            request = load_json(request)
+        except ValueError:
+            return None
+    model = request.get("model") if type(request) is dict else None
+    return model if type(model) is str and model else None
+
+
+def _kept(value: Any) -> str | None:
+    if value is None or type(value) is str:
+        return value
+    return dump_json(value).decode()
+
+
+def _id(value: Any, field: Field) -> str:
+    return str(value) if type(value) is int else _text(value, field)
+
+
+def _text(value: Any, _: Field) -> str:
+    if type(value) is str:
+        return value
+    raise ValueError(f"a string, got {json_type_name(value)}")
+
+
+def _json(value: Any, _: Field) -> str:
+    try:
+        return value if type(value) is str else dump_json(value).decode()
+    except TypeError:
+        raise ValueError("JSON that is not nested too deeply") from None
+
+
+def _status(value: Any, _: Field) -> int:
+    if type(value) is str and value.isdecimal() and len(value) == 3:
+        value = int(value)
+    if type(value) is not int or not 100 <= value <= 599:
+        raise ValueError("an HTTP status")
+    return value
+
+
+def _seconds(value: Any, field: Field) -> Decimal:
+    if type(value) not in (int, float, str, Decimal) or not (number := Decimal(str(value))).is_finite():
+        raise InvalidOperation
+    return number / field.per_second
+
+
+def _time(value: Any, field: Field) -> datetime:
+    try:
+        if type(value) is str and not value.replace(".", "", 1).isdecimal():
+            time = datetime.fromisoformat(value)
+            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        seconds = _seconds(value, field)
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=round(seconds * 1_000_000))
+    except (ValueError, OverflowError, InvalidOperation):
+        raise ValueError("a time: ISO 8601, or a number since 1970 (@ms, @us, @ns name its unit)") from None
+
+
+def _duration(value: Any, field: Field) -> timedelta:
+    try:
+        duration = timedelta(microseconds=round(_seconds(value, field) * 1_000_000))
+    except (OverflowError, InvalidOperation):
+        raise ValueError("a duration: a number (@ms, @us, @ns name its unit)") from None
+    if not timedelta() <= duration <= _LONGEST:
+        raise ValueError("a duration that is not negative")
+    return duration
+
+
+def _cost(value: Any, _: Field) -> Decimal:
+    try:
+        cost = Decimal(str(value)) if type(value) in (int, float, str, Decimal) else None
+    except InvalidOperation:
+        cost = None
+    if cost is None or not cost.is_finite() or abs(cost) >= 10**18:
+        raise ValueError("an amount of money")
+    return cost
+
+
+_READERS: Final = {
+    "id": _id,
+    "created": _time,
+    "ended": _time,
+    "latency": _duration,
+    "provider": _text,
+    "vendor": _text,
+    "model": _text,
+    "status": _status,
+    "request": _json,
+    "tags": _json,
+    "cost": _cost,
+}

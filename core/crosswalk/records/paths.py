@@ -1,0 +1,109 @@
+"""Paths into the JSON of a log's line, and the units of the numbers that stand there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+__all__ = ["Field", "Path", "look_up", "parse_field", "parse_path"]
+
+Path: TypeAlias = tuple[str, ...]
+"""The keys that lead from a line's object to a value."""
+
+_STEP: Final = re.compile(r'\[(\d+)\]|\["([^"]+)"\]|\.?([^.\[\]"]+)')
+_UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns)")
+_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+@attrs.frozen
+class Field:
+    """Where a fact of an exchange stands in a line.
+
+    Attributes:
+        paths: the paths to look at, in order; the first one that leads to a value counts.
+        per_second: how many of the unit of a number are a second; of times and durations alone.
+    """
+
+    paths: tuple[Path, ...]
+    per_second: int = 1
+
+    def read(self, record: dict[str, Any]) -> Any:
+        """The value in *record*; ``None`` where none of the paths leads to one."""
+        for path in self.paths:
+            value = record.get(path[0]) if len(path) == 1 else look_up(record, path)
+            if value is not None:
+                return value
+        return None
+
+
+def parse_path(text: str) -> Path:
+    """Reads a path such as ``response.body``, ``choices[0].text`` or ``attributes["gen_ai.request.model"]``.
+
+    A number counts in an array. In OpenTelemetry's arrays of ``{"key": …, "value": …}`` any other key is looked up.
+
+    Raises:
+        ValueError: *text* is not a path.
+    """
+    steps: list[str] = []
+    end = 0
+    text = text.removeprefix(".")
+    while match := _STEP.match(text, end):
+        if end == 0 and match[0].startswith("."):
+            break
+        steps.append(match[1] or match[2] or match[3])
+        end = match.end()
+    if not steps or end != len(text):
+        raise ValueError('a path is keys with dots between them, such as response.body or attributes["a.b"]')
+    return tuple(steps)
+
+
+def parse_field(text: str | list[str]) -> Field:
+    """Reads one path, or several to be tried in order; ``@ms`` after a path names the unit of a time or a duration.
+
+    Raises:
+        ValueError: one of them is not a path, or they have different units.
+    """
+    paths, units = [], set()
+    for one in [text] if isinstance(text, str) else text:
+        match = _UNIT.fullmatch(one)
+        paths.append(parse_path(match[1] if match else one))
+        units.add(match[2] if match else "s")
+    if len(units) != 1:
+        raise ValueError("one field has one unit, and at least one path")
+    return Field(tuple(paths), _PER_SECOND[units.pop()])
+
+
+def look_up(value: Any, path: Path) -> Any:
+    """The value at *path* below *value*; ``None`` where there is none."""
+    for key in path:
+        if type(value) is dict:
+            value = value.get(key)
+        elif type(value) is list:
+            value = _item(value, key)
+        else:
+            return None
+    return value
+
+
+def _item(items: list[Any], key: str) -> Any:
+    if key.isdecimal():
+        place = int(key)
+        return items[place] if place < len(items) else None
+    for item in items:
+        if type(item) is dict and item.get("key") == key:
+            return _any_value(item.get("value"))
+    return None
+
+
+def _any_value(value: Any) -> Any:
+    """What one of OTLP's ``AnyValue`` objects holds: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
+    if type(value) is not dict or len(value) != 1:
+        return value
+    ((kind, held),) = value.items()
+    if kind == "intValue" and type(held) is str:
+        return int(held) if held.lstrip("-").isdecimal() else held
+    if kind == "arrayValue" and type(held) is dict:
+        return [_any_value(item) for item in held.get("values", ())]
+    return held if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value

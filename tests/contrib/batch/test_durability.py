@@ -1,0 +1,300 @@
+"""A job is never done without its data: what was written is checked, wherever it is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as fs
+import pyarrow.parquet as pq
+import pytest
+
+from crosswalk_batch import inputs, parts
+from crosswalk_batch.manifest import read_manifest
+from crosswalk_batch.parts import Task, perform
+
+from .conftest import Run, contents, lines, packed, record, rows
+
+PARTED = ("--part-size", 1, "--jobs", 1)
+
+
+@pytest.fixture
+def job(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs one job of several parts into ``out``."""
+    monkeypatch.setattr(inputs, "MIB", 600)
+    Path("log.jsonl").write_bytes(lines(*map(record, range(12)), b"{oops"))
+    return lambda *how: run("batch", "log.jsonl", "--output", "out", *PARTED, *how)
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def overwrite(file: Path) -> None:
+    file.write_bytes(bytes(file.stat().st_size))
+
+
+def files_of(folder: str) -> list[Path]:
+    return sorted(Path(folder).rglob("part-*"))
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, empty])
+@pytest.mark.parametrize("place", [0, 2, -1])
+def test_a_part_that_is_missing_or_another_size_is_done_again(
+    job: Callable[..., Any], harm: Callable[[Path], None], place: int
+) -> None:
+    first = job()
+    before = contents("out")
+    harm(files_of("out")[place])
+    again = job()
+    assert again.status == 0
+    assert again.err.endswith(first.err)
+    assert "was missing or damaged; it is there again" in again.err
+    assert contents("out") == before
+
+
+def test_a_stopped_job_checks_what_is_there_before_it_goes_on(
+    job: Callable[..., Any], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("batch", "log.jsonl", "--output", "whole", *PARTED)
+    performed: list[int] = []
+
+    def failing(task: Task) -> Any:
+        performed.append(task.piece.number)
+        if len(performed) == 3:
+            raise OSError("No space left on device")
+        return perform(task)
+
+    monkeypatch.setattr(parts, "perform", failing)
+    assert job().status == 3
+    assert run("batch", "--output", "out", "--verify").status == 3
+    files_of("out")[0].unlink()
+    assert job().status == 0
+    assert performed[3:5] == [0, 2]
+    assert contents("out") == contents("whole")
+
+
+@pytest.mark.parametrize(
+    ("harm", "word"), [(Path.unlink, "is missing"), (empty, "is damaged"), (overwrite, "is damaged")]
+)
+def test_verify_reads_every_file(
+    job: Callable[..., Any], run: Run, harm: Callable[[Path], None], word: str
+) -> None:
+    job()
+    count = len(files_of("out"))
+    done = run("batch", "--output", "out", "--verify")
+    parts_of = len(read_manifest("out")[1])
+    assert done == (0, "", f"{count} files of {parts_of} parts, 0 missing or damaged\n")
+    file = files_of("out")[1]
+    name = file.relative_to("out").as_posix()
+    harm(file)
+    done = run("batch", "--output", "out", "--verify")
+    assert done.status == 1
+    assert f"{Path('out').resolve()}: {name} {word}" in done.err
+    assert done.err.endswith("1 missing or damaged\n")
+    assert run("batch", "--output", "nowhere", "--verify").status == 2
+
+
+def test_a_part_that_comes_out_differently_stops(
+    job: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job()
+    files_of("out")[0].unlink()
+
+    def other(task: Task) -> Any:
+        part = perform(task)
+        return type(part)(part.part, 99, part.errors, part.weight, files=part.files)
+
+    monkeypatch.setattr(parts, "perform", other)
+    done = job()
+    assert done.status == 3
+    assert "came out differently when it was done again" in done.err
+
+
+def test_diff_names_what_is_damaged_and_compares_the_rest(job: Callable[..., Any], run: Run) -> None:
+    job()
+    shutil.copytree("out", "other")
+    overwrite(files_of("out")[0])
+    Path("other/responses/part-000001.parquet").unlink()
+    for how in (("--stored", "out"), ("other", "--stored", "out")):
+        done = run("diff", *how)
+        assert done.status == 1
+        assert "responses/part-000000.parquet is damaged" in done.err + done.out or "rejects/" in done.err
+    assert "responses/part-000001.parquet is missing" in done.err
+
+
+def test_a_manifest_that_lacks_a_part_is_refused(job: Callable[..., Any]) -> None:
+    job()
+    manifest = Path("out/crosswalk-batch.jsonl")
+    kept = manifest.read_bytes().splitlines(True)
+    manifest.write_bytes(b"".join(kept[:2] + kept[3:]))
+    done = job()
+    assert (done.status, "part 1 is missing in it" in done.err) == (2, True)
+
+
+def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
+    job()
+    (tmp_path / "moved").mkdir()
+    shutil.copy("log.jsonl", "moved/copy.jsonl")
+    Path("log.jsonl").unlink()
+    files_of("out")[0].unlink()
+    done = run("batch", "moved/copy.jsonl", "--output", "out", *PARTED)
+    assert done.status == 0
+    assert {row["source"] for row in rows("out")} == {"log.jsonl"}
+    assert run("diff", "moved/copy.jsonl", "--stored", "out").status == 0
+    Path("moved/copy.jsonl").write_bytes(lines(*map(record, range(1, 13)), b"{oops"))
+    assert run("batch", "moved/copy.jsonl", "--output", "out", *PARTED).status == 2
+    assert run("diff", "moved/copy.jsonl", "--stored", "out").status == 2
+
+
+def test_two_inputs_of_the_same_bytes_are_two_inputs(run: Run) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        Path(name).write_bytes(lines(record(1)))
+    run("batch", "a.jsonl", "b.jsonl", "--output", "out", "--jobs", 1)
+    assert [row["source"] for row in rows("out")] == ["a.jsonl", "b.jsonl"]
+
+
+@pytest.mark.parametrize("url", ["kelp://bucket/columns", "hdfs://host/columns", "http://host/columns"])
+def test_another_scheme_is_refused(run: Run, url: str) -> None:
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    for argv in (("log.jsonl", "--output", url), (url, "--output", "out")):
+        done = run("batch", *argv)
+        assert done.status == 2
+        assert "is not supported; there are s3://, gs://" in done.err
+    assert [file.name for file in Path().iterdir()] == ["log.jsonl"]
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/x?colour=red", "az://container/x?colour=red"])
+def test_a_url_that_cannot_be_used_is_said(run: Run, url: str) -> None:
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    done = run("batch", "log.jsonl", "--output", url)
+    assert (done.status, done.err.startswith(f"crosswalk batch: {url}: ")) == (2, True)
+
+
+def test_a_file_url_is_a_path(run: Run, tmp_path: Path) -> None:
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    assert run("batch", f"file://{tmp_path}/log.jsonl", "--output", f"file://{tmp_path}/out").status == 0
+    assert [row["record_id"] for row in rows("out")] == ["r1"]
+
+
+# Object storage: a server that speaks S3's protocol, in this process.
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Callable[[str], str]]:
+    """Gives URLs of a local S3 server, in a bucket of its own."""
+    server = pytest.importorskip("moto.server")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AWS_ACCESS_KEY_ID", "test")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    running = server.ThreadedMotoServer(port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    query = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
+    system, _ = fs.FileSystem.from_uri(f"s3://logs?{query}")
+    system.create_dir("logs")
+    yield lambda path: f"s3://logs/{path}?{query}"
+    running.stop()
+    patch.undo()
+
+
+def put(url: str, data: bytes) -> None:
+    system, path = fs.FileSystem.from_uri(url)
+    with system.open_output_stream(path, compression=None) as out:
+        out.write(data)
+
+
+def stored(url: str) -> dict[str, bytes]:
+    system, path = fs.FileSystem.from_uri(url)
+    found = system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+    files = [info.path for info in found if info.type is fs.FileType.File]
+    return {file.removeprefix(f"{path}/"): system.open_input_stream(file).read() for file in files}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_job_reads_and_writes_object_storage(
+    run: Run, s3: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "MIB", 600)
+    data = lines(*map(record, range(12)), b"{oops")
+    table = pa.Table.from_pylist([{"body": b"{}", "provider": "ollama"}])
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    files = {
+        "a.jsonl": data,
+        "b/c.jsonl.gz": packed(data, "gz"),
+        "b/d.parquet": sink.getvalue().to_pybytes(),
+        "b/e.txt": b"x",
+    }
+    for name, content in files.items():
+        put(s3(f"in/{name}"), content)
+        Path("in", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("in", name).write_bytes(content)
+    done = run("batch", s3("in"), "--output", s3("out"), *PARTED)
+    assert done.status == 0
+    assert "27 records: 24 mapped, 3 rejected" in done.err
+    found = stored(s3("out"))
+    assert {
+        "crosswalk-batch/job.json",
+        "crosswalk-batch/part-000000.json",
+        "crosswalk-batch/done.json",
+    } <= found.keys()
+    run("batch", "in", "--output", "out", *PARTED)
+    local = pq.read_table("out/responses")
+    remote = pa.concat_tables(
+        pq.read_table(pa.BufferReader(content))
+        for name, content in sorted(found.items())
+        if name.startswith("responses/")
+    )
+    assert remote.drop_columns(["source"]).equals(local.drop_columns(["source"]))
+    assert set(remote["source"].to_pylist()) == {"s3://logs/in/a.jsonl", "s3://logs/in/b/c.jsonl.gz"}
+    assert run("batch", "--output", s3("out"), "--verify").status == 0
+    assert run("batch", s3("in"), "--output", s3("out"), *PARTED) == done
+    assert run("batch", s3("in/a.jsonl"), "--output", s3("out"), *PARTED).status == 2  # another job
+    assert run("batch", s3("in/b/e.txt"), "--output", "text").status == 2
+    assert run("batch", s3("none"), "--output", "none").status == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_stopped_job_goes_on_in_object_storage(
+    run: Run, s3: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "MIB", 600)
+    Path("log.jsonl").write_bytes(lines(*map(record, range(12))))
+    assert run("batch", "log.jsonl", "--output", s3("whole"), *PARTED).status == 0
+    performed: list[int] = []
+
+    def failing(task: Task) -> Any:
+        performed.append(task.piece.number)
+        if len(performed) == 3:
+            raise OSError("the network is down")
+        return perform(task)
+
+    monkeypatch.setattr(parts, "perform", failing)
+    assert run("batch", "log.jsonl", "--output", s3("stopped"), *PARTED).status == 3
+    system, path = fs.FileSystem.from_uri(s3("stopped/responses/part-000000.parquet"))
+    system.delete_file(path)
+    assert run("batch", "log.jsonl", "--output", s3("stopped"), *PARTED).status == 0
+    assert performed[3:5] == [0, 2]
+    assert stored(s3("stopped")) == stored(s3("whole"))
+    put(s3("stopped/responses/part-000001.parquet"), b"x")
+    done = run("batch", "--output", s3("stopped"), "--verify")
+    assert (done.status, "responses/part-000001.parquet is damaged" in done.err) == (1, True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_log_in_object_storage_that_changes_stops_the_job(
+    run: Run, s3: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(s3("grows/log.jsonl"), lines(record(1)))
+
+    def growing(task: Task) -> Any:
+        put(s3("grows/log.jsonl"), lines(record(1), record(2)))
+        return perform(task)
+
+    monkeypatch.setattr(parts, "perform", growing)
+    done = run("batch", s3("grows/log.jsonl"), "--output", "out", "--jobs", 1)
+    assert (done.status, "it was changed while it was read" in done.err) == (3, True)

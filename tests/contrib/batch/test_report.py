@@ -1,0 +1,54 @@
+"""A report on columns says what one on the raw log says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, lines, record
+
+
+@pytest.mark.parametrize("by", ["model,day", "vendor,status", "provider,hour", "finish", "error"])
+def test_columns_and_the_raw_log_give_the_same_report(run: Run, by: str) -> None:
+    run("samples", ".")
+    assert run("batch", "log.jsonl", "--output", "out", "--jobs", 1).status == 0
+    raw = run("report", "log.jsonl", "--by", by, "--csv")
+    assert raw.out.count("\n") > 2
+    assert run("report", "out", "--by", by, "--csv").out == raw.out
+
+
+def test_what_could_not_be_read_is_counted_alike(run: Run) -> None:
+    call = {"function": {"name": "f", "arguments": "{"}}
+    calls = {
+        "model": "m",
+        "message": {"role": "assistant", "tool_calls": [call]},
+        "done": True,
+        "done_reason": "stop",
+    }
+    Path("log.jsonl").write_bytes(
+        lines(b"{", {"body": "", "provider": "ollama"}, {"provider": "ollama", "body": calls})
+    )
+    run("batch", "log.jsonl", "--output", "out")
+    raw = run("report", "log.jsonl", "--csv").out
+    assert run("report", "out", "--csv").out == raw
+    assert "InvalidJSONError" in raw or "IncompleteStreamError" in raw
+
+
+def test_both_can_be_counted_together(run: Run) -> None:
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    run("batch", "log.jsonl", "--output", "out")
+    assert run("report", "out", "log.jsonl", "--csv").out.splitlines()[1].startswith("m,2,")
+
+
+def test_columns_as_json_lines_are_refused(run: Run) -> None:
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    run("batch", "log.jsonl", "--output", "out", "--format", "jsonl")
+    done = run("report", "out")
+    assert done == (2, "", "crosswalk report: out: a report reads Parquet; it holds JSON Lines\n")
+
+
+def test_an_empty_job_has_an_empty_report(run: Run) -> None:
+    Path("log.jsonl").write_bytes(b"")
+    run("batch", "log.jsonl", "--output", "out")
+    assert run("report", "out").status == 0

@@ -1,0 +1,229 @@
+"""``crosswalk report`` and the log that comes with it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from .conftest import Done
+
+Run = Callable[..., Done]
+
+CHAT = {
+    "id": "c1",
+    "object": "chat.completion",
+    "created": 1795168800,
+    "model": "gpt-4o",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+    "usage": {
+        "prompt_tokens": 1000,
+        "completion_tokens": 100,
+        "total_tokens": 1100,
+        "prompt_tokens_details": {"cached_tokens": 250},
+    },
+}
+CALLS = {
+    "model": "llama",
+    "created_at": "2026-11-21T10:00:00Z",
+    "message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
+    "done": True,
+    "done_reason": "stop",
+}  # fmt: skip
+BROKEN = {**CHAT, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+    "role": "assistant", "content": None, "tool_calls": [{"id": "t", "type": "function", "function": {"name": "f", "arguments": "{oops"}}]
+}}]}  # fmt: skip
+CUT = (
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant",'
+    '"model":"claude-x","content":[],"usage":{"input_tokens":900,"output_tokens":1}}}\n\n'
+)
+LOG: list[Any] = [
+    {"provider": "openai", "status": 200, "created": "2026-11-20T10:00:00Z", "duration_seconds": 1, "cost": "0.5", "body": CHAT},
+    {"provider": "openai", "status": 200, "created": "2026-11-20T23:59:59Z", "duration_seconds": 3, "body": BROKEN},
+    {"provider": "openai", "status": 429, "created": "2026-11-21T00:00:00Z", "duration_seconds": 2, "model": "gpt-4o",
+     "body": {"error": {"message": "slow down", "type": "rate_limit_error"}}},
+    {"provider": "ollama", "body": CALLS},
+    {"provider": "anthropic", "created": "2026-11-21T00:00:00Z", "body": CUT},
+    {"provider": "anthropic", "model": "claude-y", "body": ""},
+    b"{oops",
+]  # fmt: skip
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(b"".join((one if type(one) is bytes else orjson.dumps(one)) + b"\n" for one in LOG))
+    return file
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_log_is_counted_by_model_and_day(run: Run, log: Path) -> None:
+    done = run("report", log, "--by", "model,day", "--csv")
+    assert done.status == 0
+    rows = table(done.out)
+    assert [(row["model"], row["day"], row["exchanges"], row["errors"]) for row in rows] == [
+        ("", "", "1", "1"),
+        ("claude-x", "2026-11-21", "1", "1"),
+        ("claude-y", "", "1", "1"),
+        ("gpt-4o", "2026-11-20", "2", "0"),
+        ("gpt-4o", "2026-11-21", "1", "1"),
+        ("llama", "2026-11-21", "1", "0"),
+    ]
+    gpt = rows[3]
+    assert (gpt["prompt_tokens"], gpt["completion_tokens"], gpt["cached_tokens"]) == ("2000", "200", "500")
+    assert (gpt["cost"], gpt["estimated_costs"], gpt["latency_p50"], gpt["latency_p95"]) == (
+        "0.5",
+        "0",
+        "1.0",
+        "3.0",
+    )
+    assert (gpt["tool_calls"], gpt["broken_tool_calls"], gpt["finish_stop"], gpt["finish_tool_calls"]) == (
+        "1",
+        "1",
+        "1",
+        "1",
+    )
+    assert (rows[1]["prompt_tokens"], rows[1]["error_IncompleteStreamError"]) == ("900", "1")
+    assert (rows[4]["error_rate_limit"], rows[0]["error_unreadable"]) == ("1", "1")
+
+
+def test_a_table_has_sums_and_says_what_is_missing(run: Run, log: Path) -> None:
+    done = run("report", log)
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["model", "exchanges", "errors", "prompt", "tokens", "completion", "tokens", "cached", "cost",
+                                "p50", "s", "p95", "s"]  # fmt: skip
+    assert lines[-11].split()[:4] == ["all", "7", "4", "2,900"]
+    assert "\nErrors: 2 IncompleteStreamError, 1 rate_limit, 1 unreadable\n" in done.out
+    assert "\nTool calls: 2, 1 with arguments that are not a JSON object\n" in done.out
+    assert "\n4 of 7 exchanges have no token counts.\n" in done.out
+    assert "\n6 of 7 exchanges have no cost.\n" in done.out
+    assert done.err == ""
+
+
+def test_costs_can_be_estimated(run: Run, log: Path) -> None:
+    pytest.importorskip("genai_prices")
+    done = run("report", log, "--prices", "--csv")
+    gpt = next(row for row in table(done.out) if row["model"] == "gpt-4o")
+    assert gpt["estimated_costs"] == "1"
+    assert Decimal(gpt["cost"]) > Decimal("0.5")
+    assert " costs are estimated by list prices." in run("report", log, "--prices").out
+
+
+def test_an_own_cost_of_the_provider_counts(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(
+        orjson.dumps({"provider": "openrouter", "body": {**CHAT, "usage": {**CHAT["usage"], "cost": 0.25}}})
+    )  # type: ignore[dict-item]
+    (row,) = table(run("report", file, "--csv", "--prices").out)
+    assert (row["cost"], row["estimated_costs"]) == ("0.25", "0")
+
+
+def test_one_group_needs_no_sum(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(orjson.dumps(CHAT))
+    out = run("report", file, "--by", "vendor,hour").out
+    assert [line.split()[:3] for line in out.splitlines()[1:2]] == [["openai", "2026-11-20", "10:00"]]
+    assert "\nall" not in out
+    assert "No exchange says its cost; --prices estimates it by list prices." in out
+
+
+def test_a_page_can_be_looked_at(run: Run, log: Path) -> None:
+    done = run("report", log, "--by", "model,status", "--html")
+    assert done.out.startswith("<!doctype html>")
+    assert "<h1>7 exchanges</h1>" in done.out
+    assert '<td class="k">gpt-4o</td><td class="k">429</td><td>1</td><td>1</td>' in done.out
+    assert "2, 1 of them with arguments that are not a JSON object." in done.out
+    assert "<script" not in done.out
+
+
+def test_a_page_of_no_exchange_has_no_counts(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(b"")
+    done = run("report", file, "--html")
+    assert "<h1>0 exchanges</h1>" in done.out
+    assert "<h2>" not in done.out
+    assert run("report", file).status == 0
+
+
+def test_a_text_of_the_log_is_no_markup(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(orjson.dumps({**CHAT, "model": "<b>\x1b[31m"}))
+    out = run("report", file, "--html", "--provider", "openai").out
+    assert "<b>" not in out
+    assert "\x1b" not in out
+
+
+def test_what_cannot_be_read_is_named_if_asked(run: Run, log: Path) -> None:
+    done = run("report", log, "--verbose", "--jobs", 2)
+    assert f"{log}:5: IncompleteStreamError" in done.err
+    assert f"{log}:7: not JSON" in done.err
+    assert done.status == 0
+
+
+def test_a_folder_of_captures_is_counted_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.response.json").write_bytes(orjson.dumps(CHAT))
+    (tmp_path / "b.response.json").write_bytes(b"")
+    (row, other) = table(run("report", tmp_path, "--csv").out)
+    assert (row["exchanges"], other["model"], other["exchanges"]) == ("1", "gpt-4o", "1")
+    assert run("report", tmp_path / "none.jsonl").status == 2
+    assert run("report", tmp_path, "--provider", "olama").status == 2
+
+
+def test_a_folder_without_answers_is_said(run: Run, tmp_path: Path) -> None:
+    done = run("report", tmp_path)
+    assert (done.status, done.err) == (2, f"{tmp_path}: no captures in it\n")
+
+
+def test_a_log_may_come_from_standard_input(run: Run, stdin: Callable[[bytes], None]) -> None:
+    stdin(orjson.dumps(CHAT))
+    (row,) = table(run("report", "--csv").out)
+    assert row["exchanges"] == "1"
+
+
+def test_answers_of_several_providers_are_said(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(orjson.dumps(CHAT) + b"\n" + orjson.dumps(CHAT))
+    assert "2 answers of several possible providers: 2 as openai" in run("report", file).err
+
+
+def test_the_demo_needs_nothing(run: Run) -> None:
+    done = run("report", "--demo", "--by", "vendor")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[-1]
+    assert (
+        run("report", "--demo", "log.jsonl").err
+        == "crosswalk report: --demo reports on its own log: name none\n"
+    )
+
+
+def test_other_names_to_group_by_are_refused(run: Run, log: Path) -> None:
+    done = run("report", log, "--by", "model,tenant")
+    assert done.status == 2
+    assert "'tenant' is not one of model, day, hour, vendor, provider, status, finish, error" in done.err
+
+
+def test_a_sample_is_written_once(run: Run, tmp_path: Path) -> None:
+    done = run("samples", tmp_path / "new")
+    file = tmp_path / "new" / "log.jsonl"
+    assert done == (0, "", f"{file}: try crosswalk report {file} --by vendor,model\n")
+    assert run("report", file, "--csv").out == run("report", "--demo", "--csv").out
+    before = file.read_bytes()
+    again = run("samples", tmp_path / "new")
+    assert (again.status, "File exists" in again.err, file.read_bytes()) == (2, True, before)
+
+
+def test_a_file_that_breaks_off_and_names_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "cut.response.ndjson").write_bytes(b'{"message":{"content":"H"},"done":false}\n')
+    body = {"message": {"content": "Hi"}, "done": True, "done_reason": "stop"}
+    (tmp_path / "whole.response.json").write_bytes(orjson.dumps(body))
+    rows = table(run("report", tmp_path, "--provider", "ollama", "--csv").out)
+    assert [(row["model"], row["exchanges"], row["errors"]) for row in rows] == [("", "2", "1")]
