@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
 from crosswalk.manifest import manifest_of, read_recorded
+from crosswalk.testing.statements import read_statement
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Decoder, Frame, is_done
 from crosswalk.wire.limits import Limits
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
+_OTHERS = (".request.json", ".meta.json", ".says.json")
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
 """What may stand before the first byte that tells the framing."""
 
@@ -52,6 +54,7 @@ class Capture:
         complete: whether the body ended as the server meant it to.
         path: the HTTP path that was asked; ``None`` when unknown.
         server: who answered, in the recorder's words; ``None`` when unknown.
+        says: the author's statement about the answer; ``None`` if nothing is stated.
     """
 
     case: str
@@ -63,6 +66,7 @@ class Capture:
     complete: bool = True
     path: str | None = None
     server: str | None = None
+    says: Mapping[str, Any] | None = attrs.field(default=None, eq=False, repr=False)
 
     def frames(self, own: Framing | None = None) -> list[Frame]:
         """The undecoded events, in order, without end sentinels and empty keep-alives.
@@ -113,7 +117,8 @@ def load_captures(folder: Path | str, *, paths: Iterable[str] = ()) -> list[Capt
     A capture is a file ``CASE.response.json`` (or ``.sse``, ``.ndjson``, ``.txt``; ``.response`` may be left
     out). What its name does not say stands in ``MANIFEST.jsonl``, a line each with ``file``, ``status``,
     ``pair``, ``stream``, ``complete``, ``path`` and ``server``, in the folder or one above it; or in ``CASE.meta.json``.
-    Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``.
+    Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``. ``CASE.says.json`` states
+    what the answer says; see :mod:`crosswalk.testing.statements`.
 
     Args:
         folder: where they lie.
@@ -138,7 +143,7 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
         raise ConfigurationError(f"no folder of captures at {folder}", source=str(folder))
     requests = manifest_of(str(folder)).requests
     for file in sorted(folder.iterdir()):
-        is_other = file.name.endswith((".request.json", ".meta.json")) or os.path.realpath(file) in requests
+        is_other = file.name.endswith(_OTHERS) or os.path.realpath(file) in requests
         if file.suffix in _SUFFIXES and is_file(file) and not is_other:
             yield file
 
@@ -152,14 +157,14 @@ def is_file(path: Path) -> bool:
 
 
 def load_capture(file: Path | str) -> Capture:
-    """The capture in *file*, with what a manifest says about it, if there is one.
+    """Read the capture in *file*, with its line in the manifest and its statement, if there are any.
 
     Raises:
-        ConfigurationError: the manifest cannot be read.
+        ConfigurationError: the manifest or the statement cannot be read.
     """
     file = Path(file)
     body, known = read_recorded(str(file))
-    return Capture(body=body, file=file, **known)
+    return Capture(body=body, file=file, says=read_statement(file, known["case"]), **known)
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:

@@ -95,12 +95,14 @@ class Tally:
 
     Attributes:
         captures: captures.
+        unstated: captures about which nothing is stated.
         events: their events.
         leaves: the leaves of these.
         mappings: how often something was mapped.
     """
 
     captures: int = 0
+    unstated: int = 0
     events: int = 0
     leaves: int = 0
     mappings: int = 0
@@ -113,7 +115,8 @@ class Tally:
     def __str__(self) -> str:
         captures, events = counted(self.captures, "capture"), counted(self.events, "event")
         leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
-        return f"{captures}, {events}, {leaves}, {mappings}"
+        tried = f"{captures}, {events}, {leaves}, {mappings}"
+        return f"{tried}; {counted(self.unstated, 'capture')} without a statement" if self.unstated else tried
 
 
 @attrs.frozen
@@ -191,6 +194,7 @@ class Case:
         elif capture.complete and capture.status < 400:
             self.baseline = self.map_bytes(capture.body)
         self.tally.captures += 1
+        self.tally.unstated += capture.says is None
         self.tally.events += len(self.events)
 
     def map(self, events: list[Any]) -> Outcome:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -41,6 +42,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.testing.statements import disagreements
 from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
 from crosswalk.testing.words import known_words_keep_their_meaning, unknown_words_raise
 from crosswalk.types.delta import ResponseDelta
@@ -311,7 +313,31 @@ def deterministic(case: Case) -> Iterator[Problem]:
             yield case.problem("P5", f"delta {delta.index}", "does not read back to the same value")
 
 
+def as_stated(case: Case) -> Iterator[Problem]:
+    """P4: the response agrees with the statement about the capture."""
+    says = case.capture.says
+    if says is None:
+        return
+    reader = Reader(case.mapper, reader_options(case.capture))
+    response: ChatResponse | None = None
+    raised = None
+    try:
+        for _ in itertools.chain(reader.read(case.capture.body), reader.finish()):
+            pass
+        response = reader.response()
+    except CrosswalkError as error:
+        response, raised = getattr(error, "partial", None), error
+    wanted, name = says.get("raises"), None if raised is None else type(raised).__name__
+    if name != wanted:
+        actual = "an answer" if raised is None else f"{name}: {raised}"
+        yield case.problem("P4", "raises", f"stated as {wanted or 'an answer'}, and read as {actual}")
+    else:
+        for fact, difference in disagreements(says, response):
+            yield case.problem("P4", fact, difference)
+
+
 CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
+    "as stated": as_stated,
     "nothing lost": nothing_lost,
     "text only once": text_only_once,
     "null erases nothing": null_erases_nothing,
@@ -333,6 +359,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
 """Every check by its name."""
 
 PROMISES: Final[dict[str, tuple[str, ...]]] = {
+    "as stated": ("as stated",),
     "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
     "framing does not matter": ("framing does not matter", "text paths hold"),
     "never silently wrong": (
@@ -376,6 +403,8 @@ def check_capture(
     """
     case = Case(mapper, capture, sample, tally if tally is not None else Tally())
     names = list(checks)
+    if case.refusal is not None and capture.says and capture.says.get("raises"):
+        return [attrs.evolve(problem, check="as stated") for problem in as_stated(case)]
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]

@@ -877,5 +877,6 @@ def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, stre
 
 def test_every_check_has_a_mistake() -> None:
     """And every check belongs to one promise."""
-    assert {check for _, check, _ in MISTAKES} == set(CHECKS)
+    # Statements have tests of their own.
+    assert {check for _, check, _ in MISTAKES} == set(CHECKS) - {"as stated"}
     assert [name for names in PROMISES.values() for name in names] == list(CHECKS)
