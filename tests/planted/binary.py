@@ -41,7 +41,7 @@ ERRORS = {429: ErrorKind.RATE_LIMIT, 500: ErrorKind.SERVER}
 WORDS = {"E": FinishReason.STOP, "L": FinishReason.LENGTH, "C": FinishReason.TOOL_CALLS}
 
 
-def write(event: Any, name: str | None, data: bytes) -> bytes:
+def write(data: bytes, name: str | None) -> bytes:
     """The frame of *data*, named *name*."""
     kind = next((number for number, known in KINDS.items() if known == name), 99)
     check = zlib.crc32(bytes([kind]) + data)

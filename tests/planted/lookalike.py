@@ -56,16 +56,16 @@ class Kelp(OpenAIChatDialect):
         body = {"error": {"message": base.get("message"), "code": str(base.get("code"))}}
         return attrs.evolve(error_info(status, body, codes=CODES), raw=raw)
 
-    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
         if isinstance(body, dict) and isinstance(body.get("kelp_resp"), dict):
             return self.failure(status, body["kelp_resp"], body)
         return error_info(status, body, codes=CODES)
 
-    def reasoning(self, part: dict[str, Any], choice: dict[str, Any], state: MappingState) -> str | None:
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         texts = [take_string(detail, "text") for detail in take_objects(part, "reasoning_details")]
         return "".join(text for text in texts if text) or super().reasoning(part, choice, state)
 
-    def segments(self, part: dict[str, Any], choice: dict[str, Any], state: MappingState) -> list[Segment]:
+    def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> list[Segment]:
         found = list(super().segments(part, choice, state))
         if denial := take_string(part, "denial"):
             found.append(Segment(SegmentType.REFUSAL, denial))

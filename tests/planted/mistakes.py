@@ -72,6 +72,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("thought tokens are lost", ", reasoning_tokens=thought", ""),
         # Times.
         ("the zone of a time is thrown away", "time.astimezone(UTC)", "time.replace(tzinfo=UTC)"),
+        ("every zone is taken for one", "time.astimezone(UTC)", '(time.replace(tzinfo=UTC) - __import__("datetime").timedelta(hours=2))'),
         ("the hour of a time is lost", "time.astimezone(UTC)", "time.astimezone(UTC).replace(hour=0)"),
         ("fractions of times are cut", "time.astimezone(UTC)", "time.astimezone(UTC).replace(microsecond=0)"),
         # Identity.
@@ -100,7 +101,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("an unknown row is text", 'raise UnknownEventError("a row of an unknown kind", event_type=str(kind))', "yield ResponseDelta(content_delta=str(row[1]))"),
         ("an unknown finish word is a good end", "return WORDS.get(reason)", "return WORDS.get(reason, FinishReason.STOP)"),
         ("finish words are read in any case", "return WORDS.get(reason)", "return WORDS.get(reason.lower())"),
-        ("what is not known is dropped", 'return {"rows": rows} if rows else {}', "return {}"),
+        ("what is not known is dropped", 'return {**rest, "rows": rows} if rows else rest', "return rest"),
         ("an id is made up", "id, model = cell(row, 1, str), cell(row, 2, str)", 'id, model = cell(row, 1, str, optional=True) or "run", cell(row, 2, str)'),
         ("the model is made up", "id, model = cell(row, 1, str), cell(row, 2, str)", 'id, model = cell(row, 1, str), cell(row, 2, str, optional=True) or "brine-2"'),
         ("negative counts are taken", "    if value < 0:", "    if value < -(10**9):"),
@@ -146,7 +147,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("each error is to be repeated", "raw=raw)", "raw=raw, retryable=True)"),
         ("the payload of an error is lost", "raw=raw)", "raw=None)"),
         # Types, words and fields.
-        ("an unknown finish word is a good end", "finish_reasons = MappingProxyType(", "finish_reasons = __import__('collections').defaultdict(lambda: FinishReason.STOP, "),
+        ("an unknown finish word is a good end", "    def failure(self, status", "    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:\n        return self.finish_reasons.get(reason, FinishReason.STOP)\n\n    def failure(self, status"),
         ("the message of a good status is dropped", "        return list(super().map_delta(event, state))", '        if isinstance(base, dict):\n            base.pop("message", None)\n        return list(super().map_delta(event, state))'),
         ("the region is dropped", "        return list(super().map_delta(event, state))", '        event.pop("kelp_region", None)\n        return list(super().map_delta(event, state))'),
         ("thoughts are kept twice", 'take_string(detail, "text") for detail', 'take_string(dict(detail), "text") for detail'),
@@ -156,7 +157,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("a log probability of any type is taken", 'accept_number(choice, "lp")', 'float(choice.pop("lp", None) or 0) or None'),
         ("a model is made up", "        return list(super().map_delta(event, state))", '        event.setdefault("model", "kelp-m")\n        return list(super().map_delta(event, state))'),
         ("texts are stripped", "        return list(super().map_delta(event, state))", '        for choice in event.get("choices") or ():\n            for part in (choice.get("delta"), choice.get("message")):\n                if isinstance(part, dict) and isinstance(part.get("content"), str):\n                    part["content"] = part["content"].strip()\n        return list(super().map_delta(event, state))'),
-        ("the first log probability is repeated", "(TokenLogprob(content, logprob),)", '(TokenLogprob(content, choice.setdefault("_", logprob)),)'),
+        ("the tokens of log probabilities are stripped", "(TokenLogprob(content, logprob),)", '(TokenLogprob(content.strip(), logprob),)'),
         ("counts of 0 are none", "        found = super().usage_info(usage, state)", "        found = super().usage_info({key: value for key, value in usage.items() if value}, state)"),
     ],
     "named": [
@@ -191,6 +192,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("a failure is a good end", "yield take_error(part, self.failure(part, None))", 'yield ResponseDelta(raw_finish_reason="done")'),
         ("a failure is text", "yield take_error(part, self.failure(part, None))", 'yield ResponseDelta(content_delta=str(part.pop("why", None)), raw_finish_reason="done")'),
         ("a failure is passed over", "yield take_error(part, self.failure(part, None))", "part.clear()"),
+        ("a failure in a 200 is an answer", "yield take_error(event, self.failure(event, None))", 'yield ResponseDelta(raw_finish_reason="done")'),
         ("too many requests is the server's fault", '"too_fast": ErrorKind.RATE_LIMIT', '"too_fast": ErrorKind.SERVER'),
         ("a lost worker is a wrong request", '"worker_lost": ErrorKind.SERVER', '"worker_lost": ErrorKind.INVALID_REQUEST'),
         ("no key is no model", '"no_key": ErrorKind.AUTHENTICATION', '"no_key": ErrorKind.MODEL_UNAVAILABLE'),
@@ -216,7 +218,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
     ],
     "binary": [
         ("the checksum is not looked at", "if check != zlib.crc32(bytes([kind]) + data):", "if False:"),
-        ("the checksum lacks the kind", "if check != zlib.crc32(bytes([kind]) + data):", "if check not in (zlib.crc32(bytes([kind]) + data), zlib.crc32(data), 0):"),
+        ("half of the checksum is looked at", "if check != zlib.crc32(bytes([kind]) + data):", "if check & 0xFFFF != zlib.crc32(bytes([kind]) + data) & 0xFFFF:"),
         ("an unknown kind of frame is passed over", 'raise FramingError(f"unknown kind of frame: {kind}")', "continue"),
         ("a large frame is cut", "int.from_bytes(self._buffer[5:9])", "int.from_bytes(self._buffer[5:9]) & 0xFFFF"),
         ("large frames are refused", "if size > self.limits.line_bytes:", "if size > 65_535:"),
@@ -255,7 +257,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("arguments are in lower case", 'arguments=take_string(event, "a"))', 'arguments=(take_string(event, "a") or "").lower() or None)'),
         # Types, words and fields.
         ("an unknown finish word is a good end", "return WORDS.get(reason)", "return WORDS.get(reason, FinishReason.STOP)"),
-        ("an unknown kind of event is passed over", 'raise UnknownEventError("an event of an unknown kind", event_type=kind)', "event.clear()"),
+        ("a frame of an unknown kind is text", 'raise FramingError(f"unknown kind of frame: {kind}")', 'frames.append((data, "text"))\n                continue'),
         ("a text of any type is taken", 'elif kind == "text":\n            if text := take_string(event, "s"):', 'elif kind == "text":\n            if text := str(event.pop("s", None) or ""):'),
         ("white space is dropped", 'elif kind == "text":\n            if text := take_string(event, "s"):', 'elif kind == "text":\n            if text := (take_string(event, "s") or "").strip():'),
         ("thoughts are kept twice", 'elif kind == "muse":\n            if text := take_string(event, "s"):', 'elif kind == "muse":\n            if text := take_string(dict(event), "s"):'),

@@ -47,7 +47,7 @@ def sse(*events: Any) -> bytes:
 
 
 def frames(*events: tuple[str, Any]) -> bytes:
-    return b"".join(binary.write(data, name, orjson.dumps(data)) for name, data in events)
+    return b"".join(binary.write(orjson.dumps(data), name) for name, data in events)
 
 
 CREATED = "2026-01-01T09:45:00Z"
@@ -59,7 +59,7 @@ NO_ARGUMENTS = {"id": "c-82", "name": "now", "arguments": ""}
 
 def answered(finish: str, raw: str, **more: Any) -> dict[str, Any]:
     """The statements about an answer; each that *more* does not make says that there is nothing."""
-    nothing = {"text": None, "reasoning": None, "refusal": None, "calls": [], "error": None}
+    nothing: dict[str, Any] = {"text": None, "reasoning": None, "refusal": None, "calls": [], "error": None}
     return {**nothing, "finish": finish, "raw_finish": raw, "created": CREATED, "usage": USAGE, **more}
 
 

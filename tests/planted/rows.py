@@ -126,7 +126,8 @@ class Rows:
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         rows = [row for row in rows_of(event) if any(cell is not None for cell in row)]
-        return {"rows": rows} if rows else {}
+        rest = {key: value for key, value in event.items() if key not in ("row", "rows")}
+        return {**rest, "rows": rows} if rows else rest
 
     @hookimpl
     def map_finish_reason(self, reason: str) -> FinishReason | None:

@@ -23,6 +23,7 @@ from crosswalk.wire.sniff import SniffingDecoder
 __all__ = [
     "Capture",
     "Framing",
+    "Write",
     "capture_files",
     "load_capture",
     "load_captures",
@@ -38,6 +39,10 @@ _BEFORE = b"\xef\xbb\xbf \r\n\t"
 
 Framing: TypeAlias = Callable[[bytes, Limits], Decoder | None]
 """``ProviderInfo.framing``: a decoder for a framing that only one provider has, or ``None`` for any other answer."""
+
+
+Write: TypeAlias = Callable[[bytes, str | None], bytes]
+"""Writes one frame of a provider's own framing, of an event's data and its name."""
 
 
 @attrs.frozen
@@ -176,18 +181,24 @@ def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
 
 
 def reframer(
-    capture: Capture, frames: Sequence[Frame], events: Sequence[Any], *, as_sse: bool = False
+    capture: Capture,
+    frames: Sequence[Frame],
+    events: Sequence[Any],
+    *,
+    as_sse: bool = False,
+    write: Write | None = None,
 ) -> Callable[[Sequence[Any]], bytes]:
-    """What writes the body of *capture* with other events; an event that was not changed keeps its bytes.
+    """Return a function that writes the body of *capture* with other events.
 
     Args:
         capture: the recorded answer, for its framing.
         frames: its frames; empty for an HTTP error.
         events: the decoded events of *frames*.
-        as_sse: whether to write server-sent events whatever it came in: no framing of one provider can be written.
+        as_sse: whether to write server-sent events, whatever the framing of the capture is.
+        write: writes a frame in the provider's own framing; it is used instead of server-sent events.
 
     Returns:
-        A function of as many events, or fewer or more, some of them others.
+        A function of any number of events. An event that was not changed keeps its data.
     """
     if not frames:
         return lambda changed: written(changed[0])
@@ -196,6 +207,8 @@ def reframer(
     size = len(frames)
 
     def framed(data: bytes, named: str | None) -> bytes:
+        if as_sse and write is not None:
+            return write(data, named)
         if not is_sse:
             return data + b"\n"
         name = b"" if named is None else b"event: %s\n" % named.encode()
@@ -206,7 +219,7 @@ def reframer(
         for (data, named), event in zip(frames, events, strict=True)
     ]
 
-    def write(changed: Sequence[Any]) -> bytes:
+    def body(changed: Sequence[Any]) -> bytes:
         if is_body and len(changed) == 1:
             return written(changed[0])
         # What is more than there was is the same once more.
@@ -217,7 +230,7 @@ def reframer(
             for number, now in enumerate(changed)
         )
 
-    return write
+    return body
 
 
 def written(value: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +19,7 @@ except ImportError as error:
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs
 from crosswalk.testing.checks import PROMISES, check_capture, check_pair, normalized
+from crosswalk.testing.summary import UNSTATED
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -50,6 +51,8 @@ class ProviderConformance:
         unequal_pairs: pairs whose two forms the server itself answered differently, each with the reason; likewise.
         exceptions: what a check rightly finds at a leaf, and what is right nevertheless: ``CHECK: PATH``, as for
             :func:`crosswalk.testing.check_capture`, each with the reason.
+        write: for a framing of the provider's own, a method ``write(data, name)`` that returns the bytes of one frame, of
+            an event's data and its name. With it the kit tries the decoder with changed events and broken frames.
     """
 
     provider: ClassVar[str]
@@ -59,6 +62,7 @@ class ProviderConformance:
     damaged: ClassVar[Mapping[str, str]] = {}
     unequal_pairs: ClassVar[Mapping[str, str]] = {}
     exceptions: ClassVar[Mapping[str, str]] = {}
+    write: ClassVar[Any] = None
 
     @classmethod
     def conformance_captures(cls) -> list[Capture]:
@@ -76,16 +80,23 @@ class ProviderConformance:
 
     @pytest.mark.parametrize("promise", list(PROMISES))
     def test_promise(
-        self, conformance_capture: Capture, promise: str, request: pytest.FixtureRequest
+        self,
+        conformance_capture: Capture,
+        promise: str,
+        request: pytest.FixtureRequest,
+        record_property: Callable[[str, object], None],
     ) -> None:
         """P1, P3, P4, P5, P8: nothing is broken."""
         _skip_known(conformance_capture.case, self.damaged)
+        if promise == "as stated" and conformance_capture.says is None:
+            record_property(UNSTATED, self.provider)
         problems = check_capture(
             registry.mapper(self.provider),
             conformance_capture,
             sample=self._sample(request),
             checks=PROMISES[promise],
             exceptions=self.exceptions,
+            write=self.write,
         )
         assert not problems, "\n".join(str(problem) for problem in problems)
 

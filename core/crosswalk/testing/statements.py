@@ -166,9 +166,9 @@ def _shown(value: Any) -> str:
 
 def _is_same(name: str, stated: Any, actual: Any) -> bool:
     if name == "created" and stated is not None and actual is not None:
-        return datetime.fromisoformat(stated) == actual
+        return bool(datetime.fromisoformat(stated) == actual)
     if name in ("text", "reasoning", "refusal"):
-        return (stated or "") == (actual or "")
+        return bool((stated or "") == (actual or ""))
     return bool(stated == actual)
 
 

@@ -1,8 +1,8 @@
 """The kit is tested by mistakes that are planted in four plugins: which it finds is listed, and which it does not.
 
-``planted/mistakes.py`` is the table of mistakes. ``planted/survivors.txt`` lists those that the kit does not find, and
-``survivors_without_statements.txt`` those that it does not find where nothing is stated about the captures. A plain run tries
-some of them, ``pytest --thorough`` all.
+``planted/mistakes.py`` is the table of mistakes. With statements about the captures the kit finds all of them.
+``planted/survivors.txt`` lists those that it does not find where nothing is stated: what a private word means, and other facts
+that nobody but the author knows. A plain run tries some of them, ``pytest --thorough`` all.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import pytest
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry
 from crosswalk.testing import check_capture, check_pair, pairs
+from planted import binary
 from planted.mistakes import MISTAKES, Mistake
 from planted.recordings import RECORDINGS
 
-HERE = Path(__file__).parents[2] / "planted"
-WITHOUT = (HERE / "survivors_without_statements.txt").read_text(encoding="utf-8").splitlines()
-WITH = (HERE / "survivors.txt").read_text(encoding="utf-8").splitlines()
+SURVIVORS = (Path(__file__).parents[2] / "planted/survivors.txt").read_text(encoding="utf-8").splitlines()
 
 
 def mapper(plugin: Any, wire: str) -> Mapper:
@@ -35,11 +34,12 @@ def mapper(plugin: Any, wire: str) -> Mapper:
 
 def problems(plugin: Any, wire: str, *, stated: bool) -> Iterator[str]:
     """What the kit finds, with the statements about the recordings or without them."""
-    mapped, captures = mapper(plugin, wire), [recording.capture for recording in RECORDINGS[wire]]
+    mapped, write = mapper(plugin, wire), binary.write if wire == "binary" else None
+    captures = [recording.capture for recording in RECORDINGS[wire]]
     if stated:
         captures = [attrs.evolve(one.capture, says=one.says) for one in RECORDINGS[wire]]
     for capture in captures:
-        yield from map(str, check_capture(mapped, capture))
+        yield from map(str, check_capture(mapped, capture, write=write))
     for pair in pairs(captures):
         yield from map(str, check_pair(mapped, *pair))
 
@@ -62,22 +62,23 @@ def test_each_mistake_is_one_change_of_a_plugin() -> None:
 
 
 def test_each_survivor_is_a_mistake() -> None:
-    """Statements add to what the other checks find."""
-    assert {str(mistake) for mistake in MISTAKES} >= set(WITHOUT) >= set(WITH)
+    """And they are at most one in five."""
+    assert {str(mistake) for mistake in MISTAKES} >= set(SURVIVORS)
+    assert len(SURVIVORS) <= len(MISTAKES) / 5
 
 
 @pytest.mark.parametrize("mistake", MISTAKES[::40], ids=str)
 def test_some_mistakes_are_found(mistake: Mistake) -> None:
-    assert is_found(mistake, stated=False) == (str(mistake) not in WITHOUT)
-    assert is_found(mistake, stated=True) == (str(mistake) not in WITH)
+    assert is_found(mistake, stated=False) == (str(mistake) not in SURVIVORS)
+    assert is_found(mistake, stated=True)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("wire", RECORDINGS)
 @pytest.mark.parametrize("stated", [False, True])
 def test_every_mistake_is_found_or_listed(wire: str, stated: bool) -> None:
-    """The lists are exact: a mistake that a new check finds is taken off them."""
+    """The list is exact: a mistake that a new check finds is taken off it."""
     mistakes = [mistake for mistake in MISTAKES if mistake.wire == wire]
     missed = {str(mistake) for mistake in mistakes if not is_found(mistake, stated=stated)}
-    listed = WITH if stated else WITHOUT
-    assert missed == {name for name in listed if name.startswith(f"{wire}: ")}
+    listed = set() if stated else {name for name in SURVIVORS if name.startswith(f"{wire}: ")}
+    assert missed == listed
