@@ -15,8 +15,8 @@ from crosswalk import (
     FinishReason,
     from_json,
 )
-from crosswalk.cli.changes import Summary, shown
 from crosswalk.codec import ABSENT, Difference
+from crosswalk.testing.changes import Summary, shown
 from upgrading import Wren
 
 from .conftest import ROOT, Done, line
