@@ -25,7 +25,7 @@ FOUND = [
     ("rows: a failure is passed over", "never silently wrong", 'its line in the manifest says "complete": false'),
     ("lookalike: the tokens of log probabilities are stripped", "digits kept", "the token 'There' is not a text of the payload"),
     ("lookalike: milliseconds are taken for seconds", "times kept", "the time of the answer is left in the extensions"),
-    ("rows: the text is a thought", "output shows", "an answer that ended by itself has reasoning, and no text"),
+    ("rows: the text is a thought", "text as it was sent", "the text of an answer that ended by itself is given as reasoning"),
     ("lookalike: thoughts are joined by a line", "text as it was sent", "between it and the next one, '\\n' is put in"),
     ("binary: payloads are stripped", "own framing is exact", "a frame with another text is refused"),
 ]  # fmt: skip

@@ -90,9 +90,6 @@ def output_shows(case: Case) -> Iterator[Problem]:
         return
     response = case.baseline.response
     message, finish = response["message"], response["finish_reason"]
-    kinds = {part["type"] for part in response.get("segments", ())}
-    if finish == FinishReason.STOP and kinds == {"reasoning"} and "text" not in (case.capture.says or {}):
-        yield case.problem("P4", "message", "an answer that ended by itself has reasoning, and no text")
     is_empty = not any(message.get(key) for key in ("content", "tool_calls")) and not response.get("segments")
     if not is_empty or finish not in {FinishReason.STOP, FinishReason.TOOL_CALLS} or response.get("refusal"):
         return
@@ -146,7 +143,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         pass  # which is checked as a statement
     elif retryable and status in _FINAL:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
-    elif not retryable and kind in allowed and status in _PASSING:
+    elif not retryable and kind in _TRANSIENT and status in _PASSING:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may not be retried")
     if isinstance(case.events[0], dict):
         body = case.capture.body
@@ -172,6 +169,7 @@ _KINDS: Final = {
 """The kinds that an HTTP status allows, where it says more than whose fault the failure is."""
 _FINAL: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
 """The statuses of a request that fails again if it is sent again."""
+_TRANSIENT: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 """The statuses of a failure that passes."""
 

@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
-from crosswalk.manifest import manifest_of, read_recorded
+from crosswalk.manifest import STATEMENT, manifest_of, read_recorded
 from crosswalk.testing.statements import read_statement
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Decoder, Frame, is_done
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
-_OTHERS = (".request.json", ".meta.json", ".says.json")
+_OTHERS = (".request.json", ".meta.json", STATEMENT)
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
 """What may stand before the first byte that tells the framing."""
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.manifest import manifest_of
+from crosswalk.manifest import STATEMENT, manifest_of
 from crosswalk.types.error_info import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
@@ -38,7 +38,7 @@ _NOTES: Final = frozenset({"draft", "found", "note"})
 
 def statement_file(file: Path, case: str) -> Path:
     """The file of the statement about the capture *case* in *file*."""
-    return file.with_name(f"{case}.says.json")
+    return file.with_name(f"{case}{STATEMENT}")
 
 
 def read_statement(file: Path, case: str) -> dict[str, Any] | None:

@@ -36,10 +36,33 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", place, "another text in its place is not passed on as it is")
         elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
+        elif (
+            _is_all_reasoning(case)
+            and occurrences(_reasoning(after.response))
+            and not _says_reasoning(case, place.leaves[0])
+        ):
+            yield case.problem(
+                "P4", place, "the text of an answer that ended by itself is given as reasoning"
+            )
         elif marker_for(place.value) == MARKER:
             yield from _changed_texts(case, Place(place.leaves[:4]))
     yield from _equal_pieces(case)
     yield from _joined(case)
+
+
+def _is_all_reasoning(case: Case) -> bool:
+    """Whether the answer ended by itself with nothing but reasoning, and nothing is stated about its text."""
+    response = case.baseline.response
+    kinds = {part["type"] for part in response.get("segments", ())}
+    return (
+        response["finish_reason"] == "stop"
+        and kinds == {"reasoning"}
+        and "text" not in (case.capture.says or {})
+    )
+
+
+def _reasoning(response: dict[str, Any]) -> list[str]:
+    return [part["content"] for part in response.get("segments", ()) if part["type"] == "reasoning"]
 
 
 def _joined(case: Case) -> Iterator[Problem]:

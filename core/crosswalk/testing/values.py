@@ -102,7 +102,8 @@ def times_kept(case: Case) -> Iterator[Problem]:
         yield from _time_left(case)
         return
     created = datetime.fromisoformat(case.baseline.response["created"])
-    if not _EARLIEST < created < _LATEST:
+    numbers = [leaf.value for leaf in case.leaves if type(leaf.value) in (int, float)]
+    if not _EARLIEST < created < _LATEST and any(_is_of(number, created) for number in numbers):
         yield case.problem(
             "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
         )
@@ -133,9 +134,18 @@ def _time_left(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", key, "the time of the answer is left in the extensions")
 
 
+_UNITS: Final = (1, 1e3, 1e6, 1e9)
+"""How many parts of a second a number counts."""
+
+
 def _is_plausible(number: float) -> bool:
     """Whether *number* is a time since 1970, in seconds or in parts of them."""
-    return any(_EARLIEST.timestamp() < number / unit < _LATEST.timestamp() for unit in (1, 1e3, 1e6, 1e9))
+    return any(_EARLIEST.timestamp() < number / unit < _LATEST.timestamp() for unit in _UNITS)
+
+
+def _is_of(number: float, created: datetime) -> bool:
+    """Whether *number* is a plausible time in one unit, and *created* the same in another."""
+    return _is_plausible(number) and any(abs(number / unit - created.timestamp()) < 1 for unit in _UNITS)
 
 
 _CREATED: Final = frozenset({"created", "created_at", "createdAt", "create_time", "createTime", "timestamp"})
@@ -155,8 +165,8 @@ def _time(text: str) -> datetime | None:
 
 def arguments_told_apart(case: Case) -> Iterator[Problem]:
     """P4: arguments that are ``{}``, ``""``, ``null`` or missing are not taken for each other, or are marked."""
-    if not case.is_answer:
-        return
+    if not case.is_answer or case.baseline.response["finish_reason"] == "length":
+        return  # empty arguments of an answer that was cut may stand for any
     calls = case.baseline.response["message"].get("tool_calls", ())
     for number, call in enumerate(calls):
         leaf = _arguments_in(case, call["arguments"])

@@ -180,3 +180,9 @@ def test_a_worker_leaves_ctrl_c_to_its_parent() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_statement_that_a_pattern_names_is_not_taken_for_a_capture(run: Run) -> None:
+    done = run("check", "--provider", "ollama", *sorted(OLLAMA.glob("chat_length.*")), "--sample", 1)
+    assert (done.status, done.err) == (0, "")
+    assert ": 1 capture, " in done.out
