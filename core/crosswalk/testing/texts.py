@@ -152,13 +152,11 @@ def _texts(case: Case) -> list[Place]:
 
 
 def _says_reasoning(case: Case, leaf: Leaf) -> bool:
-    """Whether a key on the way to *leaf*, a word beside it, or the name of its event says that it is reasoning."""
+    """Whether a key on the way to *leaf*, the kind of what holds it, or the name of its event says that it is reasoning."""
     parent = at(case.events[leaf.event], leaf.path[:-1])
-    beside = [*parent.items()] if isinstance(parent, dict) else []
+    names = {next(iter(parent)), "kind", "type"} - {leaf.path[-1]} if isinstance(parent, dict) else ()
     kinds = [
-        value
-        for key, value in beside
-        if key != leaf.path[-1] and isinstance(value, str) and NAME.fullmatch(value)
+        parent[name] for name in names if isinstance(parent.get(name), str) and NAME.fullmatch(parent[name])
     ]
     event_name = case.frames[leaf.event][1] if case.frames else None
     keys = [key for key in leaf.path if isinstance(key, str)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import attrs
 import pytest
 
 from crosswalk.plugin.registry import Registry
-from crosswalk.plugins import MappingState, ResponseDelta, hookimpl, take_string
+from crosswalk.plugins import MappingState, ResponseDelta, TokenLogprob, WireTypeError, hookimpl, take_string
 from crosswalk.testing import Capture, check_capture
-from planted import binary
+from planted import binary, named, rows
 from planted.found_by import FOUND
 from planted.mistakes import MISTAKES
 from planted.recordings import RECORDINGS
@@ -81,3 +82,51 @@ def test_without_a_terminal_signal_a_cut_and_a_repetition_cannot_be_seen() -> No
     capture = Capture("talk_stream", Path("talk"), body, stream=True)
     checks = ["never silently wrong", "one answer at a time"]
     assert check_capture(registry.mapper("without"), capture, checks=checks) == []
+
+
+class Strict(named.Named):
+    """Refuses some numbers, and calls without arguments."""
+
+    def logprobs(self, part: dict[str, Any], text: str) -> tuple[TokenLogprob, ...]:
+        if part.get("lp") == 0:
+            raise WireTypeError("lp", expected="a number below 0", got=0)
+        return super().logprobs(part, text)
+
+
+def test_a_number_may_be_refused() -> None:
+    assert problems(Strict(), "named", "digits kept") == []
+
+
+class InUTC(rows.Rows):
+    """Takes times in UTC alone."""
+
+    def created(self, row: rows.Row) -> datetime:
+        time = super().created(row)
+        if time.microsecond:
+            raise WireTypeError("row[3]", expected="a time in seconds", got=str(time))
+        return time
+
+
+def test_a_time_may_be_refused() -> None:
+    assert problems(InUTC(), "rows", "times kept") == []
+
+
+def test_a_statement_may_say_that_a_time_is_none() -> None:
+    mistake = BY_NAME["lookalike: milliseconds are taken for seconds"]
+    assert problems(mistake.plugin(), "lookalike", "times kept")
+    assert problems(mistake.plugin(), "lookalike", "times kept", says={"created": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "check"),
+    [
+        (b'"busy"', 429, "failures are errors"),
+        (b'{"run":{"id":"a","model":"m"},"why":"cap","parts":[{"kind":"tool","slot":0,"id":"c","name":"n","input":"{"}]}', 200, "arguments told apart"),
+    ],
+)  # fmt: skip
+def test_what_tells_nothing_is_no_problem(body: bytes, status: int, check: str) -> None:
+    """An error that is a text, and arguments that are not JSON."""
+    registry = Registry(installed=[], environ={})
+    registry.register(named.plugin, "named")
+    capture = Capture("case", Path("case"), body.replace(b'"cap"', b'"done"'), status=status)
+    assert check_capture(registry.mapper("named"), capture, checks=[check]) == []

@@ -61,7 +61,8 @@ def test_a_body_that_was_cut_must_not_pass_for_an_answer() -> None:
 
 def test_bytes_that_are_not_json_are_left_to_the_author() -> None:
     assert draft_statement(b"\x00\x01 frames", request=b"not JSON")["found"] == {}
-    assert draft_statement(b"{}", request=b"{")["found"] == {}
+    for request in (b"{", b"[1]"):
+        assert draft_statement(b"{}", request=request)["found"] == {}
 
 
 def test_a_long_text_is_cut() -> None:

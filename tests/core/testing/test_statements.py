@@ -11,6 +11,7 @@ import pytest
 from crosswalk import Registry
 from crosswalk.errors import ConfigurationError
 from crosswalk.testing import Problem, Tally, check_capture, load_captures
+from crosswalk.testing.statements import disagreements
 from planted import named
 from planted.recordings import NAMED
 
@@ -125,6 +126,11 @@ def test_a_capture_may_have_to_be_refused(tmp_path: Path) -> None:
     (capture,) = load_captures(tmp_path)
     (problem,) = check_capture(REGISTRY.mapper("named"), capture)
     assert 'text: stated as "y"' in str(problem)
+
+
+def test_without_a_response_no_fact_agrees() -> None:
+    found = dict(disagreements({"raises": "PluginError", "text": None}, None))
+    assert found == {"text": "stated as null, and there is no response"}
 
 
 @pytest.mark.parametrize(
