@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crosswalk.plugin.registry import Registry
+from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized
 from crosswalk.testing.summary import CHANGED, UNSTATED, Summary, changes_between, written_changes
 from planted import named
@@ -49,17 +50,17 @@ def snapshot(plugin: Any, capture: Capture) -> Any:
 class Newer(named.Named):
     """A mapping with three changes: a finish word, the meaning of cached tokens, a field that has moved."""
 
-    @named.hookimpl
-    def map_finish_reason(self, reason: str) -> named.FinishReason | None:
-        return named.FinishReason.STOP if reason == "shield" else named.WORDS.get(reason)
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return FinishReason.STOP if reason == "shield" else named.WORDS.get(reason)
 
-    @named.hookimpl
-    def map_usage(self, event: Any, state: named.MappingState) -> named.UsageInfo | None:
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         usage = super().map_usage(event, state)
-        return usage and named.UsageInfo(usage.prompt_tokens + 6, usage.completion_tokens, cached_tokens=6)
+        return usage and UsageInfo(usage.prompt_tokens + 6, usage.completion_tokens, cached_tokens=6)
 
-    @named.hookimpl
-    def extensions(self, event: Any, state: named.MappingState) -> dict[str, Any]:
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         return {"place": {"zone": event.pop("zone")}, **event} if "zone" in event else event
 
 
