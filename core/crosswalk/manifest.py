@@ -11,9 +11,11 @@ import orjson
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["MANIFEST", "Manifest", "manifest_of", "read_recorded"]
+__all__ = ["MANIFEST", "STATEMENT", "Manifest", "manifest_of", "read_recorded"]
 
 MANIFEST: Final = "MANIFEST.jsonl"
+STATEMENT: Final = ".says.json"
+"""How the name of the file ends that states what a capture says."""
 
 
 def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:

@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from crosswalk.cli.changes import Kind
 from crosswalk.cli.exits import UsageError
 from crosswalk.drafts import written
+from crosswalk.testing.changes import Kind
 
 __all__ = ["Accepted", "read_accepted", "write_accepted"]
 

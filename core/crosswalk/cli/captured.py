@@ -9,10 +9,14 @@ from tempfile import NamedTemporaryFile
 from typing import Final, Self
 
 import attrs
+import orjson
 
 from crosswalk.cli.exits import UsageError
+from crosswalk.drafts import written
 from crosswalk.testing.captures import capture_files
+from crosswalk.testing.drafting import draft_statement
 from crosswalk.testing.recorded import Recording, store_capture
+from crosswalk.testing.statements import statement_file
 
 __all__ = ["Exchange", "Folder"]
 
@@ -87,7 +91,7 @@ class Folder:
         return f"{self.name}_stream" if is_stream else self.name
 
     def store(self, exchange: Exchange, *, provider: str, is_pair: bool) -> Path:
-        """Write *exchange*; gives the file with the answer.
+        """Write *exchange* and a draft of the statement about it; return the file with the answer.
 
         Args:
             exchange: what came; its answer has begun.
@@ -99,4 +103,13 @@ class Folder:
         """
         case = self.case_of(exchange.is_stream)
         pair = self.name if is_pair else None
-        return store_capture(self.path, case, exchange, provider=provider, pair=pair)
+        file = store_capture(self.path, case, exchange, provider=provider, pair=pair)
+        draft = draft_statement(
+            bytes(exchange.body),
+            request=exchange.request,
+            status=exchange.status or 200,
+            complete=exchange.is_complete,
+        )
+        with written(statement_file(file, case), replace=False) as out:
+            out.write(orjson.dumps(draft, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        return file

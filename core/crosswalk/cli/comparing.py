@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from crosswalk.cli.changes import ERROR, Summary
 from crosswalk.cli.stored import Failure, Outcome
 from crosswalk.cli.terminal import harmless
 from crosswalk.codec import ABSENT, Difference, differences
+from crosswalk.testing.changes import ERROR, Summary
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 

@@ -13,7 +13,6 @@ import attrs
 import orjson
 
 from crosswalk.cli.accepted import read_accepted, write_accepted
-from crosswalk.cli.changes import shown
 from crosswalk.cli.comparing import Comparison, between, provider_of_both
 from crosswalk.cli.diff_page import write_page
 from crosswalk.cli.exits import FAILED, OK, UsageError
@@ -26,6 +25,7 @@ from crosswalk.cli.terminal import harmless, write_json, write_text
 from crosswalk.codec import Difference
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry
+from crosswalk.testing.changes import shown
 from crosswalk.text import counted
 from crosswalk.types.json import load_json
 

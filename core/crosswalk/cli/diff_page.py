@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from crosswalk.cli.changes import Kind
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import harmless
 from crosswalk.drafts import written
+from crosswalk.testing.changes import Kind
 
 __all__ = ["diff_page", "write_page"]
 

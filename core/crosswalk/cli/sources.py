@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from crosswalk.cli.exits import UsageError
 from crosswalk.cli.terminal import say
 from crosswalk.errors import ConfigurationError
-from crosswalk.manifest import MANIFEST, read_recorded
+from crosswalk.manifest import MANIFEST, STATEMENT, read_recorded
 from crosswalk.wire.limits import MIB
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def find_sources(
             except OSError as error:
                 faults.append(Fault(text, _cause(error)))
             else:
-                sources.append(_source(text, records))
+                if not text.endswith(STATEMENT):  # a shell's pattern names it with its capture
+                    sources.append(_source(text, records))
     return sources, faults
 
 

@@ -6,26 +6,37 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
+import attrs
+
 from crosswalk.errors import PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.case import Case, Place, Problem, answer
+from crosswalk.testing.case import Case, Place, Problem, answer, reader_options
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
     Path,
     at,
     changed_paths,
+    outcome,
     replaced,
     scalars,
     show_path,
 )
 from crosswalk.text import counted
+from crosswalk.types.error_info import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
 
-__all__ = ["errors_show", "null_erases_nothing", "one_answer_at_a_time", "output_shows", "recognizes_its_own"]
+__all__ = [
+    "errors_show",
+    "failures_are_errors",
+    "null_erases_nothing",
+    "one_answer_at_a_time",
+    "output_shows",
+    "recognizes_its_own",
+]
 
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:
@@ -104,10 +115,63 @@ def errors_show(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     place = len(case.events) // 2
-    after = case.map([*case.events[:place], _ERROR, *case.events[place + 1 :]])
+    events = [*case.events[:place], _ERROR, *case.events[place + 1 :]]
+    frames = case.frames.copy()
+    if frames[place][1] is not None:
+        frames[place] = (
+            frames[place][0],
+            "error",
+        )  # an event that is named after another kind is not an error
+    after = case.map_bytes(case.reframed(frames, case.events)(events))
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
         yield case.problem("P4", f"event {place + 1} an error", f"the answer is whole, and the error {where}")
+
+
+def failures_are_errors(case: Case) -> Iterator[Problem]:
+    """P4: a recorded failure is an error that its HTTP status allows, and it is one in a 200, too."""
+    response = case.baseline.response
+    if case.capture.status < 400 or response is None:
+        return
+    info = next(part["metadata"] for part in response["segments"] if part["type"] == "error")
+    kind, retryable, status = ErrorKind(info["kind"]), info["retryable"], case.capture.status
+    allowed = _KINDS.get(status, _SERVERS_FAULT if status >= 500 else _NOT_SERVERS_FAULT)
+    stated = case.capture.says or {}
+    if kind not in allowed and "error" not in stated:
+        yield case.problem("P4", "failure", f"HTTP {status} is read as {kind}")
+    if "retryable" in stated:
+        pass  # which is checked as a statement
+    elif retryable and status in _FINAL:
+        yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
+    elif not retryable and kind in _TRANSIENT and status in _PASSING:
+        yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may not be retried")
+    if isinstance(case.events[0], dict):
+        body = case.capture.body
+        after = outcome(
+            case.mapper,
+            [],
+            options=reader_options(attrs.evolve(case.capture, status=200)),
+            as_bytes=lambda _: body,
+        )
+        if after.error is None and after.response["finish_reason"] != "error":
+            yield case.problem("P4", "failure", f"in a 200, it ends as {after.response['finish_reason']}")
+
+
+_NOT_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.SERVER}
+_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
+_KINDS: Final = {
+    401: frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}),
+    403: frozenset(ErrorKind) - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
+    408: frozenset({ErrorKind.TIMEOUT}),
+    424: frozenset(ErrorKind),  # TGI's status of a failed generation
+    429: frozenset({ErrorKind.RATE_LIMIT}),
+}
+"""The kinds that an HTTP status allows, where it says more than whose fault the failure is."""
+_FINAL: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
+"""The statuses of a request that fails again if it is sent again."""
+_TRANSIENT: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
+_PASSING: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
+"""The statuses of a failure that passes."""
 
 
 def _extensions(response: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +186,8 @@ def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
     """
     if case.is_answer:
         yield from _side_by_side(case)
-    if not case.is_answer or case.mapper.info.repeats_finish:
+    # Without a terminal signal, no plugin can tell where one answer ends.
+    if not case.is_answer or case.mapper.info.repeats_finish or not case.mapper.has_terminal:
         return
     body, own_id = case.capture.body, dump_json(case.baseline.response["id"])
     after = case.map_bytes(body + b"\n\n" + body.replace(own_id, b'"another-answer"'))

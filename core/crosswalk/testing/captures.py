@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +13,8 @@ import attrs
 import orjson
 
 from crosswalk.errors import ConfigurationError, FramingError
-from crosswalk.manifest import manifest_of, read_recorded
+from crosswalk.manifest import STATEMENT, manifest_of, read_recorded
+from crosswalk.testing.statements import read_statement
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Decoder, Frame, is_done
 from crosswalk.wire.limits import Limits
@@ -22,6 +23,7 @@ from crosswalk.wire.sniff import SniffingDecoder
 __all__ = [
     "Capture",
     "Framing",
+    "Write",
     "capture_files",
     "load_capture",
     "load_captures",
@@ -31,11 +33,16 @@ __all__ = [
 ]
 
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
+_OTHERS = (".request.json", ".meta.json", STATEMENT)
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
 """What may stand before the first byte that tells the framing."""
 
 Framing: TypeAlias = Callable[[bytes, Limits], Decoder | None]
 """``ProviderInfo.framing``: a decoder for a framing that only one provider has, or ``None`` for any other answer."""
+
+
+Write: TypeAlias = Callable[[bytes, str | None], bytes]
+"""Writes one frame of a provider's own framing, of an event's data and its name."""
 
 
 @attrs.frozen
@@ -52,6 +59,7 @@ class Capture:
         complete: whether the body ended as the server meant it to.
         path: the HTTP path that was asked; ``None`` when unknown.
         server: who answered, in the recorder's words; ``None`` when unknown.
+        says: the author's statement about the answer; ``None`` if nothing is stated.
     """
 
     case: str
@@ -63,6 +71,7 @@ class Capture:
     complete: bool = True
     path: str | None = None
     server: str | None = None
+    says: Mapping[str, Any] | None = attrs.field(default=None, eq=False, repr=False)
 
     def frames(self, own: Framing | None = None) -> list[Frame]:
         """The undecoded events, in order, without end sentinels and empty keep-alives.
@@ -113,7 +122,8 @@ def load_captures(folder: Path | str, *, paths: Iterable[str] = ()) -> list[Capt
     A capture is a file ``CASE.response.json`` (or ``.sse``, ``.ndjson``, ``.txt``; ``.response`` may be left
     out). What its name does not say stands in ``MANIFEST.jsonl``, a line each with ``file``, ``status``,
     ``pair``, ``stream``, ``complete``, ``path`` and ``server``, in the folder or one above it; or in ``CASE.meta.json``.
-    Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``.
+    Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``. ``CASE.says.json`` states
+    what the answer says; see :mod:`crosswalk.testing.statements`.
 
     Args:
         folder: where they lie.
@@ -138,7 +148,7 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
         raise ConfigurationError(f"no folder of captures at {folder}", source=str(folder))
     requests = manifest_of(str(folder)).requests
     for file in sorted(folder.iterdir()):
-        is_other = file.name.endswith((".request.json", ".meta.json")) or os.path.realpath(file) in requests
+        is_other = file.name.endswith(_OTHERS) or os.path.realpath(file) in requests
         if file.suffix in _SUFFIXES and is_file(file) and not is_other:
             yield file
 
@@ -152,14 +162,14 @@ def is_file(path: Path) -> bool:
 
 
 def load_capture(file: Path | str) -> Capture:
-    """The capture in *file*, with what a manifest says about it, if there is one.
+    """Read the capture in *file*, with its line in the manifest and its statement, if there are any.
 
     Raises:
-        ConfigurationError: the manifest cannot be read.
+        ConfigurationError: the manifest or the statement cannot be read.
     """
     file = Path(file)
     body, known = read_recorded(str(file))
-    return Capture(body=body, file=file, **known)
+    return Capture(body=body, file=file, says=read_statement(file, known["case"]), **known)
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
@@ -171,18 +181,24 @@ def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
 
 
 def reframer(
-    capture: Capture, frames: Sequence[Frame], events: Sequence[Any], *, as_sse: bool = False
+    capture: Capture,
+    frames: Sequence[Frame],
+    events: Sequence[Any],
+    *,
+    as_sse: bool = False,
+    write: Write | None = None,
 ) -> Callable[[Sequence[Any]], bytes]:
-    """What writes the body of *capture* with other events; an event that was not changed keeps its bytes.
+    """Return a function that writes the body of *capture* with other events.
 
     Args:
         capture: the recorded answer, for its framing.
         frames: its frames; empty for an HTTP error.
         events: the decoded events of *frames*.
-        as_sse: whether to write server-sent events whatever it came in: no framing of one provider can be written.
+        as_sse: whether to write server-sent events, whatever the framing of the capture is.
+        write: writes a frame in the provider's own framing; it is used instead of server-sent events.
 
     Returns:
-        A function of as many events, or fewer or more, some of them others.
+        A function of any number of events. An event that was not changed keeps its data.
     """
     if not frames:
         return lambda changed: written(changed[0])
@@ -191,6 +207,8 @@ def reframer(
     size = len(frames)
 
     def framed(data: bytes, named: str | None) -> bytes:
+        if as_sse and write is not None:
+            return write(data, named)
         if not is_sse:
             return data + b"\n"
         name = b"" if named is None else b"event: %s\n" % named.encode()
@@ -201,7 +219,7 @@ def reframer(
         for (data, named), event in zip(frames, events, strict=True)
     ]
 
-    def write(changed: Sequence[Any]) -> bytes:
+    def body(changed: Sequence[Any]) -> bytes:
         if is_body and len(changed) == 1:
             return written(changed[0])
         # What is more than there was is the same once more.
@@ -212,7 +230,7 @@ def reframer(
             for number, now in enumerate(changed)
         )
 
-    return write
+    return body
 
 
 def written(value: Any) -> bytes:

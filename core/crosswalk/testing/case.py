@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -14,7 +14,7 @@ import orjson
 from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
-from crosswalk.testing.captures import Capture, reframer
+from crosswalk.testing.captures import Capture, Write, reframer
 from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.testing.perturbation import (
     Leaf,
@@ -47,7 +47,10 @@ __all__ = [
 
 _T = TypeVar("_T")
 
-MARKER: Final = " KeLp%20&amp; \ufb01 e\u0301 \U0001f71a "
+MARKER: Final = (
+    " KeLp, which grows in cold water along rocky coasts,"
+    " KeLp%20&amp;  \ufb01 e\u0301 \xa0\xad\ufeff\u200b\U0001f71a "
+)
 """A text that does not survive stripping, changing case, decoding or normalising, and that JSON holds as it is."""
 
 _FRAMING: Final = (
@@ -62,6 +65,8 @@ _ONE_ARRAY: Final = (
     '; the body is an array, and so one event: map_delta reads it as a whole, unless "framing" in provider_info '
     "gives its items one by one"
 )
+
+_CUT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
 """A word as an event, or a part of one, calls itself."""
@@ -95,12 +100,14 @@ class Tally:
 
     Attributes:
         captures: captures.
+        unstated: captures about which nothing is stated.
         events: their events.
         leaves: the leaves of these.
         mappings: how often something was mapped.
     """
 
     captures: int = 0
+    unstated: int = 0
     events: int = 0
     leaves: int = 0
     mappings: int = 0
@@ -113,7 +120,8 @@ class Tally:
     def __str__(self) -> str:
         captures, events = counted(self.captures, "capture"), counted(self.events, "event")
         leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
-        return f"{captures}, {events}, {leaves}, {mappings}"
+        tried = f"{captures}, {events}, {leaves}, {mappings}"
+        return f"{tried}; {counted(self.unstated, 'capture')} without a statement" if self.unstated else tried
 
 
 @attrs.frozen
@@ -160,6 +168,7 @@ class Case:
         capture: the recorded answer.
         sample: how many leaves and cuts to try at most; ``None`` for all.
         tally: counts what was tried.
+        write: writes a frame of the provider's own framing; ``None`` to write server-sent events instead.
         frames: the undecoded events; none of an HTTP error, or where the bytes are none.
         events: the decoded events; none where they are no JSON.
         baseline: what they are mapped to unchanged; of bytes that are no events, what reading them gives.
@@ -169,6 +178,7 @@ class Case:
     capture: Capture
     sample: int | None
     tally: Tally
+    write: Write | None = None
     frames: list[Frame] = attrs.field(init=False)
     events: list[Any] = attrs.field(init=False)
     baseline: Outcome = attrs.field(init=False)
@@ -183,14 +193,15 @@ class Case:
             self.frames = [] if capture.status >= 400 else capture.frames(own)
         except (MappingError, ValueError):
             self.events, self.frames = [], []
-        self._as_sse = capture.has_own_framing(own)
-        self._as_bytes = reframer(capture, self.frames, self.events, as_sse=self._as_sse)
+        self.has_own_framing = capture.has_own_framing(own)
+        self._as_bytes = self.reframed(self.frames, self.events)
         self.baseline = Outcome(None)
         if self.events:
             self.baseline = self.map(self.events)
         elif capture.complete and capture.status < 400:
             self.baseline = self.map_bytes(capture.body)
         self.tally.captures += 1
+        self.tally.unstated += capture.says is None
         self.tally.events += len(self.events)
 
     def map(self, events: list[Any]) -> Outcome:
@@ -215,16 +226,20 @@ class Case:
 
     def chunk(self, number: int, event: Any) -> bytes:
         """The bytes of *event*, framed as event *number* of a stream."""
-        own, own_event = self.frames[number], self.events[number]
-        return reframer(self.capture, [own], [own_event], as_sse=self._as_sse)([event])
+        return self.reframed([self.frames[number]], [self.events[number]])([event])
+
+    def reframed(self, frames: Sequence[Frame], events: Sequence[Any]) -> Callable[[Sequence[Any]], bytes]:
+        """Return the function that writes other events in the framing of *frames*, whose events are *events*."""
+        return reframer(self.capture, frames, events, as_sse=self.has_own_framing, write=self.write)
 
     @property
     def refusal(self) -> str | None:
-        """Why the provider does not read it at all; ``None`` where it does: what a cut stream lacks is another matter."""
-        cause = self.baseline.cause
-        is_broken = isinstance(cause, IncompleteStreamError) or (
-            self.events and isinstance(cause, FramingError)
-        )
+        """Why the provider does not read the capture; ``None`` if it does, or if the capture was cut on its way."""
+        cause, capture = self.baseline.cause, self.capture
+        is_cut = isinstance(cause, IncompleteStreamError)
+        if is_cut and self.events and capture.complete and capture.status < 400 and not self.baseline.untyped:
+            return f"refused: {self.baseline.error}{_CUT}"
+        is_broken = is_cut or (self.events and isinstance(cause, FramingError))
         if not self.baseline.untyped and (is_broken or not isinstance(cause, MappingError)):
             return None
         return f"refused: {self.baseline.error}{self._hint}"
@@ -309,7 +324,8 @@ class Case:
         if not words and isinstance(key, str):
             first, value = next(iter(at(self.events[leaf.event], tuple(parents)).items()))
             words = () if first == key else _names([value])
-        return show_path(leaf.path, items=False), (words, key) if words else None
+        name = self.frames[leaf.event][1] if self.frames else None
+        return show_path(leaf.path, items=False), (words, key) if words else name
 
     def words(self, leaf: Leaf) -> tuple[str, ...]:
         """The words that stand before *leaf*, or before what holds it, in the same array."""

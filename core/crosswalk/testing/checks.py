@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -18,14 +19,16 @@ from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.answers import (
     errors_show,
+    failures_are_errors,
     null_erases_nothing,
     one_answer_at_a_time,
     output_shows,
     recognizes_its_own,
 )
-from crosswalk.testing.captures import Capture, reframer, written
+from crosswalk.testing.captures import Capture, Write, written
 from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
 from crosswalk.testing.deltas import delta_lines
+from crosswalk.testing.framings import own_framing_is_exact
 from crosswalk.testing.mistaken import coerced, vanished
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.perturbation import (
@@ -41,7 +44,9 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.testing.statements import disagreements
 from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
+from crosswalk.testing.values import arguments_told_apart, digits_kept, parts_within_wholes, times_kept
 from crosswalk.testing.words import known_words_keep_their_meaning, unknown_words_raise
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
@@ -104,6 +109,7 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
             elif after.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
     yield from _more_items(case)
+    yield from _more_fields(case)
 
 
 def _more_items(case: Case) -> Iterator[Problem]:
@@ -125,6 +131,28 @@ def _more_items(case: Case) -> Iterator[Problem]:
                         "P1", end, "lost: one more item at the end of the array changes nothing"
                     )
                 break
+
+
+def _more_fields(case: Case) -> Iterator[Problem]:
+    """One more field in an object, which no plugin knows, arrives, or is refused."""
+    fields = [
+        Leaf(number, (*path, "crosswalk"), value)
+        for number, event in enumerate(case.events)
+        for path, value in _objects(event)
+    ]
+    for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
+        after = case.map(replaced(case.events, field, 1234.5))
+        if after.error is None and vanished(case.baseline, after, 1234.5):
+            yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
+
+
+def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every object in *value* that has a field, with the keys that lead there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict) and value:
+        yield path, value
+    for key, item in items:
+        yield from _objects(item, (*path, key))
 
 
 _ITEMS: Final[dict[type, Any]] = {
@@ -159,7 +187,7 @@ def framing_does_not_matter(case: Case) -> Iterator[Problem]:
         case.tally.mappings += 1
         if _shown(mapper, capture, [body[i : i + 1] for i in range(len(body))]) != whole:
             yield case.problem("P3", "single bytes", "byte by byte it is read differently")
-    for name, variant in () if capture.has_own_framing(mapper.info.framing) else _reframed(capture):
+    for name, variant in () if case.has_own_framing else _reframed(capture):
         case.tally.mappings += 1
         if _shown(mapper, capture, [variant]) != whole:
             yield case.problem("P3", name, "framed so, it is read differently")
@@ -200,7 +228,6 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
     if not case.is_answer or len(case.frames) < 2:
         return
     asked = attrs.evolve(case.mapper, is_unmodified=False)
-    as_sse = capture.has_own_framing(info.framing)
     for leaf in _some_texts(case):
         data, name = case.frames[leaf.event]
         more: list[Any] = []
@@ -215,7 +242,7 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
         events = [*case.events[:behind], *more, *case.events[behind:]]
         frames = [(data, name), *((written(event), name) for event in more)]
         frames = [*case.frames[: leaf.event], *frames, *case.frames[behind:]]
-        chunks = [reframer(capture, frames, events, as_sse=as_sse)(events)]
+        chunks = [case.reframed(frames, events)(events)]
         case.tally.mappings += 2
         if _shown(case.mapper, capture, chunks) != _shown(asked, capture, chunks):
             yield case.problem(
@@ -258,6 +285,7 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
                 yield from _mistaken(case, leaf, other, after, what)
             elif other not in (None, "", [], {}, [None]) and after.is_like(case.baseline):
                 yield case.problem("P4", leaf, f"{what} nothing changes")
+                break  # no other value would
 
 
 def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> Iterator[Problem]:
@@ -275,7 +303,7 @@ def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> 
 
 
 def _truncated(case: Case) -> Iterator[Problem]:
-    if len(case.events) < 2 or case.baseline.error is not None:
+    if len(case.events) < 2 or case.baseline.error is not None or not case.mapper.has_terminal:
         return
     whole = _said(case.baseline.response)
     counts: Iterable[int] = range(len(case.events))
@@ -311,42 +339,82 @@ def deterministic(case: Case) -> Iterator[Problem]:
             yield case.problem("P5", f"delta {delta.index}", "does not read back to the same value")
 
 
+def as_stated(case: Case) -> Iterator[Problem]:
+    """P4: the response agrees with the statement about the capture."""
+    says = case.capture.says
+    if says is None:
+        return
+    reader = Reader(case.mapper, reader_options(case.capture))
+    response: ChatResponse | None = None
+    raised = None
+    try:
+        for _ in itertools.chain(reader.read(case.capture.body), reader.finish()):
+            pass
+        response = reader.response()
+    except CrosswalkError as error:
+        response, raised = getattr(error, "partial", None), error
+    wanted, name = says.get("raises"), None if raised is None else type(raised).__name__
+    if name != wanted:
+        actual = "an answer" if raised is None else f"{name}: {raised}"
+        yield case.problem("P4", "raises", f"stated as {wanted or 'an answer'}, and read as {actual}")
+    else:
+        for fact, difference in disagreements(says, response):
+            yield case.problem("P4", fact, difference)
+
+
 CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
+    "as stated": as_stated,
     "nothing lost": nothing_lost,
     "text only once": text_only_once,
     "null erases nothing": null_erases_nothing,
     "framing does not matter": framing_does_not_matter,
     "text paths hold": text_paths_hold,
+    "own framing is exact": own_framing_is_exact,
     "never silently wrong": never_silently_wrong,
     "text as it was sent": text_as_it_was_sent,
     "unknown words raise": unknown_words_raise,
     "known words keep their meaning": known_words_keep_their_meaning,
     "output shows": output_shows,
+    "digits kept": digits_kept,
+    "times kept": times_kept,
+    "arguments told apart": arguments_told_apart,
     "errors show": errors_show,
+    "failures are errors": failures_are_errors,
     "one answer at a time": one_answer_at_a_time,
     "recognizes its own": recognizes_its_own,
     "deterministic": deterministic,
     "nothing invented": nothing_invented,
     "nothing filled in": nothing_filled_in,
     "counts are the provider's": counts_are_the_providers,
+    "parts within wholes": parts_within_wholes,
 }
 """Every check by its name."""
 
 PROMISES: Final[dict[str, tuple[str, ...]]] = {
+    "as stated": ("as stated",),
     "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
-    "framing does not matter": ("framing does not matter", "text paths hold"),
+    "framing does not matter": ("framing does not matter", "text paths hold", "own framing is exact"),
     "never silently wrong": (
         "never silently wrong",
         "text as it was sent",
         "unknown words raise",
         "known words keep their meaning",
         "output shows",
+        "digits kept",
+        "times kept",
+        "arguments told apart",
         "errors show",
+        "failures are errors",
         "one answer at a time",
         "recognizes its own",
     ),
     "deterministic": ("deterministic",),
-    "nothing invented": ("nothing invented", "nothing filled in", "counts are the provider's"),
+    "nothing invented": (
+        "nothing invented",
+        "nothing filled in",
+        "counts are the provider's",
+        "parts within wholes",
+    ),
 }
 """The promises P1, P3, P4, P5 and P8, each with the names of its checks."""
 
@@ -359,6 +427,7 @@ def check_capture(
     checks: Iterable[str] = tuple(CHECKS),
     tally: Tally | None = None,
     exceptions: Collection[str] = (),
+    write: Write | None = None,
 ) -> list[Problem]:
     """Check the promises on one capture.
 
@@ -370,12 +439,15 @@ def check_capture(
         tally: counts what was tried; ``None`` not to count.
         exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items:
             ``"text only once: candidates[].citation.text"``.
+        write: writes a frame of the provider's own framing, so that its decoder is tried with changed events.
 
     Returns:
         What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
     """
-    case = Case(mapper, capture, sample, tally if tally is not None else Tally())
+    case = Case(mapper, capture, sample, tally if tally is not None else Tally(), write)
     names = list(checks)
+    if case.refusal is not None and capture.says and capture.says.get("raises"):
+        return [attrs.evolve(problem, check="as stated") for problem in as_stated(case)]
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 
@@ -18,7 +18,9 @@ except ImportError as error:
 
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs
+from crosswalk.testing.changes import shown
 from crosswalk.testing.checks import PROMISES, check_capture, check_pair, normalized
+from crosswalk.testing.summary import CHANGED, UNSTATED, changes_between, written_changes
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -50,6 +52,8 @@ class ProviderConformance:
         unequal_pairs: pairs whose two forms the server itself answered differently, each with the reason; likewise.
         exceptions: what a check rightly finds at a leaf, and what is right nevertheless: ``CHECK: PATH``, as for
             :func:`crosswalk.testing.check_capture`, each with the reason.
+        write: for a framing of the provider's own, a method ``write(data, name)`` that returns the bytes of one frame, of
+            an event's data and its name. With it the kit tries the decoder with changed events and broken frames.
     """
 
     provider: ClassVar[str]
@@ -59,6 +63,7 @@ class ProviderConformance:
     damaged: ClassVar[Mapping[str, str]] = {}
     unequal_pairs: ClassVar[Mapping[str, str]] = {}
     exceptions: ClassVar[Mapping[str, str]] = {}
+    write: ClassVar[Any] = None
 
     @classmethod
     def conformance_captures(cls) -> list[Capture]:
@@ -76,16 +81,23 @@ class ProviderConformance:
 
     @pytest.mark.parametrize("promise", list(PROMISES))
     def test_promise(
-        self, conformance_capture: Capture, promise: str, request: pytest.FixtureRequest
+        self,
+        conformance_capture: Capture,
+        promise: str,
+        request: pytest.FixtureRequest,
+        record_property: Callable[[str, object], None],
     ) -> None:
         """P1, P3, P4, P5, P8: nothing is broken."""
         _skip_known(conformance_capture.case, self.damaged)
+        if promise == "as stated" and conformance_capture.says is None:
+            record_property(UNSTATED, self.provider)
         problems = check_capture(
             registry.mapper(self.provider),
             conformance_capture,
             sample=self._sample(request),
             checks=PROMISES[promise],
             exceptions=self.exceptions,
+            write=self.write,
         )
         assert not problems, "\n".join(str(problem) for problem in problems)
 
@@ -95,21 +107,44 @@ class ProviderConformance:
         problems = check_pair(registry.mapper(self.provider), *conformance_pair)
         assert not problems, "\n".join(str(problem) for problem in problems)
 
-    def test_snapshot(self, conformance_capture: Capture, snapshot: SnapshotAssertion) -> None:
-        """What a capture is mapped to is what a person has read and accepted."""
+    def test_snapshot(
+        self,
+        conformance_capture: Capture,
+        snapshot: SnapshotAssertion,
+        record_property: Callable[[str, object], None],
+    ) -> None:
+        """The canonical response is the one that a person has read and accepted."""
         folder = self._folder(self.snapshots) / self.provider
         result = normalized(registry.mapper(self.provider), conformance_capture)
         pinned = snapshot.use_extension(_in_folder(folder))
         with warnings.catch_warnings():
             # A snapshot is named for its capture, not for the test function, as syrupy would like it.
             warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot name")
-            assert result == pinned(name=conformance_capture.case)
+            before = _stored(folder / f"{conformance_capture.case}.json")
+            is_same = bool(result == pinned(name=conformance_capture.case))
+            changes = [] if before is None else changes_between(before, result)
+            if changes:
+                record_property(CHANGED, written_changes(self.provider, conformance_capture.case, changes))
+            lines = [f"{one.place}: {' -> '.join(shown(one))}" for one in changes[:_MOST_LINES]]
+            if len(changes) > _MOST_LINES:
+                lines.append(f"and {len(changes) - _MOST_LINES} more")
+            if before is None:
+                lines = ["no snapshot yet"]
+            assert is_same, "\n".join([*lines, "read this, then run pytest --snapshot-update"])
 
     def _sample(self, request: pytest.FixtureRequest) -> int | None:
         given = request.config.getoption("--crosswalk-sample")
         if given is None:
             return self.sample
         return None if given == "all" else int(given)
+
+
+_MOST_LINES: Final = 20
+
+
+def _stored(file: Path) -> Any:
+    """The snapshot in *file*; ``None`` without one."""
+    return orjson.loads(file.read_bytes()) if file.is_file() else None
 
 
 def _skip_known(name: str, known: Mapping[str, str]) -> None:

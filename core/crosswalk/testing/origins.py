@@ -169,8 +169,8 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     places, is_sure = _numbers(case)
     for place in places:
         after = case.map(_raised(case, place))
-        if after.error is not None:
-            is_sure = False
+        if after.error is not None or after.response["finish_reason"] == "error":
+            is_sure = False  # an error has no counts
             continue
         moved = {name: _by(response, after.response, name) for name in _COUNTS}
         for name, by in moved.items():
@@ -181,6 +181,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
             elif by < 0 and _mark(response, name) is None:
                 yield case.problem("P8", place, f"usage.{name} falls when it rises")
         yield from _swapped(case, place, moved)
+        yield from _not_counted(case, place, moved)
         yield from _no_zero(case, place, moved)
         yield from _counted_and_kept(case, place, moved, after.response)
     yield from _later_reports(case, movers)
@@ -241,6 +242,25 @@ def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Proble
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and moved["cached_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.cached_tokens")
+
+
+_PARTS: Final = {
+    "cached_tokens": re.compile(r"cached|cache_(hit|read)", re.IGNORECASE),
+    "reasoning_tokens": re.compile(r"(reasoning|thoughts?|thinking)_?tokens?", re.IGNORECASE),
+}
+
+
+def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
+    """A count whose name says cached or reasoning tokens moves nothing, and the answer has no such count."""
+    usage = case.baseline.response["usage"]
+    for name, words in _PARTS.items():
+        if (
+            not any(moved.values())
+            and name not in usage
+            and words.search(place.key)
+            and type(place.value) is int
+        ):
+            yield case.problem("P8", place, f"it is not counted in usage.{name}")
 
 
 def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:

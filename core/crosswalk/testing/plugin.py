@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crosswalk.testing.summary import Summary
+
 if TYPE_CHECKING:
     from crosswalk.testing.replay import ReplayServer
 
-__all__ = ["pytest_addoption", "pytest_generate_tests", "replay_server"]
+__all__ = ["pytest_addoption", "pytest_configure", "pytest_generate_tests", "replay_server"]
 
 
 @pytest.fixture
@@ -44,3 +46,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     captures = metafunc.cls.conformance_captures()
     metafunc.parametrize("conformance_capture", captures, ids=[str(one.case) for one in captures])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have a summary written at the end."""
+    config.pluginmanager.register(Summary(), "crosswalk-summary")

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.testing.case import MARKER, Case, Place, Problem, marker_for, occurrences, strings, typed
+from crosswalk.testing.case import MARKER, NAME, Case, Place, Problem, marker_for, occurrences, strings, typed
 from crosswalk.testing.perturbation import (
     Leaf,
     Path,
+    at,
     replaced,
     scalars,
     show_path,
@@ -35,9 +36,57 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", place, "another text in its place is not passed on as it is")
         elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
             yield case.problem("P4", place, "reasoning is given as the text of the answer")
+        elif (
+            _is_all_reasoning(case)
+            and occurrences(_reasoning(after.response))
+            and not _says_reasoning(case, place.leaves[0])
+        ):
+            yield case.problem(
+                "P4", place, "the text of an answer that ended by itself is given as reasoning"
+            )
         elif marker_for(place.value) == MARKER:
             yield from _changed_texts(case, Place(place.leaves[:4]))
     yield from _equal_pieces(case)
+    yield from _joined(case)
+
+
+def _is_all_reasoning(case: Case) -> bool:
+    """Whether the answer ended by itself with nothing but reasoning, and nothing is stated about its text."""
+    response = case.baseline.response
+    kinds = {part["type"] for part in response.get("segments", ())}
+    return (
+        response["finish_reason"] == "stop"
+        and kinds == {"reasoning"}
+        and "text" not in (case.capture.says or {})
+    )
+
+
+def _reasoning(response: dict[str, Any]) -> list[str]:
+    return [part["content"] for part in response.get("segments", ()) if part["type"] == "reasoning"]
+
+
+def _joined(case: Case) -> Iterator[Problem]:
+    """One more item behind the last of an array: nothing comes between its text and the one before."""
+    if not case.is_answer:
+        return
+    for place in _texts(case):
+        leaf = place.leaves[0]
+        number = max((depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None)
+        if number is None or len(place.leaves) > 1 or marker_for(place.value) != MARKER:
+            continue
+        array = Leaf(leaf.event, leaf.path[:number], None)
+        *others, last = at(replaced(case.events, leaf, MARKER)[leaf.event], array.path)
+        after = case.map(replaced(case.events, array, [*others, last, last]))
+        for text in _words(after.response) if after.error is None else ():
+            between = text.split(MARKER)[1:-1]
+            if between and between[0] not in {"", *strings(case.events)}:
+                yield case.problem("P4", place, f"between it and the next one, {between[0]!r} is put in")
+
+
+def _words(response: dict[str, Any]) -> list[str]:
+    """The texts, the reasoning and the refusals of the first choice."""
+    kinds = ("text", "reasoning", "refusal")
+    return [part["content"] for part in response.get("segments", ()) if part["type"] in kinds]
 
 
 _TEXTS: Final = {
@@ -103,8 +152,15 @@ def _texts(case: Case) -> list[Place]:
 
 
 def _says_reasoning(case: Case, leaf: Leaf) -> bool:
-    names = (*(key for key in leaf.path if isinstance(key, str)), *case.words(leaf))
-    return any(_REASONING.search(name) for name in names)
+    """Whether a key on the way to *leaf*, the kind of what holds it, or the name of its event says that it is reasoning."""
+    parent = at(case.events[leaf.event], leaf.path[:-1])
+    names = {next(iter(parent)), "kind", "type"} - {leaf.path[-1]} if isinstance(parent, dict) else ()
+    kinds = [
+        parent[name] for name in names if isinstance(parent.get(name), str) and NAME.fullmatch(parent[name])
+    ]
+    event_name = case.frames[leaf.event][1] if case.frames else None
+    keys = [key for key in leaf.path if isinstance(key, str)]
+    return any(_REASONING.search(name) for name in (*keys, *case.words(leaf), *kinds, event_name or ""))
 
 
 def text_only_once(case: Case) -> Iterator[Problem]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crosswalk.testing.captures import reframer
 from crosswalk.testing.case import MARKER, NAME, Case, Place, Problem, answer, occurrences, typed
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
@@ -63,8 +62,7 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
 def _with_another_name(case: Case, name: str) -> bytes:
     """The capture with a name that nobody knows for its events of *name*."""
     frames = [(data, "crosswalk" if said == name else said) for data, said in case.frames]
-    is_own = case.capture.has_own_framing(case.mapper.info.framing)
-    return reframer(case.capture, frames, case.events, as_sse=is_own)(case.events)
+    return case.reframed(frames, case.events)(case.events)
 
 
 _WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})

@@ -15,8 +15,8 @@ from crosswalk import (
     FinishReason,
     from_json,
 )
-from crosswalk.cli.changes import Summary, shown
 from crosswalk.codec import ABSENT, Difference
+from crosswalk.testing.changes import Summary, shown
 from upgrading import Wren
 
 from .conftest import ROOT, Done, line
@@ -510,7 +510,7 @@ def test_the_summary_tells_kinds_apart_and_stays_small() -> None:
     said = [str(kind) for kind in summary.kinds()]
     assert said[:7] == [
         "usage.cached_tokens: absent -> number in 40 captures",
-        "usage.prompt_tokens: number -> another number in 40 captures",
+        "usage.prompt_tokens: number -> a higher number in 40 captures",
         "message.content: text -> another text in 40 captures",
         "segments[].content: text -> another text in 40 captures",
         "error: MappingError -> absent in 40 captures",

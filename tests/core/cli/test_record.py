@@ -49,6 +49,9 @@ def test_a_stream_is_kept_byte_for_byte(run: Run, server: ReplayServer) -> None:
     )
     assert Path("caps/think_stream.response.sse").read_bytes() == STREAMED.body
     assert Path("caps/think_stream.request.json").read_bytes() == server.requests[0].body
+    draft = orjson.loads(Path("caps/think_stream.says.json").read_bytes())
+    assert draft["found"]["choices[].finish_reason"] == "stop"
+    assert load_capture("caps/think_stream.response.sse").says is None
     assert recorded() == {
         "think_stream.response.sse": {
             "file": "think_stream.response.sse",

@@ -27,6 +27,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import Cost, UsageInfo
+from planted.found_by import FOUND
 
 KINDS = frozenset({"open", "muse", "say", "draft", "call", "counts", "close", "whole"})
 
@@ -244,7 +245,8 @@ CAPTURES: dict[str, list[Any]] = {
 def capture(name: str, events: list[Any]) -> Capture:
     is_stream = name.endswith("_stream")
     body = b"".join(orjson.dumps(event) + b"\n" for event in events)
-    return Capture(name, Path(name), body, stream=is_stream, pair=name.removesuffix("_stream"))
+    says = {"text": None} if name == "aside" else None  # all of it is reasoning
+    return Capture(name, Path(name), body, stream=is_stream, pair=name.removesuffix("_stream"), says=says)
 
 
 def mapper(plugin: Any) -> Any:
@@ -384,20 +386,23 @@ class DropsWhiteSpace(Tide):
         return text if text and text.strip() else None
 
 
-class HasNoEnd:
-    """Takes the end of the input for the end of the answer."""
+class EndsWithEachEvent(Tide):
+    """Says after each event that the answer has ended, and that it goes on."""
 
-    map_delta = Tide.map_delta
-    map_usage = Tide.map_usage
-    extensions = Tide.extensions
-    recognizes = Tide.recognizes
-    unknown, identity, thought, text, piece = Tide.unknown, Tide.identity, Tide.thought, Tide.text, Tide.piece
-    calls, made_id, arguments = Tide.calls, Tide.made_id, Tide.arguments
-    counts, count, number = Tide.counts, Tide.count, Tide.number
-    rest = Tide.rest
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        found = super().map_delta(event, state)
+        state.continues = True
+        return [*found, ResponseDelta(0, raw_finish_reason="done")]
 
-    def end(self, event: dict[str, Any], state: Any) -> Iterator[ResponseDelta]:
-        return iter(())
+
+class TakesEachId(EndsWithEachEvent):
+    """Does not see that another answer has begun."""
+
+    def identity(self, event: dict[str, Any], state: Any) -> None:
+        if state.data.get("id"):
+            event.pop("id", None)
+        super().identity(event, state)
 
 
 class TrustsKeys(Tide):
@@ -706,8 +711,8 @@ MISTAKES = [
     (PromisesTooMuch, "text paths hold", "talk_stream, event 4, text: an event with another text here is not read as"),
     (PromisesArguments, "text paths hold", "call_stream, event 3, calls[0].arguments: an event with another text here"),
     (CountsLetters, "text paths hold", "talk_stream, event 2, thought: an event with another text here is not read as"),
-    (HasNoEnd, "never silently wrong", "looks like a complete answer, and is not"),
-    (HasNoEnd, "one answer at a time", "a second answer is added to the first"),
+    (EndsWithEachEvent, "never silently wrong", "looks like a complete answer, and is not"),
+    (TakesEachId, "one answer at a time", "a second answer is added to the first"),
     (TrustsKeys, "nothing lost", "changing its key: MappingError: tide, event 1: the plugin failed with KeyError"),
     (TrustsTypes, "never silently wrong", "the plugin failed with"),
     (CoercesText, "never silently wrong", "with true in its place it is read as the text 'True"),
@@ -876,6 +881,6 @@ def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, stre
 
 
 def test_every_check_has_a_mistake() -> None:
-    """And every check belongs to one promise."""
-    assert {check for _, check, _ in MISTAKES} == set(CHECKS)
+    """And every check belongs to one promise. Statements have tests of their own."""
+    assert {check for _, check, *_ in (*MISTAKES, *FOUND)} == set(CHECKS) - {"as stated"}
     assert [name for names in PROMISES.values() for name in names] == list(CHECKS)

@@ -95,7 +95,7 @@ _Key: TypeAlias = tuple[str, str, str, str, bool]
 
 @attrs.frozen
 class Kind:
-    """Changes of one kind.
+    """Changes of one kind; of a field that has moved, ``before`` is ``moved`` and ``after`` the new field.
 
     Attributes:
         path: the field, with ``[]`` for every item of an array.
@@ -150,8 +150,13 @@ class Summary:
             place: where it stands.
         """
         values: dict[_Key, set[_Values]] = {}
-        for difference in differences:
-            types = _type(difference, difference.before), _type(difference, difference.after)
+        moves, others = _moves(list(differences))
+        for before, after in moves:
+            pair = ("moved", after)
+            key = (provider, before, *pair, (provider, before, *pair) in self.accepted)
+            values.setdefault(key, set()).add(pair)
+        for difference in others:
+            types = _types(difference)
             pair = _summarized(difference, types)
             key = (provider, difference.field, *types, self._accepts(provider, difference.field, types, pair))
             values.setdefault(key, set()).add(pair)
@@ -181,6 +186,46 @@ class Summary:
     def _accepts(self, provider: str, field: str, types: tuple[str, str], pair: _Values) -> bool:
         sides = product({types[0], pair[0]}, {types[1], pair[1]})
         return any((provider, field, before, after) in self.accepted for before, after in sides)
+
+
+def _moves(differences: list[Difference]) -> tuple[list[tuple[str, str]], list[Difference]]:
+    """The fields whose values stand elsewhere now, each as the old and the new field; and the other differences.
+
+    A field has moved where it is gone, and one other field has appeared with the same value.
+    """
+    gone = [one for one in differences if one.after is ABSENT and one.path[:1] != (ERROR,)]
+    come: dict[bytes, list[tuple[str, Difference]]] = {}
+    for one in differences:
+        for path, value in _leaves(one.path, one.after) if one.before is ABSENT else ():
+            field = attrs.evolve(one, path=path).field
+            come.setdefault(orjson.dumps(value), []).append((field, one))
+    moves, used = [], []
+    for one in gone:
+        found = come.get(orjson.dumps(one.before), [])
+        if len(found) == 1 and not isinstance(one.before, bool | None):
+            field, other = found[0]
+            moves.append((one.field, field))
+            used += [one, other]
+    left = [one for one in differences if not any(one is other for other in used)]
+    return moves, left
+
+
+def _leaves(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The scalars and lists in *value*, which stands at *path*."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves((*path, key), item)
+    else:
+        yield path, value
+
+
+def _types(difference: Difference) -> tuple[str, str]:
+    """The types of both values; of two numbers also which one is higher."""
+    before, after = difference.before, difference.after
+    numbers = (int, float)
+    if type(before) in numbers and type(after) in numbers and before != after:
+        return "number", "a higher number" if after > before else "a lower number"
+    return _type(difference, before), _type(difference, after)
 
 
 def _type(difference: Difference, value: Any) -> str:

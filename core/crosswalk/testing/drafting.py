@@ -1,0 +1,123 @@
+"""Draft a statement about a capture, from its bytes and its request, before there is a plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from crosswalk.errors import FramingError, MappingError
+from crosswalk.testing.perturbation import leaves, scalars, show_path
+from crosswalk.testing.statements import NAMES
+from crosswalk.types.error_info import ErrorKind
+from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import is_done
+from crosswalk.wire.limits import Limits
+from crosswalk.wire.sniff import SniffingDecoder
+
+__all__ = ["draft_statement"]
+
+_NOTE: Final = (
+    "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none. "
+    "Then remove 'draft' and 'found'."
+)
+_LIMITS: Final = frozenset(
+    {
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "maxOutputTokens",
+        "maxTokens",
+        "num_predict",
+    }
+    | {"max_new_tokens", "n_predict"}
+)
+"""The request options that limit the length of an answer."""
+_LONGEST: Final = 2_000
+"""How many characters of a value are shown."""
+
+
+def draft_statement(
+    body: bytes, *, request: bytes | None = None, status: int = 200, complete: bool = True
+) -> dict[str, Any]:
+    """Draft the statement about an answer.
+
+    Only facts that need no mapping are filled in: an HTTP error, a body that was cut, the requested model if the answer
+    names it, and ``length`` if the answer has a count that equals the requested limit. All other values of the payload stand
+    under ``found``, by their paths, for the author to choose from.
+
+    Args:
+        body: the bytes of the answer.
+        request: the body of the request; ``None`` if it is unknown.
+        status: the HTTP status.
+        complete: whether the body ended as HTTP wants it.
+    """
+    events = _events(body)
+    facts: dict[str, Any] = {
+        name: None for name in NAMES if name not in ("retryable", "complete", "finish", "raises")
+    }
+    facts |= {"finish": "stop", "complete": True}
+    values = [leaf.value for leaf in leaves(events)]
+    options = dict(_options(request))
+    if options.get("model") in values:
+        facts["model"] = options["model"]
+    if any(options[name] in values for name in _LIMITS & options.keys()):
+        facts |= {"finish": "length", "complete": False}
+    if status >= 400:
+        kind = _kind_of(status)
+        facts |= {
+            "finish": "error",
+            "complete": False,
+            "error": kind,
+            "retryable": status == 429 or status >= 500,
+        }
+    elif not complete:
+        facts |= {"finish": "error", "complete": False, "raises": "IncompleteStreamError"}
+    return {"draft": _NOTE, **facts, "found": _found(events)}
+
+
+def _kind_of(status: int) -> str:
+    if status >= 500:
+        return ErrorKind.SERVER
+    kinds = {401: ErrorKind.AUTHENTICATION, 403: ErrorKind.PERMISSION, 429: ErrorKind.RATE_LIMIT}
+    return kinds.get(status, ErrorKind.INVALID_REQUEST)
+
+
+def _events(body: bytes) -> list[Any]:
+    """The decoded events of *body*; none for a framing that only one provider has."""
+    decoder = SniffingDecoder(Limits())
+    try:
+        frames = [*decoder.decode(body), *decoder.flush()]
+        return [
+            load_event(data, Limits(), place="draft", halves="mend")
+            for data, _ in frames
+            if data and not is_done(data)
+        ]
+    except (MappingError, FramingError):
+        return []
+
+
+def _options(request: bytes | None) -> Iterator[tuple[str, Any]]:
+    """The scalars of a request, by their own names."""
+    try:
+        parsed = orjson.loads(request or b"{}")
+    except orjson.JSONDecodeError:
+        return
+    for path, value in scalars(parsed):
+        if path and isinstance(path[-1], str):
+            yield path[-1], value
+
+
+def _found(events: list[Any]) -> dict[str, Any]:
+    """The values of *events* by their paths: texts in a row as one, of other values the last."""
+    found: dict[str, Any] = {}
+    for leaf in leaves(events):
+        path, value = show_path(leaf.path, items=False), leaf.value
+        before = found.get(path)
+        is_piece = isinstance(value, str) and isinstance(before, str) and value != before
+        found[path] = f"{before}{value}" if is_piece else value
+    return {
+        path: f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
+        for path, value in found.items()
+    }

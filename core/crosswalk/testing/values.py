@@ -1,0 +1,213 @@
+"""Checks of values that are converted on their way: numbers with a fraction, times, counts, and arguments of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, Final
+
+import orjson
+
+from crosswalk.testing.case import Case, Problem, strings
+from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced
+from crosswalk.types.metadata import Provenance
+
+__all__ = ["arguments_told_apart", "digits_kept", "parts_within_wholes", "times_kept"]
+
+_PARTS: Final = {
+    "prompt_tokens": ("cached_tokens", "cache_write_tokens"),
+    "completion_tokens": ("reasoning_tokens",),
+}
+
+
+def parts_within_wholes(case: Case) -> Iterator[Problem]:
+    """P8: prompt tokens include the cached ones, completion tokens include reasoning."""
+    if not case.is_answer:
+        return
+    usage = case.baseline.response["usage"]
+    provenance = case.baseline.response["metadata"].get("provenance", {})
+    if "usage" in provenance:
+        return
+    for whole, names in _PARTS.items():
+        part = sum(usage.get(name) or 0 for name in names)
+        if part > usage[whole] and f"usage.{whole}" not in provenance:
+            yield case.problem(
+                "P8", f"usage.{whole}", f"{usage[whole]}, and the parts that it includes are {part}"
+            )
+
+
+# ------------------------------------------------------------------------------------------ digits
+
+
+def digits_kept(case: Case) -> Iterator[Problem]:
+    """P4: a log probability is a number of the payload, with its sign and all of its digits, and 0 is one, too."""
+    if not case.is_answer or not case.baseline.response.get("logprobs"):
+        return
+    yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
+    texts = {text for event in case.events for text in strings(event)}
+    for entry in case.baseline.response["logprobs"]:
+        if entry["token"] not in texts:
+            yield case.problem("P4", "logprobs", f"the token {entry['token']!r} is not a text of the payload")
+            break
+    count = len(case.baseline.response["logprobs"])
+    for place in case.places(float, by_value=False):
+        for number in (_LONG, 0.0):
+            events = case.events
+            for leaf in place.leaves:
+                events = replaced(events, leaf, -number if leaf.value < 0 else number)
+            after = case.map(events)
+            if after.error is not None or after.response is None:
+                continue
+            if len(after.response.get("logprobs") or ()) < count and not after.response["metadata"].get(
+                "extensions"
+            ):
+                yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
+            yield from _other_digits(case, events, after.response, place)
+
+
+_LONG: Final = 0.12345678901234568
+"""A number with as many digits as a float can have."""
+
+
+def _other_digits(
+    case: Case, events: list[Any], response: dict[str, Any], where: object
+) -> Iterator[Problem]:
+    """Report the first log probability in *response* that is not a number of *events*."""
+    numbers = {_digits(leaf.value) for leaf in leaves(events) if type(leaf.value) in (int, float)}
+    for entry in response.get("logprobs") or ():
+        logprob = entry.get("logprob")  # the first token of a prompt has none
+        if logprob is not None and _digits(logprob) not in numbers:
+            yield case.problem("P4", where, f"the log probability {logprob} is not a number of the payload")
+            return
+
+
+def _digits(number: float) -> tuple[int, str]:
+    """The sign and the digits of *number*, which it has in another unit, too."""
+    sign, digits, _ = Decimal(repr(number)).as_tuple()
+    return sign, "".join(map(str, digits)).strip("0")
+
+
+# ------------------------------------------------------------------------------------------- times
+
+
+_EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def times_kept(case: Case) -> Iterator[Problem]:
+    """P4: the time of an answer is plausible, and the same in another zone; its fraction stays."""
+    if not case.is_answer:
+        return
+    if "created" in case.baseline.response["metadata"].get("provenance", {}):
+        yield from _time_left(case)
+        return
+    created = datetime.fromisoformat(case.baseline.response["created"])
+    numbers = [leaf.value for leaf in case.leaves if type(leaf.value) in (int, float)]
+    if not _EARLIEST < created < _LATEST and any(_is_of(number, created) for number in numbers):
+        yield case.problem(
+            "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
+        )
+    for place in case.places(str):
+        time = _time(place.value)
+        if time != created:
+            continue
+        for other, name in (
+            (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
+            (time.replace(microsecond=123_456), "with a fraction"),
+        ):
+            after = case.map(place.put(case.events, other.isoformat()))
+            if after.error is not None or "created" in after.response["metadata"].get("provenance", {}):
+                continue
+            read = datetime.fromisoformat(after.response["created"])
+            if read != other:
+                yield case.problem(
+                    "P4", place, f"{other.isoformat()}, the time {name}, is read as {read.isoformat()}"
+                )
+
+
+def _time_left(case: Case) -> Iterator[Problem]:
+    """The answer has no time, and the extensions have one under a name that says when it was made."""
+    if "created" in (case.capture.says or {}):
+        return
+    for key, value in case.baseline.response["metadata"].get("extensions", {}).items():
+        if key in _CREATED and type(value) in (int, float) and _is_plausible(value):
+            yield case.problem("P4", key, "the time of the answer is left in the extensions")
+
+
+_UNITS: Final = (1, 1e3, 1e6, 1e9)
+"""How many parts of a second a number counts."""
+
+
+def _is_plausible(number: float) -> bool:
+    """Whether *number* is a time since 1970, in seconds or in parts of them."""
+    return any(_EARLIEST.timestamp() < number / unit < _LATEST.timestamp() for unit in _UNITS)
+
+
+def _is_of(number: float, created: datetime) -> bool:
+    """Whether *number* is a plausible time in one unit, and *created* the same in another."""
+    return _is_plausible(number) and any(abs(number / unit - created.timestamp()) < 1 for unit in _UNITS)
+
+
+_CREATED: Final = frozenset({"created", "created_at", "createdAt", "create_time", "createTime", "timestamp"})
+
+
+def _time(text: str) -> datetime | None:
+    """The time that *text* says in ISO 8601, with its zone; ``None`` for any other text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
+
+
+# --------------------------------------------------------------------------------------- arguments
+
+
+def arguments_told_apart(case: Case) -> Iterator[Problem]:
+    """P4: arguments that are ``{}``, ``""``, ``null`` or missing are not taken for each other, or are marked."""
+    if not case.is_answer or case.baseline.response["finish_reason"] == "length":
+        return  # empty arguments of an answer that was cut may stand for any
+    calls = case.baseline.response["message"].get("tool_calls", ())
+    for number, call in enumerate(calls):
+        leaf = _arguments_in(case, call["arguments"])
+        if leaf is None:
+            continue
+        for value, wanted in (({}, "{}"), ("", ""), (None, "")):
+            after = case.map(replaced(case.events, leaf, value))
+            if after.error is not None or after.response["finish_reason"] == "error":
+                continue
+            read = next(iter(after.response["message"].get("tool_calls", ())[number : number + 1]), None)
+            marks = after.response["metadata"].get("provenance", {})
+            mark = marks.get(f"message.tool_calls[{number}].arguments")
+            if read is None or (
+                read["arguments"] == "{}" and mark in (Provenance.DERIVED, Provenance.ABSENT)
+            ):
+                continue
+            if read["arguments"] != wanted and mark is None:
+                shown = orjson.dumps(value).decode()
+                yield case.problem(
+                    "P4", leaf, f"the arguments {shown} are read as {read['arguments']!r}, and not marked"
+                )
+
+
+def _arguments_in(case: Case, arguments: str) -> Leaf | None:
+    """Where *arguments* stand, as a text or as the object of that text; ``None`` unless they stand in one place."""
+    try:
+        value = orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        value = None
+    found = [
+        Leaf(number, path, node)
+        for number, event in enumerate(case.events)
+        for path, node in _nodes(event)
+        if path and (node == arguments or (value and isinstance(node, dict) and node == value))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value in *value*, with its path."""
+    yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from _nodes(item, (*path, key))

@@ -1,0 +1,70 @@
+"""Drafts of statements: what is filled in from bytes and request alone, and what is left to the author."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from crosswalk.testing.drafting import draft_statement
+from crosswalk.testing.statements import NAMES
+
+STREAM = b"""data: {"model":"m-1","n":1,"text":"Hel"}
+
+data: {"model":"m-1","n":2,"text":"lo"}
+
+data: {"why":"full","tokens":{"out":32}}
+
+data: [DONE]
+
+"""
+
+
+def draft(body: bytes = STREAM, request: Any = None, **given: Any) -> dict[str, Any]:
+    return draft_statement(body, request=None if request is None else orjson.dumps(request), **given)
+
+
+def test_the_values_of_the_payload_are_listed_by_their_paths() -> None:
+    made = draft()
+    assert made["found"] == {"model": "m-1", "n": 2, "text": "Hello", "why": "full", "tokens.out": 32}
+    assert "remove 'draft'" in made["draft"]
+    assert made.keys() - {"draft", "found"} == {*NAMES} - {"retryable", "raises"}
+    assert (made["text"], made["model"], made["finish"], made["complete"]) == (None, None, "stop", True)
+
+
+def test_the_request_fills_in_the_model_and_a_limit_that_was_reached() -> None:
+    made = draft(request={"model": "m-1", "options": {"max_tokens": 32}})
+    assert (made["model"], made["finish"], made["complete"]) == ("m-1", "length", False)
+    made = draft(request={"model": "other", "max_tokens": 33, "stop": 32})
+    assert (made["model"], made["finish"]) == (None, "stop")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "retryable"),
+    [(400, "invalid_request", False), (401, "authentication", False), (403, "permission", False), (429, "rate_limit", True), (503, "server", True)],
+)  # fmt: skip
+def test_an_http_error_fills_in_its_kind(status: int, kind: str, retryable: bool) -> None:
+    made = draft(b'{"message":"no"}', status=status)
+    assert (made["finish"], made["error"], made["retryable"], made["complete"]) == (
+        "error",
+        kind,
+        retryable,
+        False,
+    )
+
+
+def test_a_body_that_was_cut_must_not_pass_for_an_answer() -> None:
+    made = draft(STREAM[:45], complete=False)
+    assert (made["finish"], made["raises"]) == ("error", "IncompleteStreamError")
+
+
+def test_bytes_that_are_not_json_are_left_to_the_author() -> None:
+    assert draft_statement(b"\x00\x01 frames", request=b"not JSON")["found"] == {}
+    for request in (b"{", b"[1]"):
+        assert draft_statement(b"{}", request=request)["found"] == {}
+
+
+def test_a_long_text_is_cut() -> None:
+    made = draft(orjson.dumps({"text": "x" * 3_000, "also": "x"}))
+    assert (len(made["found"]["text"]), made["found"]["also"]) == (2_001, "x")

@@ -1,0 +1,84 @@
+"""The kit is tested by mistakes that are planted in four plugins: which it finds is listed, and which it does not.
+
+``planted/mistakes.py`` is the table of mistakes. With statements about the captures the kit finds all of them.
+``planted/survivors.txt`` lists those that it does not find where nothing is stated: what a private word means, and other facts
+that nobody but the author knows. A plain run tries some of them, ``pytest --thorough`` all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.plugin.registry import Registry
+from crosswalk.testing import check_capture, check_pair, pairs
+from planted import binary
+from planted.mistakes import MISTAKES, Mistake
+from planted.recordings import RECORDINGS
+
+SURVIVORS = (Path(__file__).parents[2] / "planted/survivors.txt").read_text(encoding="utf-8").splitlines()
+
+
+def mapper(plugin: Any, wire: str) -> Mapper:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, wire)
+    return registry.mapper(wire)
+
+
+def problems(plugin: Any, wire: str, *, stated: bool) -> Iterator[str]:
+    """What the kit finds, with the statements about the recordings or without them."""
+    mapped, write = mapper(plugin, wire), binary.write if wire == "binary" else None
+    captures = [recording.capture for recording in RECORDINGS[wire]]
+    if stated:
+        captures = [attrs.evolve(one.capture, says=one.says) for one in RECORDINGS[wire]]
+    for capture in captures:
+        yield from map(str, check_capture(mapped, capture, write=write))
+    for pair in pairs(captures):
+        yield from map(str, check_pair(mapped, *pair))
+
+
+@cache
+def without_mistake(wire: str, *, stated: bool) -> frozenset[str]:
+    return frozenset(problems(import_module(f"planted.{wire}").plugin, wire, stated=stated))
+
+
+def is_found(mistake: Mistake, *, stated: bool) -> bool:
+    before = without_mistake(mistake.wire, stated=stated)
+    return any(problem not in before for problem in problems(mistake.plugin(), mistake.wire, stated=stated))
+
+
+def test_each_mistake_is_one_change_of_a_plugin() -> None:
+    """Its plugin can be made, and no two have one name."""
+    assert len({str(mistake) for mistake in MISTAKES}) == len(MISTAKES)
+    for mistake in MISTAKES:
+        assert hasattr(mistake.plugin(), "map_delta"), mistake
+
+
+def test_each_survivor_is_a_mistake() -> None:
+    """And they are at most one in five."""
+    assert {str(mistake) for mistake in MISTAKES} >= set(SURVIVORS)
+    assert len(SURVIVORS) <= len(MISTAKES) / 5
+
+
+@pytest.mark.parametrize("mistake", MISTAKES[::40], ids=str)
+def test_some_mistakes_are_found(mistake: Mistake) -> None:
+    assert is_found(mistake, stated=False) == (str(mistake) not in SURVIVORS)
+    assert is_found(mistake, stated=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("wire", RECORDINGS)
+@pytest.mark.parametrize("stated", [False, True])
+def test_every_mistake_is_found_or_listed(wire: str, stated: bool) -> None:
+    """The list is exact: a mistake that a new check finds is taken off it."""
+    mistakes = [mistake for mistake in MISTAKES if mistake.wire == wire]
+    missed = {str(mistake) for mistake in mistakes if not is_found(mistake, stated=stated)}
+    listed = set() if stated else {name for name in SURVIVORS if name.startswith(f"{wire}: ")}
+    assert missed == listed

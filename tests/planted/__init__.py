@@ -1,0 +1,1 @@
+"""Four providers with invented wires, each correct, for the test that plants mistakes in them."""
