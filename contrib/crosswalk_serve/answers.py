@@ -41,7 +41,7 @@ def whole(incoming: Incoming, response: ChatResponse) -> Written:
     Raises:
         ConversionError: it holds what JSON cannot.
     """
-    made = convert(response, incoming.form)
+    made = convert(response, incoming.form, request=_options(incoming))
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
@@ -49,6 +49,11 @@ def whole(incoming: Incoming, response: ChatResponse) -> Written:
             choice["text"] = _prompt(incoming) + choice["text"]
         body = dump_json(said)
     return Written(body, made.status, made.report.losses)
+
+
+def _options(incoming: Incoming) -> dict[str, Any]:
+    """The options that the answer repeats; the gateway stores an answer of Responses unless it is told not to."""
+    return {**incoming.request.said, "store": incoming.wants.store is not False}
 
 
 def _prompt(incoming: Incoming) -> str:
@@ -104,7 +109,9 @@ class StreamWriter:
 
     def __init__(self, incoming: Incoming, partial: Callable[[], ChatResponse], token: str = "") -> None:
         self._incoming, self._token = incoming, token
-        self._converter = StreamConverter.of(incoming.form, lambda: addressed(incoming, partial(), token))
+        self._converter = StreamConverter.of(
+            incoming.form, lambda: addressed(incoming, partial(), token), request=_options(incoming)
+        )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()

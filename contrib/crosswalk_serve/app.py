@@ -66,6 +66,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         Route("/v1/messages/count_tokens", listing.count_tokens, methods=["POST"]),
         Route("/v1/models", listing.models),
         Route("/v1/models/{id:path}", listing.model),
+        Route("/v1/responses/compact", _absent, methods=["POST"]),
         Route("/v1/responses/{id}", listing.response, methods=["GET", "DELETE"]),
         Route("/api/tags", listing.tags),
         Route("/api/show", listing.show, methods=["POST"]),
@@ -142,6 +143,11 @@ async def _not_found(request: Request, error: Exception) -> Response:
     message = f"{error.detail}: there is no such page here, or not for {request.method}"
     info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
     return _failed(request, info, dict(error.headers or {}))
+
+
+async def _absent(_: Request) -> Response:
+    """A page of the API that is not offered: without it, its path would be the id of an answer, and the method wrong."""
+    raise HTTPException(404)
 
 
 async def _left(*_: object) -> Response:
