@@ -25,7 +25,7 @@ from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.loading import load
-from crosswalk_serve.losses import dropped, header_of, paths_of
+from crosswalk_serve.losses import dropped, dropped_fields, header_of
 from crosswalk_serve.refusal import LEFT, Refusal, for_client
 from crosswalk_serve.relay import Relay, is_native
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
@@ -94,7 +94,7 @@ class Exchange:
         self._route: Route | None = None
         self._incoming: Incoming
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
-        self._lost: list[str] = []
+        self._dropped: list[str] = []
         self._status = LEFT
         self._is_read = False
         self._writer: StreamWriter | Relay | None = None  # once a stream has begun
@@ -180,13 +180,13 @@ class Exchange:
             await self.refuse(block.cause, 1)
 
     async def _answer(self, response: ChatResponse) -> None:
-        self._lost += dropped(response)
+        self._dropped += dropped(response)
         error = response.error_info
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         written = whole(self._incoming, addressed(self._incoming, response, self.id))
-        self._lost += paths_of(written.losses)
+        self._dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self._respond(written.body, written.status)
 
@@ -237,10 +237,10 @@ class Exchange:
         return StreamWriter(self._incoming, lambda: events.partial, self.id)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
-        self._lost += [*dropped(response), *paths_of(writer.losses)]
+        self._dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
         await self._settle(response, self._to_store(response))
-        if self._lost and writer.takes_comments:
-            frames += f": x-crosswalk-lost: {header_of(self._lost)}\n\n".encode()
+        if self._dropped and writer.takes_comments:
+            frames += f": x-crosswalk-dropped: {header_of(self._dropped)}\n\n".encode()
         await self._send_body(frames, more=False)
 
     def _to_store(self, response: ChatResponse) -> bytes | None:
@@ -273,8 +273,8 @@ class Exchange:
     async def _begin(self, status: int, media_type: str, headers: Mapping[str, str]) -> None:
         self._status = status
         said = {"content-type": media_type, "x-request-id": self.id, **headers}
-        if self._lost:
-            said["x-crosswalk-lost"] = header_of(self._lost)
+        if self._dropped:
+            said["x-crosswalk-dropped"] = header_of(self._dropped)
         if not self._is_read:
             said["connection"] = "close"  # what still comes is not looked at
         raw = [(name.encode(), value.encode()) for name, value in said.items()]
@@ -321,7 +321,7 @@ class Exchange:
                 "stream": self._incoming.request.stream,
                 "seconds": round(perf_counter() - self._began, 6),
                 "attempts": len(response.attempts),
-                "lost": self._lost,
+                "dropped": self._dropped,
             }
             gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
@@ -345,18 +345,18 @@ class Exchange:
         if metrics is not None:
             metrics.requests.labels(form, model, key, str(self._status)).inc()
             metrics.seconds.labels(form, model).observe(seconds)
-            if self._lost:
-                metrics.lost.labels(form, model).inc()
-        lost = header_of(self._lost)
+            if self._dropped:
+                metrics.dropped.labels(form, model).inc()
+        omitted = header_of(self._dropped)
         extra = {
             "crosswalk.request.id": self.id,
             "crosswalk.form": form,
             "crosswalk.key": key,
-            "crosswalk.lost": lost,
+            "crosswalk.dropped": omitted,
             "gen_ai.request.model": model,
             "http.response.status_code": self._status,
         }
-        said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{lost and f' lost: {lost}'}"
+        said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
         _log.info("%s %s", self.id, said, extra=extra)
 
 

@@ -114,9 +114,9 @@ class Metrics:
             ("model", "key"),
             registry=registry,
         )
-        self.lost = Counter(
-            "crosswalk_serve_lost",
-            "Answers, or requests, of which something could not be said in the other's form.",
+        self.dropped = Counter(
+            "crosswalk_serve_dropped",
+            "Requests with a field that did not reach the server or the client.",
             ("form", "model"),
             registry=registry,
         )

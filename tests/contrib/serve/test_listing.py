@@ -227,7 +227,7 @@ def test_servers_that_give_an_id_twice_mix_no_conversations(upstream: ReplayServ
             upstream.add(streams(f"I am {word}.") if is_stream else says(f"I am {word}."))
             asked = {"model": "tiny", "input": f"Who are you? {word}", "stream": is_stream}
             answer = await client.post("/v1/responses", json=asked)
-            assert "id" not in re.split(r"[\s,]", answer.text.rpartition("x-crosswalk-lost:")[2])
+            assert "id" not in re.split(r"[\s,]", answer.text.rpartition("x-crosswalk-dropped:")[2])
             ids.append(id_in(answer))
         assert ids[0] != ids[1]
         upstream.add(says("Yes."))
