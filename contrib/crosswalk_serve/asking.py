@@ -19,6 +19,7 @@ from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
 from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
+from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
@@ -107,6 +108,7 @@ class Exchange:
             Refusal: it is not served. starlette.requests.ClientDisconnect: the client left before all of it was there.
         """
         gateway, headers = self._gateway, self._request.headers
+        request_id.set(self.id)
         self._caller = gateway.caller(self._request)
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)

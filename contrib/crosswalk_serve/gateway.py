@@ -17,6 +17,7 @@ from crosswalk.prices import cost_of
 from crosswalk.service import Observer
 from crosswalk.text import clean_message
 from crosswalk.types import ChatResponse
+from crosswalk_serve.attempts import AttemptLog
 from crosswalk_serve.config import Config
 from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
 from crosswalk_serve.counting import Counters, MemoryCounters, RedisCounters, connect
@@ -61,7 +62,9 @@ class Gateway:
     def __init__(self, config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> None:
         self.config = config
         self.metrics = Metrics() if config.metrics else None
-        observers: list[Observer] = [] if self.metrics is None else [self.metrics.observer()]
+        observers: list[Observer] = [AttemptLog()]
+        if self.metrics is not None:
+            observers.append(self.metrics.observer())
         if config.tracing:
             from crosswalk.service import OpenTelemetry
 

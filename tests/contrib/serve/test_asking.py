@@ -377,7 +377,12 @@ def test_the_log_of_exchanges_is_read_as_logs_are(upstream: ReplayServer, tmp_pa
     response = normalize(record.body, record.provider, status=record.status or 0)
     assert (response.text, response.usage.total_tokens, record.id) == ("Hello", 13, "chatcmpl-1")
     about = orjson.loads(line)
-    assert (about["form"], about["model"], about["key"], about["dropped"]) == ("openai-chat", "tiny", None, [])
+    assert (about["form"], about["model"], about["key"], about["dropped"]) == (
+        "openai-chat",
+        "tiny",
+        None,
+        [],
+    )
     assert about["stream"] is ("stream" in body)
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
 
@@ -408,6 +413,29 @@ def test_a_key_that_a_server_repeats_is_not_in_it(upstream: ReplayServer, tmp_pa
     assert told.startswith("né: wrong key <secret>, not <secret> nor ")
     assert b"secret-" not in log
     assert b64encode(b"sk-secret-1")[2:10] not in log
+
+
+def test_a_line_says_why_each_attempt_failed(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.add(Answer.failure(503, message="busy, sk-secret-1")).add(says())
+    closed = "http://127.0.0.1:1"
+    models = (
+        f"tiny: [{{provider: vllm, base_url: '{closed}'}}, "
+        f"{{provider: vllm, base_url: '{upstream.url}', api_key: sk-secret-1}}, "
+        f"{{provider: sglang, base_url: '{upstream.url}'}}]"
+    )
+    answer = post(config_of(upstream, models=models))
+    assert answer.status_code == 200
+    failed = [one for one in caplog.records if "attempt failed" in one.message]
+    address = upstream.url.removeprefix("http://")
+    assert [vars(one)["server.address"] for one in failed] == ["127.0.0.1:1", address]
+    assert [vars(one)["http.response.status_code"] for one in failed] == [None, 503]
+    assert failed[1].message.startswith(
+        f"{answer.headers['x-request-id']} attempt failed: vllm {address} tiny: "
+    )
+    assert "busy" in failed[1].message
+    assert "sk-secret-1" not in caplog.text
 
 
 def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -441,7 +469,8 @@ def test_prometheus_is_told(upstream: ReplayServer) -> None:
         assert f'{asked}"500"}} 1.0' in lines
         assert 'crosswalk_serve_tokens_total{key="alice",model="tiny",type="input"} 18.0' in lines
         assert 'crosswalk_serve_cost_dollars_total{key="alice",model="tiny"} 18.0' in lines
-        assert 'crosswalk_serve_attempts_total{outcome="error",provider="vllm"} 1.0' in lines
+        about = f'endpoint="{upstream.url.removeprefix("http://")}",outcome="error",provider="vllm"'
+        assert f"crosswalk_serve_attempts_total{{{about}}} 1.0" in lines
         assert 'crosswalk_serve_dropped_total{form="openai-chat",model="claude"} 1.0' in lines
         assert 'crosswalk_serve_first_event_seconds_count{form="openai-chat",model="tiny"} 1.0' in lines
         assert "crosswalk_serve_running 0.0" in lines
