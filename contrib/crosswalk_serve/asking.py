@@ -119,13 +119,13 @@ class Exchange:
         await gateway.quotas.admit(self._caller)
         block = Interruptible(self._receive)
         if incoming.wants.load is not None:
-            with gateway.running(block):
+            with gateway.running(block, self._caller):
                 return await self._load(route, block)
         request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
         self._asked = request.messages
         request = route.request(request, name)
         service = route.service()
-        with gateway.running(block):
+        with gateway.running(block, self._caller):
             if incoming.request.stream:
                 await self._stream(service.stream(request), block)
             else:

@@ -136,8 +136,17 @@ class Gateway:
             self._note_idle()
 
     @contextmanager
-    def running(self, block: Interruptible) -> Iterator[None]:
-        """*block* runs, and is ended with the gateway."""
+    def running(self, block: Interruptible, caller: Caller) -> Iterator[None]:
+        """*block* runs for *caller*, and is ended with the gateway.
+
+        Raises:
+            Refusal: as many run as the key of *caller* may have at once.
+        """
+        with self.quotas.place(caller), self._noted(block):
+            yield
+
+    @contextmanager
+    def _noted(self, block: Interruptible) -> Iterator[None]:
         self._running.add(block)
         if self.metrics is not None:
             self.metrics.running.inc()

@@ -21,6 +21,7 @@ from crosswalk.testing.faults import Cut, Garbage, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash
+from crosswalk_serve.keys import Caller
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -323,6 +324,23 @@ def test_limits_of_a_key_hold_from_one_request_to_the_next(upstream: ReplayServe
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, code)
                 assert int(refused.headers["retry-after"]) > 0
             await app.state.gateway.aclose()
+
+    run(main())
+
+
+def test_a_key_that_has_enough_requests_is_told_to_come_again(upstream: ReplayServer) -> None:
+    config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, concurrent_requests: 1}}}}")
+
+    async def main() -> None:
+        app = create_app(config)
+        gateway = app.state.gateway
+        async with asking(app, headers={"x-api-key": KEY}) as client:
+            with gateway.quotas.place(Caller("alice", config.keys["alice"])):
+                refused = await client.post(CHAT, json=HI)
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            upstream.add(says())
+            assert (await client.post(CHAT, json=HI)).status_code == 200
+        await gateway.aclose()
 
     run(main())
 
