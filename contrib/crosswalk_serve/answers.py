@@ -14,7 +14,7 @@ from crosswalk.types import ChatResponse, StreamEvent, StreamEventType, dump_jso
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["StreamWriter", "Written", "addressed", "failed", "info_of", "whole"]
+__all__ = ["StreamWriter", "Written", "addressed", "failed", "id_headers", "info_of", "whole"]
 
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
@@ -70,10 +70,18 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
 
 
-def failed(form: WireForm, error: ErrorInfo) -> Written:
-    """*error* as a client of *form* reads one, with the status to send it with."""
+def failed(form: WireForm, error: ErrorInfo, request_id: str) -> Written:
+    """*error* as a client of *form* reads one, with the status to send it with; Anthropic's repeats the *request_id*."""
     made = error_body(error, form)
-    return Written(made.value, made.status)
+    if form is not WireForm.ANTHROPIC:
+        return Written(made.value, made.status)
+    return Written(dump_json({**load_json(made.value), "request_id": request_id}), made.status)
+
+
+def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
+    """The headers in which a client of *form* looks for the id of its request."""
+    said = {"x-request-id": request_id}
+    return {**said, "request-id": request_id} if form is WireForm.ANTHROPIC else said
 
 
 def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:

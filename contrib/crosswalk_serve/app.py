@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import time
 from typing import Any, Final
+from uuid import uuid4
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk_serve.answers import failed, info_of
+from crosswalk_serve.answers import failed, id_headers, info_of
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.forms import form_of
@@ -155,5 +156,6 @@ async def _left(*_: object) -> Response:
 
 
 def _failed(request: Request, info: ErrorInfo, headers: dict[str, str]) -> Response:
-    written = failed(form_of(request), info)
-    return Response(written.body, written.status, headers, "application/json")
+    form, id = form_of(request), str(uuid4())
+    written = failed(form, info, id)
+    return Response(written.body, written.status, {**id_headers(form, id), **headers}, "application/json")

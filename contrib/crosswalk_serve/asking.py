@@ -18,7 +18,7 @@ from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
+from crosswalk_serve.answers import StreamWriter, addressed, failed, id_headers, info_of, whole
 from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
@@ -261,7 +261,7 @@ class Exchange:
         """Answer with *error*; of a stream that has begun, the last event tells it."""
         if self._writer is not None:
             return await self._send_body(self._writer.fail(error), more=False)
-        written = failed(self._form, error)
+        written = failed(self._form, error, self.id)
         headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
         if written.status == 401:
             headers["www-authenticate"] = "Bearer"
@@ -274,7 +274,7 @@ class Exchange:
 
     async def _begin(self, status: int, media_type: str, headers: Mapping[str, str]) -> None:
         self._status = status
-        said = {"content-type": media_type, "x-request-id": self.id, **headers}
+        said = {"content-type": media_type, **id_headers(self._form, self.id), **headers}
         if self._dropped:
             said["x-crosswalk-dropped"] = header_of(self._dropped)
         if not self._is_read:

@@ -18,18 +18,18 @@ from crosswalk_serve.gateway import Gateway
 __all__ = ["ends_gently", "reload"]
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_RELOAD: Final = getattr(signal, "SIGHUP", None)  # Windows has none
+_RELOAD: Final = tuple(one for one in signal.Signals if one.name == "SIGHUP")  # Windows has none
 _log = logging.getLogger("crosswalk.serve")
 
 
-def ends_gently(app: Starlette, load: Callable[[], Config] | None = None) -> Starlette:
+def ends_gently(app: Starlette, load: Callable[[], Config]) -> Starlette:
     """*app*, which keeps signals from its server until its answers have ended, and reloads its file at SIGHUP.
 
     A server that has one does not listen any more: a balancer would be refused where it asks whether to send requests here.
 
     Args:
         app: the application.
-        load: reads the file; ``None`` leaves SIGHUP alone.
+        load: reads the file.
     """
     inner = app.router.lifespan_context
 
@@ -49,14 +49,14 @@ def ends_gently(app: Starlette, load: Callable[[], Config] | None = None) -> Sta
 class _Ending:
     """Takes signals in place of the server, whose handlers are there already, and hands the first one on in time."""
 
-    def __init__(self, gateway: Gateway, load: Callable[[], Config] | None) -> None:
+    def __init__(self, gateway: Gateway, load: Callable[[], Config]) -> None:
         self._gateway = gateway
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
         self._handlers: dict[int, Any] = {one: signal.signal(one, self._receive) for one in _SIGNALS}
-        if load is not None and _RELOAD is not None:
-            self._handlers[_RELOAD] = signal.signal(
-                _RELOAD, lambda *_: self._loop.call_soon_threadsafe(reload, gateway, load)
+        for one in _RELOAD:
+            self._handlers[one] = signal.signal(
+                one, lambda *_: self._loop.call_soon_threadsafe(reload, gateway, load)
             )
 
     def close(self) -> None:

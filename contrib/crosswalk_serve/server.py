@@ -44,11 +44,11 @@ class AppOf:
 
     Attributes:
         config: what the file says.
-        load: reads the file again; ``None`` for a configuration without one.
+        load: reads the file again.
     """
 
     config: Config
-    load: Callable[[], Config] | None = None
+    load: Callable[[], Config]
 
     def __call__(self) -> Starlette:
         """The application."""
@@ -68,9 +68,8 @@ class _Workers(Multiprocess):
 
     def handle_hup(self) -> None:
         """Let each process reload the file; one that begins later has the new one, too."""
-        made: AppOf = self.config.app
-        if made.load is None:
-            return
+        made = self.config.app
+        assert isinstance(made, AppOf), "serve() gives it"
         try:
             self.config.app = attrs.evolve(made, config=made.load())
         except CrosswalkError as error:
@@ -103,9 +102,7 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
     )
 
 
-def serve(
-    app: Starlette, config: Config, listener: socket.socket, load: Callable[[], Config] | None = None
-) -> bool:
+def serve(app: Starlette, config: Config, listener: socket.socket, load: Callable[[], Config]) -> bool:
     """Serve *app* on *listener* until a signal says to end; whether all went well.
 
     Args:

@@ -137,6 +137,9 @@ def test_a_page_that_is_not_there_is_an_error_in_the_clients_form(
         else:
             assert ("type" in said) is (shape == "anthropic")
             assert "Not Found" in said["error"]["message"]
+        if shape == "anthropic":
+            assert said["error"]["type"] == "not_found_error"
+            assert said["request_id"] == answer.headers["request-id"] == answer.headers["x-request-id"]
 
     run(config_of(upstream), do)
 

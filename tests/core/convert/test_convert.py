@@ -58,6 +58,7 @@ from crosswalk.convert import (
     WireForm,
     convert,
     convert_stream,
+    error_body,
 )
 from crosswalk.convert.openai_chat import ChatWriter
 from strategies import chat_responses, names, segments, texts, usage_infos
@@ -1155,3 +1156,12 @@ def test_a_response_is_complete_once_its_duration_is_known() -> None:
         assert converted(made, RESPONSES)[0]["completed_at"] == done
     cut = answer(Segment(T.TEXT, "Hi"), finish="length", metadata=ResponseMetadata("made_up", "m", seconds))
     assert converted(cut, RESPONSES)[0]["completed_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [(400, "invalid_request_error"), (404, "not_found_error"), (413, "request_too_large")],
+)
+def test_an_invalid_request_has_anthropics_word_for_its_status(status: int, word: str) -> None:
+    made = error_body(ErrorInfo(ErrorKind.INVALID_REQUEST, "no", status=status), MESSAGES)
+    assert orjson.loads(made.value)["error"] == {"type": word, "message": "no"}
