@@ -8,7 +8,8 @@ import logging
 import pytest
 
 from contrib_serve import HI, asking, config_of, says
-from crosswalk.errors import ConfigurationError
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
@@ -41,6 +42,23 @@ def test_models_and_keys_are_the_new_ones(upstream: ReplayServer) -> None:
     asyncio.run(main())
 
 
+def test_a_request_that_runs_keeps_its_connections(upstream: ReplayServer) -> None:
+    upstream.add(says())
+
+    async def main() -> None:
+        app = create_app(config_of(upstream))
+        gateway = app.state.gateway
+        with gateway.slot():
+            service = gateway.router.find("tiny").service()
+            gateway.reload(two(upstream))
+            assert (await service.complete(ChatRequest("Hi"))).text == "Hello"
+        await gateway.aclose()
+        with pytest.raises(CrosswalkError, match="closed"):
+            await service.complete(ChatRequest("Hi"))
+
+    asyncio.run(main())
+
+
 def test_a_wrong_file_is_refused(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "crosswalk.serve")
     upstream.add(says())
@@ -60,6 +78,9 @@ def test_a_wrong_file_is_refused(upstream: ReplayServer, caplog: pytest.LogCaptu
         reload(app.state.gateway, lambda: two(upstream, "listen: 127.0.0.1:1234"))
         assert "models: small, large" in caplog.text
         assert "a restart is needed for: listen" in caplog.text
+        caplog.clear()
+        reload(app.state.gateway, lambda: two(upstream))
+        assert "restart" not in caplog.text
         await app.state.gateway.aclose()
 
     asyncio.run(main())
