@@ -1,8 +1,8 @@
 """Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
 
 One content block is open at a time. A part that comes while the arguments of a call are still coming waits for their end.
-Arguments are sent when they are complete and known to be an object, or its beginning where the answer was cut: clients parse
-each piece, and fail on what is none.
+Arguments are sent when they are complete and known to be an object, or its beginning where the answer was cut. Others are
+sent as a text under ``INVALID_JSON``: clients fail on what they cannot parse, and would run a call with an empty input.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input, is_cut_input
+from crosswalk.convert.arguments import INVALID_JSON, CallIDs, JSONObjectText, as_input, is_cut_input
 from crosswalk.convert.failure import anthropic_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back, without_place
-from crosswalk.convert.writer import Event, Heading, Writer, url_citation
+from crosswalk.convert.writer import Event, Heading, Writer, json_of, url_citation
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
@@ -255,8 +255,11 @@ class MessagesWriter(Writer):
             block.said[kind] = text
         elif kind == "tool_use":
             asked = as_input(text or "{}")
+            if asked is None and (self.whole or not is_cut_input(text)):
+                asked = {INVALID_JSON: text}  # an empty input would be a call without arguments
+                text = json_of(asked).decode()
             block.said["input"] = asked or {}
-            if text and (asked is not None or is_cut_input(text)):
+            if text:
                 yield _delta(block, "partial_json", text)
         yield _event("content_block_stop", index=block.index)
 

@@ -874,15 +874,15 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("arguments", BROKEN)
-def test_arguments_that_are_no_object_are_no_input_whole_and_streamed(arguments: str) -> None:
+def test_arguments_that_are_no_object_are_never_an_empty_input(arguments: str) -> None:
     pieces = [call_piece(0, "c1", "f", arguments[:3]), call_piece(0, None, None, arguments[3:])]
     made = deltas(*pieces, {"content_delta": "x"}, finish="tool_calls")
     loss = Loss("message.tool_calls[0].arguments", LossReason.CHANGED)
     sent, report, _ = streamed(made, MESSAGES)
-    assert answer_of_client(MESSAGES, sent)[1].content[0].input == {}
+    assert answer_of_client(MESSAGES, sent)[1].content[0].input == {"INVALID_JSON": arguments}
     assert loss in report.losses
     body, report, _ = converted(ChatResponse.from_deltas(made), MESSAGES)
-    assert body["content"][0]["input"] == {}
+    assert body["content"][0]["input"] == {"INVALID_JSON": arguments}
     assert loss in report.losses
     for form in (CHAT, RESPONSES):
         sent, _, back = streamed(made, form)
@@ -936,10 +936,10 @@ def test_arguments_that_were_cut_reach_a_client_of_messages_as_far_as_they_came(
 
 
 def test_arguments_that_were_cut_are_sent_only_as_deep_as_clients_can_read() -> None:
-    for depth, is_sent in ((190, True), (191, False)):
+    for depth, is_sent in ((190, True), (191, False)):  # what is deeper is sent as a text
         cut = '{"a":' + "[" * (depth - 1) + '"[{'
         sent, report, _ = streamed(deltas(call_piece(0, "c1", "f", cut), finish="length"), MESSAGES)
-        assert (b"input_json_delta" in sent) is is_sent
+        assert (b"INVALID_JSON" in sent) is not is_sent
         assert report.names("message.tool_calls[0].arguments") is not is_sent
 
 
