@@ -24,7 +24,7 @@ from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["StreamWriter", "Written", "addressed", "failed", "info_of", "whole"]
+__all__ = ["StreamWriter", "Written", "addressed", "failed", "id_headers", "info_of", "whole"]
 
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
@@ -62,14 +62,13 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     Raises:
         ConversionError: it holds what JSON cannot.
     """
-    response = with_custom_calls(response, incoming.wants.custom_tools)
-    made = convert(response, incoming.form)
+    response, options = with_custom_calls(response, incoming.wants.custom_tools), _options(incoming)
+    made = convert(response, incoming.form, request=options)
     losses = made.report.losses
     frames = response.raw_events.frames
-    if seal is not None and not (
-        len(frames) == 1 and made.value == frames[0]
-    ):  # the client's form is not the server's
-        made = convert(sealed(response, seal, incoming.form), incoming.form)
+    is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
+    if seal is not None and is_foreign:
+        made = convert(sealed(response, seal, incoming.form), incoming.form, request=options)
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
@@ -77,6 +76,11 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
             choice["text"] = _prompt(incoming) + choice["text"]
         body = dump_json(said)
     return Written(body, made.status, losses)
+
+
+def _options(incoming: Incoming) -> dict[str, Any]:
+    """The options that the answer repeats; the gateway stores an answer of Responses unless it is told not to."""
+    return {**incoming.request.said, "store": incoming.wants.store is not False}
 
 
 def _prompt(incoming: Incoming) -> str:
@@ -93,10 +97,18 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
 
 
-def failed(form: WireForm, error: ErrorInfo) -> Written:
-    """*error* as a client of *form* reads one, with the status to send it with."""
+def failed(form: WireForm, error: ErrorInfo, request_id: str) -> Written:
+    """*error* as a client of *form* reads one, with the status to send it with; Anthropic's repeats the *request_id*."""
     made = error_body(error, form)
-    return Written(made.value, made.status)
+    if form is not WireForm.ANTHROPIC:
+        return Written(made.value, made.status)
+    return Written(dump_json({**load_json(made.value), "request_id": request_id}), made.status)
+
+
+def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
+    """The headers in which a client of *form* looks for the id of its request."""
+    said = {"x-request-id": request_id}
+    return {**said, "request-id": request_id} if form is WireForm.ANTHROPIC else said
 
 
 def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:
@@ -144,7 +156,9 @@ class StreamWriter:
         )  # its clients cannot add up the pieces of a custom call
         self._names = frozenset[str]() if is_chat else incoming.wants.custom_tools
         self._custom = CustomCalls(self._names)
-        self._converter = StreamConverter.of(incoming.form, lambda: addressed(incoming, partial(), token))
+        self._converter = StreamConverter.of(
+            incoming.form, lambda: addressed(incoming, partial(), token), request=_options(incoming)
+        )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()

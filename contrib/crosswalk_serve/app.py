@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import time
 from typing import Any, Final
+from uuid import uuid4
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk_serve.answers import failed, info_of
+from crosswalk_serve.answers import failed, id_headers, info_of
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.forms import form_of
@@ -66,6 +67,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         Route("/v1/messages/count_tokens", listing.count_tokens, methods=["POST"]),
         Route("/v1/models", listing.models),
         Route("/v1/models/{id:path}", listing.model),
+        Route("/v1/responses/compact", _absent, methods=["POST"]),
         Route("/v1/responses/{id}", listing.response, methods=["GET", "DELETE"]),
         Route("/api/tags", listing.tags),
         Route("/api/show", listing.show, methods=["POST"]),
@@ -144,10 +146,16 @@ async def _not_found(request: Request, error: Exception) -> Response:
     return _failed(request, info, dict(error.headers or {}))
 
 
+async def _absent(_: Request) -> Response:
+    """A page of the API that is not offered: without it, its path would be the id of an answer, and the method wrong."""
+    raise HTTPException(404)
+
+
 async def _left(*_: object) -> Response:
     return Response(status_code=LEFT)
 
 
 def _failed(request: Request, info: ErrorInfo, headers: dict[str, str]) -> Response:
-    written = failed(form_of(request), info)
-    return Response(written.body, written.status, headers, "application/json")
+    form, id = form_of(request), str(uuid4())
+    written = failed(form, info, id)
+    return Response(written.body, written.status, {**id_headers(form, id), **headers}, "application/json")

@@ -19,14 +19,15 @@ from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
+from crosswalk_serve.answers import StreamWriter, addressed, failed, id_headers, info_of, whole
+from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.loading import load
-from crosswalk_serve.losses import dropped, header_of, paths_of
+from crosswalk_serve.losses import dropped, dropped_fields, header_of
 from crosswalk_serve.owners import Seals
 from crosswalk_serve.refusal import LEFT, Refusal, for_client
 from crosswalk_serve.relay import Relay, is_native
@@ -97,7 +98,7 @@ class Exchange:
         self._incoming: Incoming
         self._seals: Seals
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
-        self._lost: list[str] = []
+        self._dropped: list[str] = []
         self._status = LEFT
         self._is_read = False
         self._writer: StreamWriter | Relay | None = None  # once a stream has begun
@@ -110,6 +111,7 @@ class Exchange:
             Refusal: it is not served. starlette.requests.ClientDisconnect: the client left before all of it was there.
         """
         gateway, headers = self._gateway, self._request.headers
+        request_id.set(self.id)
         self._caller = gateway.caller(self._request)
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
@@ -121,13 +123,13 @@ class Exchange:
         await gateway.quotas.admit(self._caller)
         block = Interruptible(self._receive)
         if incoming.wants.load is not None:
-            with gateway.running(block):
+            with gateway.running(block, self._caller):
                 return await self._load(route, block)
         request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
         self._asked = request.messages
         request = route.request(request, name)
         service = route.service()
-        with gateway.running(block):
+        with gateway.running(block, self._caller):
             if incoming.request.stream:
                 await self._stream(service.stream(request), block)
             else:
@@ -184,14 +186,14 @@ class Exchange:
             await self.refuse(block.cause, 1)
 
     async def _answer(self, response: ChatResponse) -> None:
-        self._lost += dropped(response)
+        self._dropped += dropped(response)
         error = response.error_info
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         seal = self._seals.of(response, self._form)
         written = whole(self._incoming, addressed(self._incoming, response, self.id), seal)
-        self._lost += paths_of(written.losses)
+        self._dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self._respond(written.body, written.status)
 
@@ -243,10 +245,10 @@ class Exchange:
         return StreamWriter(self._incoming, lambda: events.partial, self.id, seal)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
-        self._lost += [*dropped(response), *paths_of(writer.losses)]
+        self._dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
         await self._settle(response, self._to_store(response))
-        if self._lost and writer.takes_comments:
-            frames += f": x-crosswalk-lost: {header_of(self._lost)}\n\n".encode()
+        if self._dropped and writer.takes_comments:
+            frames += f": x-crosswalk-dropped: {header_of(self._dropped)}\n\n".encode()
         await self._send_body(frames, more=False)
 
     def _to_store(self, response: ChatResponse) -> bytes | None:
@@ -265,7 +267,7 @@ class Exchange:
         """Answer with *error*; of a stream that has begun, the last event tells it."""
         if self._writer is not None:
             return await self._send_body(self._writer.fail(error), more=False)
-        written = failed(self._form, error)
+        written = failed(self._form, error, self.id)
         headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
         if written.status == 401:
             headers["www-authenticate"] = "Bearer"
@@ -278,9 +280,9 @@ class Exchange:
 
     async def _begin(self, status: int, media_type: str, headers: Mapping[str, str]) -> None:
         self._status = status
-        said = {"content-type": media_type, "x-request-id": self.id, **headers}
-        if self._lost:
-            said["x-crosswalk-lost"] = header_of(self._lost)
+        said = {"content-type": media_type, **id_headers(self._form, self.id), **headers}
+        if self._dropped:
+            said["x-crosswalk-dropped"] = header_of(self._dropped)
         if not self._is_read:
             said["connection"] = "close"  # what still comes is not looked at
         raw = [(name.encode(), value.encode()) for name, value in said.items()]
@@ -327,7 +329,7 @@ class Exchange:
                 "stream": self._incoming.request.stream,
                 "seconds": round(perf_counter() - self._began, 6),
                 "attempts": len(response.attempts),
-                "lost": self._lost,
+                "dropped": self._dropped,
             }
             gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
@@ -351,18 +353,18 @@ class Exchange:
         if metrics is not None:
             metrics.requests.labels(form, model, key, str(self._status)).inc()
             metrics.seconds.labels(form, model).observe(seconds)
-            if self._lost:
-                metrics.lost.labels(form, model).inc()
-        lost = header_of(self._lost)
+            if self._dropped:
+                metrics.dropped.labels(form, model).inc()
+        omitted = header_of(self._dropped)
         extra = {
             "crosswalk.request.id": self.id,
             "crosswalk.form": form,
             "crosswalk.key": key,
-            "crosswalk.lost": lost,
+            "crosswalk.dropped": omitted,
             "gen_ai.request.model": model,
             "http.response.status_code": self._status,
         }
-        said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{lost and f' lost: {lost}'}"
+        said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
         _log.info("%s %s", self.id, said, extra=extra)
 
 

@@ -8,8 +8,10 @@ import secrets
 import socket
 import ssl
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -61,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(EXAMPLE)
         return OK
     try:
+        import crosswalk_serve.reading  # noqa: F401  # whether it is there
         from crosswalk_serve.app import create_app
-        from crosswalk_serve.reading import load_config
     except ImportError as error:
         raise UsageError(f"{error}: install the extra serve: pip install 'crosswalk-llm[serve]'") from None
     if arguments.new_key or arguments.hash_key:
@@ -70,7 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     if arguments.config is None:
         raise UsageError("give a file; `crosswalk serve --example` prints one")
-    config = _with_options(load_config(arguments.config), arguments)
+    options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
+    load = partial(
+        _load, arguments.config, {name: value for name, value in options.items() if value is not None}
+    )
+    config = load()
     _check_tls(config)
     models = ", ".join(config.models)
     if arguments.check:
@@ -87,14 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"listening on http{'s' if config.tls else ''}://{shown}:{port}; models: {models}")
         from crosswalk_serve.server import serve
 
-        return OK if serve(app, config, listener) else FAILED
+        return OK if serve(app, config, listener, load) else FAILED
 
 
-def _with_options(config: Config, arguments: argparse.Namespace) -> Config:
-    """*config* with what the command line says."""
-    said = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
-    said = {name: value for name, value in said.items() if value is not None}
-    return attrs.evolve(config, listen=attrs.evolve(config.listen, **said)) if said else config
+def _load(path: str, options: Mapping[str, Any]) -> Config:
+    """The file at *path* with the *options* of the command line. Processes are given it, so it holds plain values."""
+    from crosswalk_serve.reading import load_config
+
+    config = load_config(path)
+    return attrs.evolve(config, listen=attrs.evolve(config.listen, **options))
 
 
 def _check_tls(config: Config) -> None:

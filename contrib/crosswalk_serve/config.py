@@ -190,6 +190,7 @@ class Key:
     Attributes:
         hash: the hash of the key. ``crosswalk serve --new-key`` prints both.
         models: the models that it may use, with ``*`` at the end of a name for any ending. All by default, none with ``[]``.
+        concurrent_requests: the most requests at once, in each process of the gateway, unlimited by default.
         requests_per_minute: the most requests in a minute, unlimited by default.
         tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
         budget_per_day: the most US dollars in a day that begins at midnight UTC. At the limit, requests are refused.
@@ -198,6 +199,7 @@ class Key:
 
     hash: KeyHash
     models: tuple[str, ...] | None = None
+    concurrent_requests: int | None = attrs.field(default=None, validator=_COUNT)
     requests_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
@@ -211,7 +213,7 @@ class Key:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it has a limit."""
+        """Whether it has a limit that is counted over time."""
         return any((self.requests_per_minute, self.tokens_per_minute, self.budget_per_day))
 
 

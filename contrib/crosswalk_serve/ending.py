@@ -1,33 +1,42 @@
-"""How a signal ends the gateway: it listens until its answers have ended, and says meanwhile that it is to end."""
+"""The signals of a gateway's process. SIGINT and SIGTERM end it once its answers have ended; SIGHUP reloads the file."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from starlette.applications import Starlette
 
+from crosswalk.errors import CrosswalkError
+from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
 
-__all__ = ["ends_gently"]
+__all__ = ["ends_gently", "reload"]
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_RELOAD: Final = tuple(one for one in signal.Signals if one.name == "SIGHUP")  # Windows has none
+_log = logging.getLogger("crosswalk.serve")
 
 
-def ends_gently(app: Starlette) -> Starlette:
-    """*app*, which keeps signals from its server until its answers have ended.
+def ends_gently(app: Starlette, load: Callable[[], Config]) -> Starlette:
+    """*app*, which keeps signals from its server until its answers have ended, and reloads its file at SIGHUP.
 
     A server that has one does not listen any more: a balancer would be refused where it asks whether to send requests here.
+
+    Args:
+        app: the application.
+        load: reads the file.
     """
     inner = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Any]:
         async with inner(app) as state:
-            ending = _Ending(app.state.gateway)
+            ending = _Ending(app.state.gateway, load)
             try:
                 yield state
             finally:
@@ -40,11 +49,15 @@ def ends_gently(app: Starlette) -> Starlette:
 class _Ending:
     """Takes signals in place of the server, whose handlers are there already, and hands the first one on in time."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, load: Callable[[], Config]) -> None:
         self._gateway = gateway
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
         self._handlers: dict[int, Any] = {one: signal.signal(one, self._receive) for one in _SIGNALS}
+        for one in _RELOAD:
+            self._handlers[one] = signal.signal(
+                one, lambda *_: self._loop.call_soon_threadsafe(reload, gateway, load)
+            )
 
     def close(self) -> None:
         """Give signals back to the server."""
@@ -63,3 +76,15 @@ class _Ending:
     async def _hand_on(self, number: int) -> None:
         await self._gateway.drained()
         self._handlers[number](number, None)
+
+
+def reload(gateway: Gateway, load: Callable[[], Config]) -> None:
+    """Give *gateway* the file that *load* reads; a wrong one is refused, and the old one stays in force."""
+    try:
+        kept = gateway.reload(load())
+    except CrosswalkError as error:
+        _log.error("the configuration was not reloaded: %s", error)
+        return
+    _log.warning("the configuration was reloaded; models: %s", ", ".join(gateway.router.names))
+    if kept:
+        _log.warning("a restart is needed for: %s", ", ".join(kept))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from time import time
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from starlette.requests import Request
@@ -17,6 +18,7 @@ from crosswalk.prices import cost_of
 from crosswalk.service import Observer
 from crosswalk.text import clean_message
 from crosswalk.types import ChatResponse
+from crosswalk_serve.attempts import AttemptLog
 from crosswalk_serve.config import Config
 from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
 from crosswalk_serve.counting import Counters, MemoryCounters, RedisCounters, connect
@@ -33,6 +35,10 @@ _log = logging.getLogger("crosswalk.serve")
 _ENDS = ErrorInfo(
     ErrorKind.SERVER, "the gateway is being shut down", retryable=True, status=503, code="shutting_down"
 )
+
+
+_RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported")
+"""The sections that :meth:`Gateway.reload` takes. The others belong to what is open already, such as sockets and files."""
 
 
 class Gateway:
@@ -61,12 +67,15 @@ class Gateway:
     def __init__(self, config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> None:
         self.config = config
         self.metrics = Metrics() if config.metrics else None
-        observers: list[Observer] = [] if self.metrics is None else [self.metrics.observer()]
+        self._observers: list[Observer] = [AttemptLog()]
+        self._service_options = service_options
+        if self.metrics is not None:
+            self._observers.append(self.metrics.observer())
         if config.tracing:
             from crosswalk.service import OpenTelemetry
 
-            observers.append(OpenTelemetry())
-        self.router = Router(config, observers, **service_options)
+            self._observers.append(OpenTelemetry())
+        self.router = Router(config, self._observers, **service_options)
         self.keyring = Keyring(config.keys)
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
@@ -78,26 +87,14 @@ class Gateway:
             documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
-        self._check_prices()
+        _check_prices(config)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()
         self._count = 0
+        self._uses: Counter[Router] = Counter()  # requests by the router that was there when they began
+        self._closing: set[asyncio.Task[None]] = set()
         self._is_idle = asyncio.Event()  # set once it is to end, and no request runs any more
-
-    def _check_prices(self) -> None:
-        """Refuse budgets that nobody could count."""
-        if not any(key.budget_per_day for key in self.config.keys.values()):
-            return
-        if all(model.price for model in self.config.models.values()):
-            return
-        try:
-            import genai_prices  # noqa: F401  # whether it is there
-        except ImportError:
-            raise ConfigurationError(
-                "budgets need prices: give each model its price, or pip install 'crosswalk-llm[prices]'",
-                key="keys",
-            ) from None
 
     # Requests.
 
@@ -127,16 +124,29 @@ class Gateway:
             raise Refusal(
                 ErrorKind.SERVER, "too many requests at once", status=503, code="overloaded", retry_after=1
             )
+        router = self.router
         self._count += 1
+        self._uses[router] += 1
         try:
             yield
         finally:
             self._count -= 1
+            self._uses[router] -= 1
+            self._close_if_unused(router)
             self._note_idle()
 
     @contextmanager
-    def running(self, block: Interruptible) -> Iterator[None]:
-        """*block* runs, and is ended with the gateway."""
+    def running(self, block: Interruptible, caller: Caller) -> Iterator[None]:
+        """*block* runs for *caller*, and is ended with the gateway.
+
+        Raises:
+            Refusal: as many run as the key of *caller* may have at once.
+        """
+        with self.quotas.place(caller), self._noted(block):
+            yield
+
+    @contextmanager
+    def _noted(self, block: Interruptible) -> Iterator[None]:
         self._running.add(block)
         if self.metrics is not None:
             self.metrics.running.inc()
@@ -181,6 +191,36 @@ class Gateway:
             return 0.0
         return float(cost.amount) if cost is not None and cost.currency == "USD" else 0.0
 
+    # A new file.
+
+    def reload(self, config: Config) -> tuple[str, ...]:
+        """Take models, keys, prices, timeouts and retries from *config*; requests that run end as they began.
+
+        Returns:
+            The sections that differ and need a restart.
+
+        Raises:
+            ConfigurationError: *config* is wrong; nothing has changed.
+            UnknownProviderError: likewise. PluginError: likewise.
+        """
+        _check_prices(config)
+        router = Router(config, self._observers, **self._service_options)
+        old, self.router = self.router, router
+        self.keyring = Keyring(config.keys)
+        names = [field.name for field in attrs.fields(Config) if field.name not in _RELOADED]
+        kept = tuple(name for name in names if getattr(config, name) != getattr(self.config, name))
+        self.config = attrs.evolve(self.config, **{name: getattr(config, name) for name in _RELOADED})
+        self._close_if_unused(old)
+        return kept
+
+    def _close_if_unused(self, router: Router) -> None:
+        """Close the connections of *router* if a newer one has its place and none of its requests runs any more."""
+        if router is not self.router and not self._uses[router]:
+            del self._uses[router]
+            task = asyncio.get_running_loop().create_task(router.aclose())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
     # Its end.
 
     def drain(self) -> None:
@@ -213,4 +253,21 @@ class Gateway:
         async with AsyncExitStack() as stack:
             if self._redis is not None:
                 stack.push_async_callback(self._redis.aclose)
-            stack.push_async_callback(self.router.aclose)
+            for router in {self.router, *self._uses}:
+                stack.push_async_callback(router.aclose)
+            await asyncio.gather(*self._closing)
+
+
+def _check_prices(config: Config) -> None:
+    """Refuse budgets that nobody could count."""
+    if not any(key.budget_per_day for key in config.keys.values()):
+        return
+    if all(model.price for model in config.models.values()):
+        return
+    try:
+        import genai_prices  # noqa: F401  # whether it is there
+    except ImportError:
+        raise ConfigurationError(
+            "budgets need prices: give each model its price, or pip install 'crosswalk-llm[prices]'",
+            key="keys",
+        ) from None

@@ -6,17 +6,19 @@ import asyncio
 import socket
 import sys
 from typing import Any, Final
+from uuid import uuid4
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk_serve.answers import failed
+from crosswalk_serve.answers import failed, id_headers
 from crosswalk_serve.forms import form_at
 
 __all__ = ["GuardedProtocol", "ServerConfig"]
 
 _HEAD_BYTES: Final = 65536
+_LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 
 class ServerConfig(uvicorn.Config):
@@ -70,7 +72,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_in_head or not self._is_answering:
             self._head_bytes += len(data)
             if self._head_bytes > _HEAD_BYTES and not self._is_broken:
-                self._refuse(431, f"the head of the request is longer than {_HEAD_BYTES} bytes")
+                self._refuse(431, _LONG)
         if self._is_answering or self._is_broken:
             _stop(self._head_timer)
             self._head_timer = None
@@ -103,6 +105,9 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._is_in_head = False
         self._head_bytes = 0
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > _HEAD_BYTES:
+            self._refuse(431, _LONG)  # it came in one packet with its end
+            raise _BadHeadError
         names = [name for name, _ in self.headers]
         is_new, hosts = self.parser.get_http_version() == "1.1", names.count(b"host")
         if not is_new and (self.parser.get_http_version() != "1.0" or b"transfer-encoding" in names):
@@ -117,7 +122,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """What came is no request."""
-        self._refuse(400, "this is no request in HTTP/1.1 that can be served")
+        if not self._is_broken:
+            self._refuse(400, "this is no request in HTTP/1.1 that can be served")
 
     def on_message_complete(self) -> None:
         """The request is whole; where it offers another protocol, the parser says so of its head alone."""
@@ -153,8 +159,10 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         names = {name.decode("latin-1") for name, _ in self.headers or ()}
         error = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status)
-        body = failed(form_at(self.url.decode("latin-1"), names), error).body
-        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        form, id = form_at(self.url.decode("latin-1"), names), str(uuid4())
+        body = failed(form, error, id).body
+        head = "".join(f"{name}: {value}\r\n" for name, value in id_headers(form, id).items()).encode()
+        head += b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[status] + head % len(body) + body)
         self.transport.close()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from time import time
 from typing import Final
 
@@ -91,6 +93,24 @@ class Quotas:
     def __init__(self, counters: Counters, clock: Callable[[], float] = time) -> None:
         self._counters = counters
         self._clock = clock
+        self._running: Counter[str | None] = Counter()  # requests by the name of the key
+
+    @contextmanager
+    def place(self, caller: Caller) -> Iterator[None]:
+        """A place for one more request of *caller*.
+
+        Raises:
+            Refusal: as many run as its key may have at once.
+        """
+        most = None if caller.key is None else caller.key.concurrent_requests
+        if most is not None and self._running[caller.name] >= most:
+            said = f"the key's limit: more than {most} requests at once"
+            raise Refusal(ErrorKind.RATE_LIMIT, said, code="rate_limit_exceeded", retry_after=1)
+        self._running[caller.name] += 1
+        try:
+            yield
+        finally:
+            self._running[caller.name] -= 1
 
     async def admit(self, caller: Caller) -> None:
         """Count a request of *caller*.

@@ -107,7 +107,7 @@ class Listing:
         built = build_http_request(asked, "anthropic", on_unsupported="drop")
         counted = {key: value for key, value in built.body.items() if key not in _NOT_COUNTED}
         block = Interruptible(request.receive)
-        with self._gateway.slot(), self._gateway.running(block):
+        with self._gateway.slot(), self._gateway.running(block, caller):
             async with block:
                 service = route.services[0][0]
                 count = await ask_beside(

@@ -1,14 +1,17 @@
-"""What a form could not say, in a few words for headers and logs."""
+"""The fields that did not reach the client or the server, in the words of the server's API, for headers and logs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from crosswalk.convert import Loss
+from crosswalk.codec.problems import step
+from crosswalk.convert import Loss, LossReason, WireForm
+from crosswalk.convert.source import source_form
 from crosswalk.types import ChatResponse
+from crosswalk.wire import chat, messages, ollama, responses
 
-__all__ = ["dropped", "header_of", "paths_of"]
+__all__ = ["dropped", "dropped_fields", "header_of"]
 
 _OWN: Final = (
     "attempts",
@@ -18,14 +21,101 @@ _OWN: Final = (
     "metadata.model_id",
     "metadata.provenance",
 )
-"""What Crosswalk itself notes about an answer: no server has said it, so no client misses it."""
+"""Measurements and notes of Crosswalk's own: no server has sent them."""
+_SAME: Final = (LossReason.FILLED_IN, LossReason.JOINED, LossReason.RESPELLED)
+"""Reasons that say how a field was written anew: its meaning is all there."""
+_ENVELOPE: Final = frozenset(
+    {
+        "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",
+        "object", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status", "system_fingerprint",
+        "timings", "total_duration", "type",
+    }
+)  # fmt: skip
+"""Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
+_COUNTS: Final = {
+    WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
+    WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
+    WireForm.ANTHROPIC: ("usage.", messages.COUNTS),
+    WireForm.OLLAMA: ("", ollama.COUNTS),
+}
+"""Where each API has its token counts."""
+_CONTENT: Final = {
+    WireForm.OPENAI_CHAT: "choices[0].message.",
+    WireForm.OPENAI_RESPONSES: "output[].",
+    WireForm.ANTHROPIC: "content[].",
+    WireForm.OLLAMA: "message.",
+}
+"""Where each API has what the model said."""
+_OPAQUE: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
+"""The name of encrypted reasoning."""
+_EXTENSIONS: Final = "metadata.extensions"
 _MOST: Final = 20
 _LONGEST: Final = 1000
 
 
-def paths_of(losses: Iterable[Loss]) -> list[str]:
-    """The canonical fields that *losses* name, without those that are no server's word."""
-    return [loss.path for loss in losses if not loss.path.startswith(_OWN)]
+def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
+    """The fields of the server's answer that the client does not get.
+
+    Fields of the envelope, values that say nothing, and other spellings of the same value are left out.
+
+    Args:
+        losses: the report of the conversion.
+        response: the converted answer.
+    """
+    form = source_form(response)
+    found: list[str] = []
+    for loss in losses:
+        if loss.reason not in _SAME and not loss.path.startswith(_OWN):
+            found += _names(loss.path, response, form)
+    return found
+
+
+def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
+    """The names of the field *path* of *response*, a canonical path, in the server's API."""
+    if path.startswith(_EXTENSIONS):
+        for place, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
+            if place == path or place.startswith((f"{path}.", f"{path}[")):
+                yield name.removeprefix(".")
+    elif path.startswith("usage."):
+        count = path.removeprefix("usage.")
+        if getattr(response.usage, count):
+            prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
+            yield prefix + names.get(count, count)
+    elif path.startswith("segments["):
+        yield from _segment(path, response, form)
+    elif path not in _ENVELOPE:
+        yield path
+
+
+def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The values below *path* that say something: the canonical path of each, and its *name* in the server's API.
+
+    They differ in lists: of a list of objects only those with further fields are kept, each with its place as ``index``.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in _ENVELOPE:
+                yield from _leaves(path + step(key), name + step(key), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for place, item in enumerate(value):
+            number = item.get("index", place) if isinstance(item, dict) else place
+            yield from _leaves(f"{path}[{place}]", f"{name}[{number}]", item)
+    elif value not in (None, "", [], 0) or value is False:
+        yield path, name
+
+
+def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
+    """The name of a part of the answer, or of a field of it."""
+    place, _, field = path.removeprefix("segments[").partition("]")
+    segment = response.segments[int(place)]
+    name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
+    prefix = "" if form is None else _CONTENT.get(form, "")
+    if name in _ENVELOPE:
+        return
+    if name == "encrypted" and form in _OPAQUE:
+        name = _OPAQUE[form]
+    is_part = name in ("", "content") or name.startswith("annotations") or not prefix
+    yield f"{prefix}{segment.type}{field.replace('.metadata', '', 1)}" if is_part else f"{prefix}{name}"
 
 
 def dropped(response: ChatResponse) -> list[str]:

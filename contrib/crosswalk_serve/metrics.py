@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from crosswalk.errors import ConfigurationError
 from crosswalk.service import Call, Observation
+from crosswalk.service.endpoint import Route, where
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -114,14 +115,17 @@ class Metrics:
             ("model", "key"),
             registry=registry,
         )
-        self.lost = Counter(
-            "crosswalk_serve_lost",
-            "Answers, or requests, of which something could not be said in the other's form.",
+        self.dropped = Counter(
+            "crosswalk_serve_dropped",
+            "Requests with a field that did not reach the server or the client.",
             ("form", "model"),
             registry=registry,
         )
         self.attempts = Counter(
-            "crosswalk_serve_attempts", "Attempts at providers.", ("provider", "outcome"), registry=registry
+            "crosswalk_serve_attempts",
+            "Attempts at servers.",
+            ("provider", "endpoint", "outcome"),
+            registry=registry,
         )
 
     def observer(self) -> Observer:
@@ -168,9 +172,10 @@ class _Attempts:
         """A call begins."""
         return self
 
-    def attempted(self, attempt: ProviderAttempt, _: object) -> None:
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
         """An attempt has ended."""
-        self._metrics.attempts.labels(attempt.provider_name, attempt.outcome.value).inc()
+        labels = attempt.provider_name, where(route.host), attempt.outcome.value
+        self._metrics.attempts.labels(*labels).inc()
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """The call has ended."""

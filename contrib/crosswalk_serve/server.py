@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -14,6 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
+from crosswalk.errors import CrosswalkError
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.ending import ends_gently
@@ -22,6 +25,7 @@ from crosswalk_serve.metrics import forget
 
 __all__ = ["AppOf", "serve", "server_config"]
 
+_log = logging.getLogger("crosswalk.serve")
 _KEEP_ALIVE = 75
 """Seconds for which an idle connection is kept: longer than the balancers that may stand before it keep theirs."""
 _GARBAGE = (2000, 10, 10)
@@ -40,18 +44,20 @@ class AppOf:
 
     Attributes:
         config: what the file says.
+        load: reads the file again.
     """
 
     config: Config
+    load: Callable[[], Config]
 
     def __call__(self) -> Starlette:
         """The application."""
         _prepare(self.config)
-        return ends_gently(create_app(self.config))
+        return ends_gently(create_app(self.config), self.load)
 
 
 class _Workers(Multiprocess):
-    """uvicorn's processes, of which those that have died do nothing any more."""
+    """uvicorn's processes, of which those that have died do nothing any more; they reload the file without a restart."""
 
     def keep_subprocess_alive(self) -> None:
         """Begin another process for each that has died."""
@@ -59,6 +65,18 @@ class _Workers(Multiprocess):
         super().keep_subprocess_alive()
         for pid in filter(None, before.difference(process.pid for process in self.processes)):
             forget(pid)
+
+    def handle_hup(self) -> None:
+        """Let each process reload the file; one that begins later has the new one, too."""
+        made = self.config.app
+        assert isinstance(made, AppOf), "serve() gives it"
+        try:
+            self.config.app = attrs.evolve(made, config=made.load())
+        except CrosswalkError as error:
+            _log.error("the configuration was not reloaded: %s", error)
+            return
+        for pid in filter(None, (process.pid for process in self.processes)):
+            os.kill(pid, signal.SIGHUP)
 
 
 def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
@@ -84,15 +102,22 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
     )
 
 
-def serve(app: Starlette, config: Config, listener: socket.socket) -> bool:
-    """Serve *app* on *listener* until a signal says to end; whether all went well."""
+def serve(app: Starlette, config: Config, listener: socket.socket, load: Callable[[], Config]) -> bool:
+    """Serve *app* on *listener* until a signal says to end; whether all went well.
+
+    Args:
+        app: the application.
+        config: what the file says.
+        listener: a socket that listens.
+        load: reads the file again, at SIGHUP.
+    """
     for name in ("SIGINT", "SIGTERM"):
         signal.signal(getattr(signal, name), lambda *_: None)  # uvicorn raises it again when it has ended
     if config.listen.workers > 1:
-        _Workers(server_config(AppOf(config), config, factory=True), [listener]).run()
+        _Workers(server_config(AppOf(config, load), config, factory=True), [listener]).run()
         return True
     _prepare(config)
-    server = uvicorn.Server(server_config(ends_gently(app), config))
+    server = uvicorn.Server(server_config(ends_gently(app, load), config))
     server.run([listener])
     return server.started
 

@@ -1,8 +1,8 @@
 """Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
 
 One content block is open at a time. A part that comes while the arguments of a call are still coming waits for their end.
-Arguments are sent when they are complete and known to be an object, or its beginning where the answer was cut: clients parse
-each piece, and fail on what is none.
+Arguments are sent when they are complete and known to be an object, or its beginning where the answer was cut. Others are
+sent as a text under ``INVALID_JSON``: clients fail on what they cannot parse, and would run a call with an empty input.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert.arguments import CallIDs, JSONObjectText, as_input, is_cut_input
+from crosswalk.convert.arguments import INVALID_JSON, CallIDs, JSONObjectText, as_input, is_cut_input
 from crosswalk.convert.failure import anthropic_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back, without_place
-from crosswalk.convert.writer import Event, Heading, Writer, url_citation
+from crosswalk.convert.writer import Event, Heading, Writer, json_of, url_citation
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
@@ -124,7 +124,10 @@ class MessagesWriter(Writer):
             case SegmentType.TEXT | SegmentType.CITATION:
                 is_cited = piece.type is SegmentType.CITATION and self._citation(piece) is not None
                 is_said = piece.type is SegmentType.TEXT and piece.text
-                return {"type": "text", "text": "", "citations": None} if is_said or is_cited else None
+                if not (is_said or is_cited):
+                    return None
+                # Required. Null is allowed there, but some clients take a list only, and an empty one is in both.
+                return {"type": "text", "text": "", **({} if self.is_own else {"citations": []})}
             case SegmentType.REASONING if hidden and not piece.text:
                 return {"type": "redacted_thinking", "data": hidden}
             case SegmentType.REASONING:
@@ -158,9 +161,12 @@ class MessagesWriter(Writer):
         is_alone = self.is_own and not self.whole and len(block.waiting) == 1
         if block.name is None or (not force and (block.id is None or is_alone)):
             return False
+        about: Event = {}
         if self.is_own:  # what the call has beside, such as its caller, comes behind it in a stream
             for piece in block.waiting:
                 block.said |= piece.metadata.thawed()
+        else:
+            about["caller"] = dict(wire.CALLER)
         first = block.waiting[0].call
         assert first is not None, "a call begins with one"
         block.said |= {
@@ -168,6 +174,7 @@ class MessagesWriter(Writer):
             "id": self._ids.take(block.id, first.index),
             "name": block.name,
             "input": {},
+            **about,
         }
         return True
 
@@ -199,8 +206,7 @@ class MessagesWriter(Writer):
         elif piece.type is SegmentType.CITATION:
             citation = self._citation(piece)
             if citation is not None:
-                block.said["citations"] = block.said["citations"] or []
-                block.said["citations"].append(citation)
+                block.said.setdefault("citations", []).append(citation)
                 yield _delta(block, "citation", citation)
         elif kind in ("text", "thinking"):
             signature = _text(piece.metadata, "signature")
@@ -249,8 +255,11 @@ class MessagesWriter(Writer):
             block.said[kind] = text
         elif kind == "tool_use":
             asked = as_input(text or "{}")
+            if asked is None and (self.whole or not is_cut_input(text)):
+                asked = {INVALID_JSON: text}  # an empty input would be a call without arguments
+                text = json_of(asked).decode()
             block.said["input"] = asked or {}
-            if text and (asked is not None or is_cut_input(text)):
+            if text:
                 yield _delta(block, "partial_json", text)
         yield _event("content_block_stop", index=block.index)
 
@@ -287,7 +296,7 @@ class MessagesWriter(Writer):
         yield from self._begin()
         yield from self._advance(to_the_end=True)
         yield from self._unsaid()
-        last = _event("message_delta", delta=self._end(), usage=_usage(self.usage, is_own=self.is_own))
+        last = _event("message_delta", delta=self._end(), usage=self._usage())
         if self.is_own:
             for name, value in self.left.items():
                 if name == "usage" or name not in ("content", *self._begun):
@@ -336,11 +345,20 @@ class MessagesWriter(Writer):
 
     def _message(self) -> Event:
         said = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
-        ended = {"stop_reason": None, "stop_sequence": None}
-        return {**said, "content": [], **ended, "usage": _usage(self.usage, is_own=self.is_own)}
+        ended = {"stop_reason": None, **self._nulls()}
+        return {**said, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
+
+    def _nulls(self) -> Event:
+        """The members of a message that are required at its end, with nothing in them; an own answer has what it had."""
+        return {"stop_sequence": None} if self.is_own else dict(wire.NULL_AT_END)
+
+    def _usage(self, *more: str) -> Event:
+        """The counts, and null for what is required and not known; with *more* names for those of a message's start."""
+        nulls = {} if self.is_own else dict.fromkeys((*wire.NULL_COUNTS, *more))
+        return nulls | _usage(self.usage, is_own=self.is_own)
 
     def _end(self) -> Event:
-        end: Event = {"stop_reason": self._stop_reason, "stop_sequence": None}
+        end: Event = {"stop_reason": self._stop_reason, **self._nulls()}
         sequence = self.heading.extensions.get("stop_sequence")
         if isinstance(sequence, str) and self._stop_reason == "stop_sequence":
             end["stop_sequence"] = sequence

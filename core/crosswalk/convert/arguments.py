@@ -10,7 +10,10 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = ["CallIDs", "JSONObjectText", "as_input", "is_cut_input", "is_same_object"]
+__all__ = ["INVALID_JSON", "CallIDs", "JSONObjectText", "as_input", "is_cut_input", "is_same_object"]
+
+INVALID_JSON: Final = "INVALID_JSON"
+"""The key of arguments that are not a JSON object, where a format takes an object only. Anthropic advises it."""
 
 
 class JSONObjectText:

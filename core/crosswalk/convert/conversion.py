@@ -6,7 +6,7 @@ readings say differently. So nothing is lost in silence, whatever an answer hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
@@ -74,7 +74,11 @@ class Conversion(Generic[T]):
 
 
 def convert(
-    response: ChatResponse, to: WireForm | str, *, registry: Registry | None = None
+    response: ChatResponse,
+    to: WireForm | str,
+    *,
+    request: Mapping[str, Any] | None = None,
+    registry: Registry | None = None,
 ) -> Conversion[bytes]:
     """*response* as the body of another wire form.
 
@@ -82,6 +86,8 @@ def convert(
         response: the answer of any provider.
         to: the form: ``"openai-chat"``, ``"openai-responses"``, ``"anthropic"``, ``"ollama"``, ``"ollama-generate"`` or
             ``"openai-completions"``.
+        request: the body of the request that *response* answers, in the form *to*: Responses repeats its options. ``None``
+            writes the API's defaults.
         registry: where the form's own provider is looked up, to read the body back; ``None`` for the installed ones.
 
     Raises:
@@ -93,7 +99,7 @@ def convert(
     received = as_received(response, form, registry)
     if received is not None:
         return received
-    writer = written(response, _WRITERS[form], registry)
+    writer = written(response, _WRITERS[form], registry, request)
     body = json_of(writer.body())
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
@@ -155,9 +161,14 @@ def _read(body: bytes, provider: str, registry: Registry | None, **options: Any)
     return normalize(body, provider, registry=registry, limits=_UNLIMITED, **options, **_GENEROUS)
 
 
-def written(response: ChatResponse, kind: type[W], registry: Registry | None) -> W:
+def written(
+    response: ChatResponse,
+    kind: type[W],
+    registry: Registry | None,
+    request: Mapping[str, Any] | None = None,
+) -> W:
     """A writer with all of *response* in it, closed."""
-    writer = kind(lambda: _heading(response, kind.form, registry), whole=True)
+    writer = kind(lambda: _heading(response, kind.form, registry, request), whole=True)
     others = {alternative.index: alternative for alternative in reversed(response.alternatives)}
     answers: dict[int, ChatResponse | Alternative] = {**others, 0: response}  # one number, one answer
     for index, answer in sorted(answers.items()):
@@ -181,7 +192,12 @@ def _ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
     yield from writer.close()
 
 
-def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) -> Heading:
+def _heading(
+    response: ChatResponse,
+    form: WireForm,
+    registry: Registry | None,
+    request: Mapping[str, Any] | None = None,
+) -> Heading:
     """What is said of *response* before its content; in its own form nothing that the provider did not say."""
     metadata = response.metadata
     made_up, own = metadata.provenance, None
@@ -194,12 +210,17 @@ def _heading(response: ChatResponse, form: WireForm, registry: Registry | None) 
             own = _known(registry).mapper(form.provider)
         id = "" if made_up.get("id") is Provenance.SYNTHETIC else id
         created = _EPOCH if made_up.get("created") is Provenance.SYNTHETIC else created
-    return Heading(id, model, created, metadata.extensions, own)
+    return Heading(id, model, created, metadata.extensions, own, request or {})
 
 
-def _writer(kind: type[W], partial: Callable[[], ChatResponse], registry: Registry | None) -> W:
+def _writer(
+    kind: type[W],
+    partial: Callable[[], ChatResponse],
+    registry: Registry | None,
+    request: Mapping[str, Any] | None = None,
+) -> W:
     """A writer of a stream, of which *partial* gives what has come."""
-    return kind(lambda: _heading(partial(), kind.form, registry))
+    return kind(lambda: _heading(partial(), kind.form, registry, request))
 
 
 def _known(registry: Registry | None) -> Registry:
@@ -224,19 +245,25 @@ class StreamConverter:
 
     @classmethod
     def of(
-        cls, to: WireForm | str, partial: Callable[[], ChatResponse], *, registry: Registry | None = None
+        cls,
+        to: WireForm | str,
+        partial: Callable[[], ChatResponse],
+        *,
+        request: Mapping[str, Any] | None = None,
+        registry: Registry | None = None,
     ) -> StreamConverter:
         """A converter to the form *to*.
 
         Args:
             to: as for :func:`convert`.
             partial: gives what has come of the answer, such as ``lambda: stream.partial``; asked once, with the first event.
+            request: as for :func:`convert`.
             registry: as for :func:`convert`.
 
         Raises:
             ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
         """
-        return cls(_writer(_WRITERS[WireForm.of(to)], partial, registry), registry=registry)
+        return cls(_writer(_WRITERS[WireForm.of(to)], partial, registry, request), registry=registry)
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """The events that *delta* makes."""

@@ -27,6 +27,8 @@ _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
 }
 """The status of each kind, and OpenAI's type and code, where the provider named none; by them its reader knows the kind."""
 _ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
+_STATUSES: Final[dict[int | None, str]] = {404: "not_found_error", 413: "request_too_large"}
+"""Anthropic's words for invalid requests that have a status of their own."""
 _RESPONSES: Final = first_words(responses.ERRORS)
 
 
@@ -50,6 +52,8 @@ def anthropic_error(info: ErrorInfo) -> Event:
     """The body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
     code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
+    if type == _INVALID:
+        type = _STATUSES.get(info.status, type)
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, timedelta
 from typing import Any, ClassVar, Final
 
-from crosswalk.convert.arguments import CallIDs, as_input
+from crosswalk.convert.arguments import INVALID_JSON, CallIDs, as_input
 from crosswalk.convert.failure import ollama_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
@@ -149,8 +149,11 @@ class OllamaChatWriter(Writer):
 
     def _tool_calls(self) -> Iterator[Event]:
         for place, call in enumerate(self._calls.values()):
-            asked: Any = as_input("".join(call.arguments) or "{}")
-            function = {"index": place, "name": call.name, "arguments": {} if asked is None else asked}
+            text = "".join(call.arguments)
+            asked: Any = as_input(text or "{}")
+            if asked is None:
+                asked = {INVALID_JSON: text}  # an empty object would be a call without arguments
+            function = {"index": place, "name": call.name, "arguments": asked}
             yield {"id": self._ids.take(call.id, call.index), "function": function}
 
 

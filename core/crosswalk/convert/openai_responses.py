@@ -17,7 +17,7 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.kept_items import KeptItems
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.response_items import HeldCall, OpenItem, OpenPart
-from crosswalk.convert.response_values import action_item, annotation_of, server_item, usage_of
+from crosswalk.convert.response_values import action_item, annotation_of, repeated, server_item, usage_of
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import TIERS, Event, Heading, Writer, logprobs_of
 from crosswalk.errors import ErrorInfo
@@ -315,10 +315,17 @@ class ResponsesWriter(Writer):
             kept = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
             put_back(said, kept if self.whole else copy_json(kept))
             return said
+        took = None if begins or self._status != "completed" else self.duration
+        said |= {
+            "created_at": int(created),
+            "completed_at": int(created + took.total_seconds()) if took else None,
+            "usage": said.get("usage"),
+            **repeated(self.heading.request),
+        }
         names = ("parallel_tool_calls", "previous_response_id", "service_tier")
         parallel, before, tier = map(self.heading.extensions.get, names)
-        said["parallel_tool_calls"] = parallel if isinstance(parallel, bool) else True
-        said |= {"tool_choice": "auto", "tools": []}
+        if isinstance(parallel, bool):
+            said["parallel_tool_calls"] = parallel
         if isinstance(before, str):
             said["previous_response_id"] = before
         if tier in (*TIERS, "ultrafast"):

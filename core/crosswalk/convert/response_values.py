@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -12,9 +12,18 @@ from crosswalk.convert.writer import Event, url_citation
 from crosswalk.types.json import load_json
 from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo, counts_at
-from crosswalk.wire.responses import ANNOTATIONS, COUNTS, DETAILS, ITEMS, ItemRole, WireItem
+from crosswalk.wire.responses import (
+    ANNOTATIONS,
+    COUNTS,
+    DETAILS,
+    ITEMS,
+    REPEATED,
+    REQUIRED,
+    ItemRole,
+    WireItem,
+)
 
-__all__ = ["action_item", "annotation_of", "server_item", "usage_of"]
+__all__ = ["action_item", "annotation_of", "repeated", "server_item", "usage_of"]
 
 
 def server_item(piece: Piece, new_id: Callable[[str], str]) -> Event | None:
@@ -99,3 +108,26 @@ def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
     """*usage*, with 0 for what the provider did not say and the form demands, unless it *is* of the form's *own*."""
     zeros = {} if is_own else {name: 0 for name in COUNTS if getattr(usage, name) is None}
     return counts_at({**COUNTS, **DETAILS}, usage, **zeros)
+
+
+def repeated(request: Mapping[str, Any]) -> Event:
+    """The members of *request* that a response repeats, each complete, with the API's default where it does not say."""
+    said = {name: request[name] for name in REPEATED if request.get(name) is not None}
+    said = {**REPEATED.thawed(), **said}
+    said["tools"] = [_complete(tool, tool["type"]) for tool in said["tools"]]
+    said["text"] = {**said["text"], "format": _format(said["text"].get("format"))}
+    if said["reasoning"] is not None:
+        said["reasoning"] = _complete(said["reasoning"], "reasoning")
+    return said
+
+
+def _format(said: Event | None) -> Event:
+    return {"type": "text"} if said is None else _complete(said, said["type"])
+
+
+def _complete(said: Event, kind: str) -> Event:
+    """*said*, with what its *kind* requires and the request has left out."""
+    return {
+        **said,
+        **{name: value for name, value in REQUIRED.get(kind, {}).items() if said.get(name) is None},
+    }

@@ -52,6 +52,7 @@ class Heading:
         created: when it was created.
         extensions: the provider's further fields, as far as they are known; a form takes what is its own.
         own: who read it, where it was read from the form that is written; ``None`` where it was not.
+        request: the client's request in the form that is written, as far as the answer repeats it.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Heading:
     created: datetime
     extensions: FrozenObject = EMPTY_OBJECT
     own: Mapper | None = None
+    request: Mapping[str, Any] = attrs.Factory(dict)
 
 
 class Writer(ABC):

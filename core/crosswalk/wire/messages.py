@@ -17,6 +17,7 @@ from crosswalk.types.segment import SegmentType
 __all__ = [
     "AT_END",
     "BLOCKS",
+    "CALLER",
     "CATEGORIES",
     "COUNTS",
     "DETAILS",
@@ -25,6 +26,9 @@ __all__ = [
     "FINISH_REASONS",
     "HOSTED_TOOLS",
     "LOCATIONS",
+    "NULL_AT_END",
+    "NULL_AT_START",
+    "NULL_COUNTS",
     "OPAQUE",
     "PAUSES",
     "PIECES",
@@ -181,6 +185,12 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
 AT_END: Final = ("stop_sequence", "stop_details", "container")
 """What is said of a message with its stop reason, at its end."""
 
+NULL_AT_END: Final[Mapping[str, None]] = MappingProxyType(dict.fromkeys(AT_END))
+"""The required members at the end of a message, each null where there is nothing to say (Anthropic's OpenAPI document)."""
+
+CALLER: Final[Mapping[str, str]] = MappingProxyType({"type": "direct"})
+"""The required ``caller`` of a ``tool_use`` block: the model itself, where nothing says otherwise."""
+
 CATEGORIES: Final = ("cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms")
 """Why a model may decline."""
 
@@ -204,6 +214,13 @@ DETAILS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Where a usage has each of its details."""
+
+NULL_COUNTS: Final = (
+    "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens_details", "server_tool_use",
+)  # fmt: skip
+"""The members of every usage that are required and may be null; at the start of a message there are more."""
+NULL_AT_START: Final = ("cache_creation", "inference_geo", "service_tier")
+"""The further members of a message's own usage, which the last event of a stream does not repeat."""
 
 ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {

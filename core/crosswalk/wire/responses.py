@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from crosswalk.errors import ErrorKind
 from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import FrozenObject
 from crosswalk.types.segment import SegmentType
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "LISTS",
     "PARTS",
     "PENDING",
+    "REPEATED",
+    "REQUIRED",
     "EventRole",
     "ItemRole",
     "WireEvent",
@@ -196,6 +199,43 @@ BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"message": ("phase", "phase"), "reasoning": ("encrypted_content", "encrypted")}
 )
 """What an item has beside its texts that goes back with it: its key, and what the metadata call it."""
+
+REPEATED: Final = FrozenObject(
+    {
+        "background": False,
+        "frequency_penalty": 0,
+        "instructions": None,
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "presence_penalty": 0,
+        "previous_response_id": None,
+        "prompt_cache_key": None,
+        "reasoning": None,
+        "safety_identifier": None,
+        "service_tier": "default",
+        "store": False,
+        "temperature": 1,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_logprobs": 0,
+        "top_p": 1,
+        "truncation": "disabled",
+    }
+)
+"""The options of the request that a response repeats, all of them required, each with its default (OpenAPI document of Open
+Responses). Who stores responses says so under ``store``."""
+
+REQUIRED: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "function": {"description": None, "parameters": None, "strict": None},
+        "json_schema": {"description": None, "strict": False},
+        "reasoning": {"effort": None, "summary": None},
+    }
+)
+"""What a response says of a tool, an output format or the reasoning that the request may leave out, with its defaults."""
 
 PENDING: Final = ("queued", "in_progress")
 """The statuses of a response that is still being made."""

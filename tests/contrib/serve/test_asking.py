@@ -21,6 +21,7 @@ from crosswalk.testing.faults import Cut, Garbage, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash
+from crosswalk_serve.keys import Caller
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -76,7 +77,7 @@ def test_an_answer_in_the_clients_own_form_is_the_servers_own_to_the_byte(upstre
     answer = post(config_of(upstream))
     assert (answer.status_code, answer.content) == (200, given.chunks[0])
     assert answer.headers["content-type"] == "application/json"
-    assert "x-crosswalk-lost" not in answer.headers
+    assert "x-crosswalk-dropped" not in answer.headers
     assert len(answer.headers["x-request-id"]) == 36
 
 
@@ -92,7 +93,7 @@ def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None
     upstream.add(Answer.of_json(MESSAGE))
     answer = post(messages_at(upstream))
     assert answer.json()["choices"][0]["message"]["content"] == "Hello"
-    assert "segments[0].metadata.signature" in answer.headers["x-crosswalk-lost"].split(", ")
+    assert "content[].signature" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
 def test_what_a_server_cannot_express_is_refused_by_name(upstream: ReplayServer) -> None:
@@ -108,7 +109,7 @@ def test_or_it_is_dropped_and_said(upstream: ReplayServer) -> None:
     upstream.add(Answer.of_json(MESSAGE))
     answer = post(messages_at(upstream, "on_unsupported: drop"), {**HI, "seed": 7, "a_new_field": 1})
     assert answer.status_code == 200
-    assert {"request.seed", "request.a_new_field"} <= set(answer.headers["x-crosswalk-lost"].split(", "))
+    assert {"request.seed", "request.a_new_field"} <= set(answer.headers["x-crosswalk-dropped"].split(", "))
 
 
 def test_the_file_says_what_requests_do_not(upstream: ReplayServer) -> None:
@@ -227,8 +228,8 @@ def test_what_a_stream_could_not_say_is_a_comment_at_its_end(upstream: ReplaySer
     answer = post(messages_at(upstream), STREAMED)
     *_, done, comment = answer.text.strip().split("\n\n")
     assert done == "data: [DONE]"
-    assert comment.startswith(": x-crosswalk-lost: ")
-    assert "segments[0].metadata.signature" in comment
+    assert comment.startswith(": x-crosswalk-dropped: ")
+    assert "content[].signature" in comment
 
 
 def test_a_failure_before_the_first_token_is_an_http_error(upstream: ReplayServer) -> None:
@@ -327,6 +328,23 @@ def test_limits_of_a_key_hold_from_one_request_to_the_next(upstream: ReplayServe
     run(main())
 
 
+def test_a_key_that_has_enough_requests_is_told_to_come_again(upstream: ReplayServer) -> None:
+    config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, concurrent_requests: 1}}}}")
+
+    async def main() -> None:
+        app = create_app(config)
+        gateway = app.state.gateway
+        async with asking(app, headers={"x-api-key": KEY}) as client:
+            with gateway.quotas.place(Caller("alice", config.keys["alice"])):
+                refused = await client.post(CHAT, json=HI)
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            upstream.add(says())
+            assert (await client.post(CHAT, json=HI)).status_code == 200
+        await gateway.aclose()
+
+    run(main())
+
+
 def test_too_many_at_once_are_told_to_come_again(upstream: ReplayServer) -> None:
     async def main() -> None:
         app = create_app(config_of(upstream, "limits: {concurrent_requests: 1}"))
@@ -377,7 +395,12 @@ def test_the_log_of_exchanges_is_read_as_logs_are(upstream: ReplayServer, tmp_pa
     response = normalize(record.body, record.provider, status=record.status or 0)
     assert (response.text, response.usage.total_tokens, record.id) == ("Hello", 13, "chatcmpl-1")
     about = orjson.loads(line)
-    assert (about["form"], about["model"], about["key"], about["lost"]) == ("openai-chat", "tiny", None, [])
+    assert (about["form"], about["model"], about["key"], about["dropped"]) == (
+        "openai-chat",
+        "tiny",
+        None,
+        [],
+    )
     assert about["stream"] is ("stream" in body)
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
 
@@ -410,13 +433,36 @@ def test_a_key_that_a_server_repeats_is_not_in_it(upstream: ReplayServer, tmp_pa
     assert b64encode(b"sk-secret-1")[2:10] not in log
 
 
+def test_a_line_says_why_each_attempt_failed(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.add(Answer.failure(503, message="busy, sk-secret-1")).add(says())
+    closed = "http://127.0.0.1:1"
+    models = (
+        f"tiny: [{{provider: vllm, base_url: '{closed}'}}, "
+        f"{{provider: vllm, base_url: '{upstream.url}', api_key: sk-secret-1}}, "
+        f"{{provider: sglang, base_url: '{upstream.url}'}}]"
+    )
+    answer = post(config_of(upstream, models=models))
+    assert answer.status_code == 200
+    failed = [one for one in caplog.records if "attempt failed" in one.message]
+    address = upstream.url.removeprefix("http://")
+    assert [vars(one)["server.address"] for one in failed] == ["127.0.0.1:1", address]
+    assert [vars(one)["http.response.status_code"] for one in failed] == [None, 503]
+    assert failed[1].message.startswith(
+        f"{answer.headers['x-request-id']} attempt failed: vllm {address} tiny: "
+    )
+    assert "busy" in failed[1].message
+    assert "sk-secret-1" not in caplog.text
+
+
 def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "crosswalk.serve")
     upstream.add(Answer.of_json(MESSAGE))
     post(messages_at(upstream))
     (record,) = [one for one in caplog.records if one.name == "crosswalk.serve"]
     assert "openai-chat tiny - 200" in record.getMessage()
-    assert "segments[0].metadata.signature" in record.getMessage()
+    assert "content[].signature" in record.getMessage()
     assert "Hello" not in caplog.text
     assert "sk-secret-1" not in caplog.text
 
@@ -441,8 +487,9 @@ def test_prometheus_is_told(upstream: ReplayServer) -> None:
         assert f'{asked}"500"}} 1.0' in lines
         assert 'crosswalk_serve_tokens_total{key="alice",model="tiny",type="input"} 18.0' in lines
         assert 'crosswalk_serve_cost_dollars_total{key="alice",model="tiny"} 18.0' in lines
-        assert 'crosswalk_serve_attempts_total{outcome="error",provider="vllm"} 1.0' in lines
-        assert 'crosswalk_serve_lost_total{form="openai-chat",model="claude"} 1.0' in lines
+        about = f'endpoint="{upstream.url.removeprefix("http://")}",outcome="error",provider="vllm"'
+        assert f"crosswalk_serve_attempts_total{{{about}}} 1.0" in lines
+        assert 'crosswalk_serve_dropped_total{form="openai-chat",model="claude"} 1.0' in lines
         assert 'crosswalk_serve_first_event_seconds_count{form="openai-chat",model="tiny"} 1.0' in lines
         assert "crosswalk_serve_running 0.0" in lines
         assert "made up" not in text

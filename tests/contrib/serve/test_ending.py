@@ -1,4 +1,4 @@
-"""A process that is told to end while streams run: what a balancer and the clients see of it."""
+"""A process that is told to end, or to reload its file, while streams run: what a balancer and the clients see of it."""
 
 from __future__ import annotations
 
@@ -184,4 +184,44 @@ def test_what_runs_longer_ends_in_its_clients_form(held: Held, tmp_path: Path, t
                 assert ENDS[path] in rest, path
                 assert b"shut down" in rest, path
                 assert b"[DONE]" not in begun[path] + rest, path
+        assert process.wait(60) == 0
+
+
+# A new file.
+
+
+def models_at(url: str) -> list[str]:
+    with httpx2.Client(timeout=60) as client:
+        return [one["id"] for one in client.get(f"{url}/v1/models").json()["data"]]
+
+
+def lines_until(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stderr is not None
+    while text not in process.stderr.readline():
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_reloads_the_file_under_a_stream(held: Held, tmp_path: Path, workers: int) -> None:
+    with serving(tmp_path, held, "", "--workers", str(workers)) as (url, process):
+        file = tmp_path / "g.yml"
+        before = file.read_text()
+        with (
+            httpx2.Client(timeout=60) as client,
+            client.stream("POST", url + CHAT, json=ASKED[CHAT]) as stream,
+        ):
+            pieces = stream.iter_text()
+            begun = next(pieces)
+            file.write_text("models: 3")
+            process.send_signal(signal.SIGHUP)
+            lines_until(process, "not reloaded")
+            assert models_at(url) == ["tiny"]
+            file.write_text(before.replace("tiny:", "other:"))
+            process.send_signal(signal.SIGHUP)
+            for _ in range(workers):
+                lines_until(process, "was reloaded")
+            assert models_at(url) == ["other"]
+            held.goes_on.set()
+            assert text_of(begun + "".join(pieces)) == "Hello"
+        process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0

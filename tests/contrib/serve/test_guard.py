@@ -80,6 +80,18 @@ def test_a_head_that_is_long_is_not_read_to_its_end(upstream: ReplayServer) -> N
         assert all_of(connection).startswith(b"HTTP/1.1 431 ")
 
 
+@pytest.mark.parametrize(("length", "status"), [(60_000, b"200"), (66_000, b"431")])
+def test_nor_is_one_served_that_comes_with_its_end(
+    upstream: ReplayServer, length: int, status: bytes
+) -> None:
+    upstream.add(says())
+    with live(config_of(upstream)) as here, here.connect() as connection:
+        connection.sendall(
+            ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: close\r\nx: " + b"y" * length + b"\r\n")
+        )
+        assert all_of(connection).startswith(b"HTTP/1.1 " + status)
+
+
 def test_the_old_protocol_needs_no_host(upstream: ReplayServer) -> None:
     upstream.add(says())
     with live(config_of(upstream)) as here, here.connect() as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from time import time
 from typing import Any
 
 import pytest
@@ -127,6 +128,19 @@ kinds = pytest.mark.parametrize("kind", ["memory", "fakeredis", "redis"])
 
 def limited(**limits: Any) -> Caller:
     return Caller("alice", Key(hash=KEYS["alice"].hash, **limits))
+
+
+def test_a_key_has_so_many_requests_at_once() -> None:
+    quotas, caller = Quotas(MemoryCounters(time), time), limited(concurrent_requests=2)
+    with quotas.place(caller):
+        with quotas.place(caller):
+            with pytest.raises(Refusal, match="more than 2 requests at once") as raised, quotas.place(caller):
+                pass
+            assert (raised.value.info.kind, raised.value.retry_after) == (ErrorKind.RATE_LIMIT, 1)
+            with quotas.place(attrs_named(caller, "bob")):  # whose own count it is
+                pass
+        with quotas.place(caller):
+            pass
 
 
 @kinds

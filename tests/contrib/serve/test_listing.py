@@ -137,6 +137,9 @@ def test_a_page_that_is_not_there_is_an_error_in_the_clients_form(
         else:
             assert ("type" in said) is (shape == "anthropic")
             assert "Not Found" in said["error"]["message"]
+        if shape == "anthropic":
+            assert said["error"]["type"] == "not_found_error"
+            assert said["request_id"] == answer.headers["request-id"] == answer.headers["x-request-id"]
 
     run(config_of(upstream), do)
 
@@ -227,7 +230,7 @@ def test_servers_that_give_an_id_twice_mix_no_conversations(upstream: ReplayServ
             upstream.add(streams(f"I am {word}.") if is_stream else says(f"I am {word}."))
             asked = {"model": "tiny", "input": f"Who are you? {word}", "stream": is_stream}
             answer = await client.post("/v1/responses", json=asked)
-            assert "id" not in re.split(r"[\s,]", answer.text.rpartition("x-crosswalk-lost:")[2])
+            assert "id" not in re.split(r"[\s,]", answer.text.rpartition("x-crosswalk-dropped:")[2])
             ids.append(id_in(answer))
         assert ids[0] != ids[1]
         upstream.add(says("Yes."))

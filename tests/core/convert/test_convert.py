@@ -58,6 +58,7 @@ from crosswalk.convert import (
     WireForm,
     convert,
     convert_stream,
+    error_body,
 )
 from crosswalk.convert.openai_chat import ChatWriter
 from strategies import chat_responses, names, segments, texts, usage_infos
@@ -191,11 +192,11 @@ def test_the_same_turn_becomes_a_message() -> None:
     body, report, back = converted(answer(*parts, finish="tool_calls", calls=calls, usage=usage), MESSAGES)
     assert body["content"] == [
         {"type": "thinking", "thinking": "hm", "signature": "s=="},
-        {"type": "text", "text": "Look:", "citations": None},
-        {"type": "tool_use", "id": "c1", "name": "find", "input": {"q": 1}},
+        {"type": "text", "text": "Look:", "citations": []},
+        {"type": "tool_use", "id": "c1", "name": "find", "input": {"q": 1}, "caller": {"type": "direct"}},
     ]
     assert body["stop_reason"] == "tool_use"
-    assert body["usage"] == {
+    assert {name: count for name, count in body["usage"].items() if count is not None} == {
         "input_tokens": 30,
         "output_tokens": 20,
         "cache_read_input_tokens": 60,
@@ -273,7 +274,7 @@ def test_a_verdict_of_anthropics_is_carried_by_its_form_alone() -> None:
     for form in (CHAT, RESPONSES):
         assert Loss("segments[0]", LossReason.DROPPED) in converted(response, form)[1].losses
     other = answer(Segment(T.SAFETY, "", {"target": "prompt"}))
-    assert "stop_details" not in converted(other, MESSAGES)[0]
+    assert converted(other, MESSAGES)[0]["stop_details"] is None
 
 
 def test_alternatives_are_carried_by_chat_alone() -> None:
@@ -625,7 +626,7 @@ def test_what_was_measured_and_judged_is_named() -> None:
             "content_filter_results",
             "attempts",
         }
-        assert ("created" in paths) == (form is not RESPONSES)
+        assert "created" in paths  # whole seconds in each form
 
 
 # Errors.
@@ -873,15 +874,15 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("arguments", BROKEN)
-def test_arguments_that_are_no_object_are_no_input_whole_and_streamed(arguments: str) -> None:
+def test_arguments_that_are_no_object_are_never_an_empty_input(arguments: str) -> None:
     pieces = [call_piece(0, "c1", "f", arguments[:3]), call_piece(0, None, None, arguments[3:])]
     made = deltas(*pieces, {"content_delta": "x"}, finish="tool_calls")
     loss = Loss("message.tool_calls[0].arguments", LossReason.CHANGED)
     sent, report, _ = streamed(made, MESSAGES)
-    assert answer_of_client(MESSAGES, sent)[1].content[0].input == {}
+    assert answer_of_client(MESSAGES, sent)[1].content[0].input == {"INVALID_JSON": arguments}
     assert loss in report.losses
     body, report, _ = converted(ChatResponse.from_deltas(made), MESSAGES)
-    assert body["content"][0]["input"] == {}
+    assert body["content"][0]["input"] == {"INVALID_JSON": arguments}
     assert loss in report.losses
     for form in (CHAT, RESPONSES):
         sent, _, back = streamed(made, form)
@@ -935,10 +936,10 @@ def test_arguments_that_were_cut_reach_a_client_of_messages_as_far_as_they_came(
 
 
 def test_arguments_that_were_cut_are_sent_only_as_deep_as_clients_can_read() -> None:
-    for depth, is_sent in ((190, True), (191, False)):
+    for depth, is_sent in ((190, True), (191, False)):  # what is deeper is sent as a text
         cut = '{"a":' + "[" * (depth - 1) + '"[{'
         sent, report, _ = streamed(deltas(call_piece(0, "c1", "f", cut), finish="length"), MESSAGES)
-        assert (b"input_json_delta" in sent) is is_sent
+        assert (b"INVALID_JSON" in sent) is not is_sent
         assert report.names("message.tool_calls[0].arguments") is not is_sent
 
 
@@ -1100,3 +1101,67 @@ def test_frames_are_the_ones_of_each_api() -> None:
     events = list(data_of(streamed(made, RESPONSES)[0]))
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert [event["type"] for event in events][:2] == ["response.created", "response.in_progress"]
+
+
+# What each form demands.
+
+
+def test_a_message_has_every_member_that_the_api_demands() -> None:
+    body, _, _ = converted(answer(Segment(T.TEXT, "Hi")), MESSAGES)
+    assert {name for name, value in body.items() if value is None} == {
+        "container",
+        "stop_details",
+        "stop_sequence",
+    }
+    assert body["content"] == [{"type": "text", "text": "Hi", "citations": []}]
+    nulls = {name for name, value in body["usage"].items() if value is None}
+    assert {"cache_creation", "inference_geo", "server_tool_use", "service_tier"} <= nulls
+    events = [*data_of(streamed(deltas({"content_delta": "Hi"}), MESSAGES)[0])]
+    last = next(event for event in events if event["type"] == "message_delta")
+    assert last["delta"].keys() == {"stop_reason", "stop_sequence", "stop_details", "container"}
+    assert "service_tier" not in last["usage"]
+    assert "service_tier" in events[0]["message"]["usage"]
+
+
+def test_a_response_repeats_the_options_of_its_request() -> None:
+    response = answer(Segment(T.TEXT, "Hi"))
+    tool = {"type": "function", "name": "f"}
+    schema = {"type": "json_schema", "name": "s", "schema": {"type": "object"}}
+    request: dict[str, Any] = {
+        "temperature": 0.5,
+        "top_p": None,
+        "tools": [tool, {"type": "web_search"}],
+        "text": {"format": schema, "verbosity": "low"},
+        "reasoning": {"effort": "low"},
+        "input": "Hello",
+    }
+    body = orjson.loads(convert(response, RESPONSES, request=request).value)
+    assert (body["temperature"], body["top_p"]) == (0.5, 1)
+    assert body["tools"] == [
+        {**tool, "description": None, "parameters": None, "strict": None},
+        {"type": "web_search"},
+    ]
+    assert body["text"] == {"format": {**schema, "description": None, "strict": False}, "verbosity": "low"}
+    assert body["reasoning"] == {"effort": "low", "summary": None}
+    assert "input" not in body
+    assert orjson.loads(convert(response, RESPONSES).value)["text"] == {"format": {"type": "text"}}
+    terse = orjson.loads(convert(response, RESPONSES, request={"text": {"verbosity": "low"}}).value)
+    assert terse["text"] == {"verbosity": "low", "format": {"type": "text"}}
+
+
+def test_a_response_is_complete_once_its_duration_is_known() -> None:
+    seconds = timedelta(seconds=2)
+    for duration, done in ((timedelta(), None), (seconds, int((NOW + seconds).timestamp()))):
+        made = answer(Segment(T.TEXT, "Hi"), metadata=ResponseMetadata("made_up", "m", duration))
+        assert converted(made, RESPONSES)[0]["completed_at"] == done
+    cut = answer(Segment(T.TEXT, "Hi"), finish="length", metadata=ResponseMetadata("made_up", "m", seconds))
+    assert converted(cut, RESPONSES)[0]["completed_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [(400, "invalid_request_error"), (404, "not_found_error"), (413, "request_too_large")],
+)
+def test_an_invalid_request_has_anthropics_word_for_its_status(status: int, word: str) -> None:
+    made = error_body(ErrorInfo(ErrorKind.INVALID_REQUEST, "no", status=status), MESSAGES)
+    assert orjson.loads(made.value)["error"] == {"type": word, "message": "no"}

@@ -158,7 +158,7 @@ TURN = answer(
 )
 ASKED = [
     {"id": "c1", "function": {"index": 0, "name": "find", "arguments": {"q": 1}}},
-    {"id": "call_1", "function": {"index": 1, "name": "cut", "arguments": {}}},
+    {"id": "call_1", "function": {"index": 1, "name": "cut", "arguments": {"INVALID_JSON": '{"q":'}}},
 ]
 END = {
     "done": True,

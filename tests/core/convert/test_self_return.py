@@ -46,6 +46,7 @@ FROM_CANONICAL_JSON = 0.94
 
 Canonical JSON does not tell what said nothing (``null``, ``[]``, ``{}``, ``""``, an empty text part), and not:
 """
+CALLER = {"type": "direct"}
 UNTOLD = {
     CHAT: (
         (
@@ -82,7 +83,7 @@ UNTOLD = {
         (r"\.(id|created_at)\b", "what a server does not send"),
         (r"\.output\[\]\.(action|arguments)\b", "a search that xAI writes like a call of a function"),
     ),
-    MESSAGES: (),
+    MESSAGES: ((r"\.caller\b", "what the API demands and a server beside Anthropic leaves out"),),
 }
 
 
@@ -165,13 +166,13 @@ def test_a_recorded_body_comes_back_from_canonical_json(captures: Captures) -> N
 
 
 def saying(value: Any) -> Any:
-    """*value* without the keys, and the parts, that say nothing."""
+    """*value* without the keys, and the parts, that say nothing, and without the caller that goes without saying."""
     if isinstance(value, dict):
         said = {key: saying(inner) for key, inner in value.items()}
         return {
             key: inner
             for key, inner in said.items()
-            if inner not in (None, "", [], {}) or inner is False or inner == 0
+            if inner not in (None, "", [], {}, CALLER) or inner is False or inner == 0
         }
     if isinstance(value, list):
         return [saying(item) for item in value if item != {"type": "text", "text": ""}]

@@ -1,0 +1,53 @@
+"""A line of the log for each attempt at a server that failed."""
+
+from __future__ import annotations
+
+import logging
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from crosswalk.service import Call, Observation
+from crosswalk.service.endpoint import Route, where
+from crosswalk.text import clean_message
+from crosswalk.types import AttemptOutcome
+
+if TYPE_CHECKING:
+    from crosswalk.types import ChatResponse, ProviderAttempt
+
+__all__ = ["AttemptLog", "request_id"]
+
+_log = logging.getLogger("crosswalk.serve")
+_LONGEST: Final = 300
+
+request_id: ContextVar[str] = ContextVar("request_id", default="-")
+"""The id of the request that the current task answers."""
+
+
+class AttemptLog:
+    """An :class:`~crosswalk.service.Observer` that logs failed attempts."""
+
+    def started(self, _: Call) -> Observation:
+        """A call begins."""
+        return self
+
+    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
+        """Log *attempt* if it failed: the server, the kind of error, the HTTP status and the message without secrets."""
+        if attempt.outcome is not AttemptOutcome.ERROR:
+            return
+        kind, status = attempt.extra.get("kind", "unknown"), attempt.extra.get("status")
+        address, model = where(route.host), clean_message(attempt.model, 60)
+        extra = {
+            "crosswalk.request.id": request_id.get(),
+            "crosswalk.outcome": attempt.outcome.value,
+            "gen_ai.provider.name": attempt.provider_name,
+            "gen_ai.request.model": attempt.model,
+            "server.address": address,
+            "error.type": kind,
+            "http.response.status_code": status,
+        }
+        said = f"{attempt.provider_name} {address} {model or '-'}: {kind} {status or '-'}"
+        message = clean_message(attempt.error or "", _LONGEST)
+        _log.warning("%s attempt failed: %s: %s", request_id.get(), said, message, extra=extra)
+
+    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        """The call has ended."""

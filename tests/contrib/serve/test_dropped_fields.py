@@ -1,0 +1,156 @@
+"""The names of fields that did not reach the client: in the words of the server's API, and no noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+from crosswalk.convert import WireForm, convert
+from crosswalk.mapping.normalize import normalize, normalize_stream
+from crosswalk.types import ChatResponse
+from crosswalk_serve.losses import dropped_fields
+
+CHAT = {
+    "id": "c1",
+    "object": "chat.completion",
+    "created": 1_700_000_000,
+    "model": "m",
+    "system_fingerprint": "fp",
+    "timings": {"prompt_ms": 1.5},
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
+}
+MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude",
+    "content": [{"type": "text", "text": "Hi"}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 3, "output_tokens": 4},
+}
+OLLAMA = {
+    "model": "m",
+    "created_at": "2026-01-02T03:04:05.678Z",
+    "message": {"role": "assistant", "content": "Hi"},
+    "done": True,
+    "done_reason": "stop",
+    "total_duration": 5,
+    "load_duration": 1,
+    "prompt_eval_count": 3,
+    "eval_count": 4,
+}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1_700_000_000,
+    "status": "completed",
+    "model": "m",
+    "output": [
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Hi", "annotations": []}],
+        }
+    ],
+    "usage": {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
+}
+BODIES = {"openai": CHAT, "anthropic": MESSAGE, "ollama": OLLAMA, "openai_responses": RESPONSE}
+
+
+def read(body: dict[str, Any], provider: str) -> ChatResponse:
+    return normalize(orjson.dumps(body), provider)
+
+
+def names(response: ChatResponse, form: WireForm) -> list[str]:
+    return dropped_fields(convert(response, form).report.losses, response)
+
+
+@pytest.mark.parametrize("form", WireForm)
+@pytest.mark.parametrize("provider", BODIES)
+def test_an_ordinary_answer_drops_nothing(provider: str, form: WireForm) -> None:
+    assert names(read(BODIES[provider], provider), form) == []
+
+
+def test_a_new_field_has_its_place_in_the_servers_api() -> None:
+    message = {"role": "assistant", "content": "Hi", "plan": {"steps": ["a"], "note": "", "at": 0}}
+    choices = [{**CHAT["choices"][0], "message": message, "flag": False}]  # type: ignore[index]
+    second = {
+        **choices[0],
+        "index": 1,
+        "message": {"role": "assistant", "content": "Ho", "mood": ["x", {"odd key": 1}]},
+    }
+    body = {**CHAT, "choices": [*CHAT["choices"], second], "progress": [1]}  # type: ignore[misc]
+    assert names(read(body, "openai"), WireForm.ANTHROPIC) == [
+        "alternatives[0]",
+        "choices[1].message.mood[0]",
+        "choices[1].message.mood[1]['odd key']",
+        "choices[1].flag",
+        "progress",
+    ]
+    body = {**CHAT, "choices": choices, "progress": [1], "object_count": 2}
+    assert names(read(body, "openai"), WireForm.ANTHROPIC) == [
+        "choices[0].message.plan.steps",
+        "choices[0].flag",
+        "progress",
+        "object_count",
+    ]
+
+
+def test_so_has_one_of_a_stream() -> None:
+    deltas = [{"plan": "The "}, {"content": "Hi"}]
+    chunks = [
+        {
+            **CHAT,
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": end}],
+        }
+        for delta, end in zip(deltas, (None, "stop"), strict=True)
+    ]
+    stream = normalize_stream((b"data: %b\n\n" % orjson.dumps(chunk) for chunk in chunks), "openai")
+    for _ in stream:
+        pass
+    assert names(stream.response, WireForm.ANTHROPIC) == ["choices[0].delta.plan"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "content", "name"),
+    [
+        ("anthropic", {"type": "thinking", "thinking": "Hm", "signature": "s"}, "content[].signature"),
+        ("anthropic", {"type": "redacted_thinking", "data": "x"}, "content[].reasoning"),
+        (
+            "openai_responses",
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "summary": [{"type": "summary_text", "text": "Hm"}],
+                "encrypted_content": "x",
+            },
+            "output[].encrypted_content",
+        ),
+    ],
+)
+def test_so_has_a_part_of_the_answer(provider: str, content: dict[str, Any], name: str) -> None:
+    body, list_ = BODIES[provider], "content" if provider == "anthropic" else "output"
+    made = {**body, list_: [content, *body[list_]]}  # type: ignore[index, misc]
+    assert names(read(made, provider), WireForm.OLLAMA) == [name]
+
+
+def test_a_count_has_the_name_of_the_servers_api() -> None:
+    usage = {**MESSAGE["usage"], "cache_read_input_tokens": 2, "cache_creation_input_tokens": 0}  # type: ignore[dict-item]
+    response = read({**MESSAGE, "usage": usage}, "anthropic")
+    assert names(response, WireForm.OLLAMA) == ["usage.cache_read_input_tokens"]
+
+
+def test_where_the_format_is_unknown_the_path_is_canonical() -> None:
+    thought = {"type": "thinking", "thinking": "Hm", "signature": "s"}
+    response = read({**MESSAGE, "content": [thought]}, "anthropic")
+    usage = type(response.usage)(3, 4, cached_tokens=2)
+    bare = attrs.evolve(response, usage=usage, metadata=type(response.metadata)("x", "m"))
+    assert names(bare, WireForm.OLLAMA) == ["reasoning.signature", "usage.cached_tokens"]
