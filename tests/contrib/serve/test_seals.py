@@ -86,7 +86,7 @@ def talk(
     whole = summed(path, made.text) if stream else made.json()
     last = asyncio.run(post(second, asked(path, *change(with_result(path, whole))), other))
     body: dict[str, Any] = upstream.requests[-1].json()
-    return body, last.headers.get("x-crosswalk-lost", "")
+    return body, last.headers.get("x-crosswalk-dropped", "")
 
 
 def summed(path: str, frames: str) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def test_thinking_with_an_empty_signature_does_not_go_to_claude(upstream: Replay
         app = create_app(config_of(upstream, "on_unsupported: drop", models))
         async with app.router.lifespan_context(app), asking(app) as client:
             answer = await client.post("/v1/messages", json=asked("/v1/messages", *turns))
-        return answer.headers.get("x-crosswalk-lost", "")
+        return answer.headers.get("x-crosswalk-dropped", "")
 
     lost = asyncio.run(post())
     assert upstream.requests[-1].json()["messages"][1]["content"] == [signed, text]
