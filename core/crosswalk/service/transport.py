@@ -145,6 +145,7 @@ class KeptInLoop(Kept[C]):
                 making.add_done_callback(self._made)
             # A caller that is cancelled does not cancel it for the others.
             await asyncio.shield(making)
+            self._made(making)  # the callback of one that was done already has not run yet
 
     def _made(self, making: asyncio.Future[C]) -> None:
         self._making = None if self._making is making else self._making
