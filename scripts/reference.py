@@ -53,6 +53,7 @@ INTERNAL = (
     "manifest",
     "plain_errors",
     "schemas",
+    "tables",
     "text",
     "version",
 )

@@ -84,7 +84,7 @@ def _answer(row: dict[str, Any]) -> ReportRow:
 
 def _is_broken(call: dict[str, Any]) -> bool:
     try:
-        ToolCall(call["id"], call["name"], call["arguments"]).parsed()
+        ToolCall(call["id"], call["name"], call["arguments"], kind=call.get("kind")).parsed()
     except ToolCallArgumentsError:
         return True
     return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Any, Final
 
 from crosswalk.codec.problems import step
@@ -78,7 +79,7 @@ def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count = path.removeprefix("usage.")
-        if getattr(response.usage, count):
+        if reduce(getattr, count.split("."), response.usage):
             prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
             yield prefix + names.get(count, count)
     elif path.startswith("segments["):

@@ -33,10 +33,8 @@ _USUAL: Final = frozenset(
 """The members of a chunk that holds nothing but counts."""
 
 
-def is_native(incoming: Incoming, sent: Sent | None) -> bool:
+def is_native(incoming: Incoming, sent: Sent) -> bool:
     """Whether the stream that answers *sent* is in the format of the client."""
-    if sent is None:
-        return False
     path = sent.path.partition("?")[0]
     return path.endswith(incoming.form.path) and sent.content_type == _MEDIA_TYPES.get(incoming.form)
 

@@ -376,7 +376,7 @@ REFUSED: list[Callable[[], object]] = [
     lambda: ToolCall("c", "f", f'{{"a": "{CONTENT}').parsed(),
     lambda: ToolCall("c", "f", ODD),
     lambda: ToolCallDelta(0, arguments_delta=ODD),
-    lambda: ChatMessage.user([CONTENT]),  # type: ignore[list-item]
+    lambda: ChatMessage.user([[CONTENT]]),  # type: ignore[list-item]
     lambda: ChatMessage("user", CONTENT, tool_calls=ODD),  # type: ignore[arg-type]
     lambda: TextPart(ODD),
     lambda: Segment("text", ODD),  # type: ignore[arg-type]

@@ -154,7 +154,7 @@ def test_an_answer_that_is_no_text_is_written_as_base64() -> None:
 
 
 def test_a_log_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_LONGEST", 60)
+    monkeypatch.setattr("crosswalk.records.reading._LONGEST", 60)
     lines = [b"\xef\xbb\xbf" + TEXT, b"", b"{", b"y" * 150, b'{"body": "b"}', b"z" * 60]
     found = list(read_records(io.BytesIO(b"\r\n".join(lines))))
     assert [(one.number, one.size) for one in found] == [

@@ -15,7 +15,7 @@ from crosswalk.records.paths import Field, Path, look_up
 from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "read_facts"]
+__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of"]
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",

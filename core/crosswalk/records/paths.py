@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-__all__ = ["Field", "Path", "look_up", "parse_field", "parse_path"]
+__all__ = ["Path", "parse_path"]
 
 Path: TypeAlias = tuple[str, ...]
 """The keys that lead from a line's object to a value."""

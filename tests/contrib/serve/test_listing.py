@@ -121,6 +121,13 @@ def test_numbers_are_for_who_may_read_them(upstream: ReplayServer) -> None:
     run(config_of(upstream, f"metrics: true\n{KEYS}"), for_some, **{"x-api-key": KEY})
 
 
+def test_a_page_that_is_not_offered_is_not_there(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        assert (await client.post("/v1/responses/compact", json={})).status_code == 404
+
+    run(config_of(upstream), do)
+
+
 @pytest.mark.parametrize(
     ("path", "shape"),
     [("/v1/nothing", "openai"), ("/v1/messages/nothing", "anthropic"), ("/api/nothing", "ollama")],

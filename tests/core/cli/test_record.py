@@ -84,6 +84,13 @@ def test_what_is_recorded_is_read_by_every_command(run: Run, server: ReplayServe
     assert run("explain", "caps/think.response.json").status == 0
 
 
+def test_a_capture_belongs_to_a_named_provider(run: Run, server: ReplayServer) -> None:
+    done = run("record", "--base-url", server.url, "--model", "m", "--output", "caps", "--name", "x", "Why?")
+    assert done.status == 2
+    assert "--provider" in done.err
+    assert not server.requests
+
+
 def test_two_answers_that_differ_are_no_pair(run: Run, server: ReplayServer) -> None:
     server.add(body({"content": "One."})).add(stream("Two."))
     done = run("record", *to(server), "--both", "--output", "caps", "--name", "n", "Why?")
