@@ -242,17 +242,10 @@ def test_what_a_model_cannot_be_shown_is_named() -> None:
 def test_state_that_is_no_list_of_objects_stays_here() -> None:
     """A block that is no object says nothing of its place, so the blocks go back as they were read."""
     block = {"type": "text", "text": "Hi"}
-    answer = normalize(
-        {
-            "id": "m",
-            "type": "message",
-            "role": "assistant",
-            "model": "m",
-            "content": [block],
-            "stop_reason": "end_turn",
-        },
-        "anthropic",
-    )
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [block]}
+    ended = {"stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+    answer = normalize({**message, **ended}, "anthropic")
     metadata = attrs.evolve(answer.metadata, extensions={"content": ["odd"]})
     turns = [ChatMessage.user("Hi"), attrs.evolve(answer, metadata=metadata), ChatMessage.user("Go on.")]
     built = build_http_request(ChatRequest(turns, model="m", max_tokens=9), "anthropic").body
