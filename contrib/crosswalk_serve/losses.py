@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from operator import attrgetter
 from typing import Any, Final
 
 from crosswalk.codec.problems import step
@@ -79,7 +79,7 @@ def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count = path.removeprefix("usage.")
-        if reduce(getattr, count.split("."), response.usage):
+        if attrgetter(count)(response.usage):
             prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
             yield prefix + names.get(count, count)
     elif path.startswith("segments["):
