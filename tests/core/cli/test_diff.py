@@ -408,7 +408,7 @@ def test_an_interrupted_log_leaves_what_was_stored(
 def test_a_line_that_is_too_long_is_reported(
     run: Run, tmp_path: Path, wren: Wren, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswalk.records._LONGEST", 400)
+    monkeypatch.setattr("crosswalk.records.reading._LONGEST", 400)
     done = run("normalize", log(tmp_path, {"body": said("x" * 500)}, {"body": said()}), "--output", "kept")
     assert (done.status, "longer than 400 bytes" in done.err) == (1, True)
     assert len((tmp_path / "kept/log.jsonl").read_bytes().splitlines()) == 1

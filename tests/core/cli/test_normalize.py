@@ -246,7 +246,7 @@ def test_bad_records_are_reported_and_the_rest_goes_on(run: Run, tmp_path: Path)
 def test_a_line_without_end_is_not_held_in_memory(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crosswalk.records, "_LONGEST", 400)
+    monkeypatch.setattr("crosswalk.records.reading._LONGEST", 400)
     file = records(tmp_path, b"x" * 1000, {"body": line("good")}, b"y" * 400)
     done = run("normalize", file)
     assert [one["message"]["content"] for one in lines(done.out)] == ["good"]
