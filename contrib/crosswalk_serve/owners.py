@@ -3,7 +3,8 @@
 A client's format has a field for opaque values: ``encrypted_content`` of a Responses reasoning item, the data of a
 ``redacted_thinking`` block, the data of ``reasoning_details`` of Chat Completions. The gateway puts the whole answer there,
 with its provider. The client brings it back with the conversation. The seal is authenticated and bound to the client's key,
-so the gateway needs no memory, and nobody can use the seal of somebody else.
+so the gateway needs no memory, and nobody can use the seal of somebody else. If the configuration holds no key at all, the
+secret is known, and a seal only detects accidental changes.
 """
 
 from __future__ import annotations
