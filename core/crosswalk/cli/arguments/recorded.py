@@ -72,6 +72,11 @@ def _providers(commands: argparse._SubParsersAction[Any]) -> None:
         description="List every installed provider. One that is broken is a row with its error.",
         epilog="Exit status: 0, also where a provider is broken: the list is what was asked for.",
     )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="show the distribution, the endpoints and the formats of each, too",
+    )
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
