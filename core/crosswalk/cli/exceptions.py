@@ -21,7 +21,7 @@ class KnownProblem:
 
     Attributes:
         line: as it stands in the list.
-        promise: the promise that may be broken; ``None`` for any.
+        promise: the promise that may be broken, or ``None`` for any.
         name: the capture, or a pair by its common name, perhaps with its folder before it.
         reason: why it does not count.
         is_used: whether a problem was covered by it.
