@@ -69,7 +69,7 @@ def _drawn(rows: list[list[str]]) -> str:
 
 
 def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
-    """The width of each column: its longest cell if there is *room*, or ``None`` if even the narrowest columns do not fit."""
+    """The width of each column: its longest cell if there is *room*, or ``None`` if no columns fit."""
     least = [max(len(piece.rstrip()) for cell in column for piece in cell) for column in columns]
     wanted = [max(len("".join(cell)) for cell in column) for column in columns]
     spare = room - _GAP * (len(columns) - 1) - sum(least)
