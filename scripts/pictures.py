@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 CAPTURES = "tests/captures/ollama"
 PICTURES = {
     "ask": (88, 'crosswalk ask --provider ollama --model tiny-go "What is the answer?"'),
-    "explain": (140, f"crosswalk explain {CAPTURES}/go_chat_think_true.response.json"),
+    "explain": (88, f"crosswalk explain {CAPTURES}/go_chat_think_true.response.json"),
 }
 """The width and the command of each picture."""
 

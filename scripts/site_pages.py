@@ -30,7 +30,10 @@ nav = %s
 
 [project.theme]
 font = false
-features = ["content.code.copy", "navigation.indexes", "navigation.tabs", "navigation.top", "search.highlight", "toc.follow"]
+features = [
+    "content.code.copy", "navigation.footer", "navigation.indexes", "navigation.tabs", "navigation.top",
+    "search.highlight", "toc.follow",
+]
 
 [[project.theme.palette]]
 media = "(prefers-color-scheme: light)"
@@ -64,10 +67,11 @@ def pages() -> dict[str, str]:
     places = {
         file: file.relative_to(ROOT / "docs").as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))
     }
+    places[ROOT / "docs/index.md"] = "contents.md"
     places |= {
         ROOT / f"{name}.md": f"{name.lower()}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")
     }
-    places |= {ROOT / "README.md": "overview.md"}
+    places |= {ROOT / "README.md": "index.md"}
     places |= {
         file: f"{file.relative_to(ROOT).with_suffix('').as_posix()}.md".replace("README.md", "index.md")
         for file in [
@@ -79,7 +83,7 @@ def pages() -> dict[str, str]:
     }
     found = {place: _linked(_text(file), file, places) for file, place in places.items()}
     for heading, said in ONLY_HERE.items():
-        found["index.md"] = found["index.md"].replace(heading, said, 1)
+        found["contents.md"] = found["contents.md"].replace(heading, said, 1)
     return found | {f"reference/{name}": text for name, text in reference_pages().items()}
 
 
@@ -131,21 +135,20 @@ def _linked(text: str, file: Path, places: dict[Path, str]) -> str:
 
 
 def navigation() -> list[object]:
-    """What stands above and at the side: the sections of ``docs/index.md`` with their pages, and the reference."""
+    """The navigation: README as home, the sections of ``docs/index.md`` with their pages, and the reference."""
     reference = ["reference/index.md", *({face: f"reference/{face}.md"} for face in FACES)]
-    found: list[object] = [{"Home": "index.md"}, {"API reference": reference}]
+    found: list[object] = [{"Home": ["index.md", {"All pages": "contents.md"}]}]
     sections = (ROOT / "docs/index.md").read_text(encoding="utf-8").split("\n## ")[1:]
     for section in sections:
         links = re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)", section)
         if links:
             found.append({section.splitlines()[0]: [{label: path} for label, path in links]})
-    project = [
-        ("Overview", "overview"),
-        ("Changes", "changelog"),
-        ("Contributing", "contributing"),
-        ("Security", "security"),
+    project = [("Changes", "changelog"), ("Contributing", "contributing"), ("Security", "security")]
+    return [
+        *found,
+        {"API reference": reference},
+        {"Project": [{label: f"{page}.md"} for label, page in project]},
     ]
-    return [*found, {"Project": [{label: f"{page}.md"} for label, page in project]}]
 
 
 def _toml(value: object) -> str:

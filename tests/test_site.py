@@ -89,7 +89,8 @@ def test_a_page_whose_examples_belong_together_says_so(places: dict[str, str]) -
 
 def test_links_out_of_the_docs_stay_on_the_site(places: dict[str, str]) -> None:
     assert "](contributing.md)" in places["index.md"]
-    assert "](reference/index.md)" in places["index.md"]
+    assert "](contents.md)" in places["index.md"]
+    assert "](reference/index.md)" in places["contents.md"]
     assert (
         "](../plugins.md" in places["examples/index.md"]
         or "](../writing-a-plugin.md" in places["examples/index.md"]
@@ -100,7 +101,7 @@ def test_links_out_of_the_docs_stay_on_the_site(places: dict[str, str]) -> None:
 
 def test_the_index_leads_to_the_page_of_all_providers(places: dict[str, str]) -> None:
     """It is made when the site is built, from the captures."""
-    assert f"]({site_pages.MATRIX})" in places["index.md"]
+    assert f"]({site_pages.MATRIX})" in places["contents.md"]
     assert all(f"\n{heading}" in (ROOT / "docs/index.md").read_text() for heading in site_pages.ONLY_HERE)
 
 
