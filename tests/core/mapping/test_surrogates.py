@@ -80,6 +80,57 @@ def test_halves_are_joined_within_their_choice() -> None:
     assert [one.message.content for one in (response, *response.alternatives)] == ["a😀b", "x"]
 
 
+def choices(*texts: tuple[int, bytes]) -> list[bytes]:
+    return [b'data: {"id":"c","model":"m","choices":[%b]}\n\n' % choice(*text) for text in texts]
+
+
+def call(index: int, arguments: bytes) -> bytes:
+    return (
+        b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"function":{"arguments":"%b"}}]}}]}\n\n'
+        % (index, arguments)
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "texts"),
+    [
+        (choices((0, rb"a\ud83d"), (1, b"x"), (0, rb"\ude00b"), (1, b"y")), ["a😀b", "xy"]),
+        (choices((0, rb"a\ud83d"), (1, rb"x\ud83d"), (0, rb"\ude00b"), (1, rb"\ude01y")), ["a😀b", "x😁y"]),
+        (choices((1, rb"x\ud83d"), (0, b"a"), (0, b"b"), (1, rb"\ude01y")), ["ab", "x😁y"]),
+    ],
+)
+def test_a_half_waits_while_other_choices_speak(events: list[bytes], texts: list[str]) -> None:
+    ends = choices((0, b""), (1, b""))
+    ends = [end.replace(b'"delta":{"content":""}', b'"delta":{},"finish_reason":"stop"') for end in ends]
+    _, response = read(*events, *ends, DONE)
+    assert [one.message.content for one in (response, *response.alternatives)] == texts
+    assert "segments" not in response.metadata.provenance
+
+
+def test_a_half_of_arguments_waits_while_another_call_goes_on() -> None:
+    pieces = [(0, rb"[\"\ud83d"), (1, rb"[\"x\ud83d"), (0, rb"\ude00\"]"), (1, rb"\ude01\"]")]
+    chunks = [call(*piece) for piece in pieces]
+    for index in (0, 1):
+        chunks[index] = chunks[index].replace(b'"function":{', b'"id":"i%d","function":{"name":"f",' % index)
+    _, response = read(*chunks, END)
+    assert [call.arguments for call in response.message.tool_calls] == ['["😀"]', '["x😁"]']
+    assert "segments" not in response.metadata.provenance
+
+
+@pytest.mark.parametrize(("waiting", "first"), [(63, "😀"), (64, "��")])
+def test_at_most_64_events_wait_for_the_next(waiting: int, first: str) -> None:
+    halves = choices(*((number, rb"\ud83d") for number in range(1, waiting + 1)))
+    ends = [event.replace(rb'{"content":"\ud83d"}', b'{},"finish_reason":"stop"') for event in halves]
+    _, response = read(*halves, *choices((0, b"x"), (1, rb"\ude00")), *ends, END)
+    assert response.alternatives[0].message.content == first
+
+
+def test_a_half_before_the_sentinel_is_replaced() -> None:
+    last = chunk(rb"a\ud83d").replace(b'"index":0', b'"index":0,"finish_reason":"stop"')
+    deltas, response = read(last, DONE)
+    assert (deltas, response.text) == (["a�"], "a�")
+
+
 def test_a_half_in_a_field_that_nobody_maps_is_noted_there() -> None:
     _, response = read(chunk(b"a"), chunk(b"b", new=rb'"\ud83d"'), END)
     assert response.text == "ab"
