@@ -19,7 +19,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk.mapping.delivery import Delivery
-from crosswalk.mapping.event import EventMapper
+from crosswalk.mapping.event import EventMapper, may_hold_empty
 from crosswalk.plugin.info import LogprobReader, Path
 from crosswalk.plugin.mapper import is_cancellation
 from crosswalk.plugin.state import MappingState
@@ -249,7 +249,7 @@ class Repeats:
             return None
         if usage is not None or tokens is not None:
             values = {self._timestamp_key: timestamp, self._usage_key: usage}
-            return self._deliver_counted(repeat, text, event, values, tokens)
+            return self._deliver_counted(repeat, data, text, event, values, tokens)
         if timestamp is not None:
             return [self._deliver(repeat, text, self._with_timestamp(str(self._timestamp_key), timestamp))]
         if number is None and (repeat.before or repeat.find(data, text)):
@@ -384,6 +384,7 @@ class Repeats:
     def _deliver_counted(
         self,
         repeat: _Repeat,
+        data: bytes,
         text: str,
         event: dict[str, Any],
         values: dict[Any, Any],
@@ -400,7 +401,7 @@ class Repeats:
                 residue[key] = tokens.nested()
             elif values.get(key) is not None:
                 residue[key] = values[key]
-        sent_empty = empty_containers(residue)
+        sent_empty = empty_containers(residue) if may_hold_empty(data) else {}
         logprobs = counts = left = None
         mapper, has_failed = self._events.mapper, False
         try:
