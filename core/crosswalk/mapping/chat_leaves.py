@@ -68,6 +68,8 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
 
 def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) -> UsageDetails:
     """Take the details of a usage object, each at the first of its *paths* that has one."""
+    if not usage:
+        return UsageDetails.EMPTY
     found = {
         name: count for name, places in paths.items() if (count := accept_count_at(usage, places)) is not None
     }
@@ -97,11 +99,19 @@ def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
 
 def _holder(container: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
     """The object that may have the value at *path*, and under which key; an empty one where there is none."""
-    *groups, name = path.split(".")
+    groups, name = _split(path)
     holder: dict[str, Any] = container
     for group in groups:
-        holder = accept_object(holder, group) or {} if group in holder else {}
+        if group not in holder:
+            return {}, name
+        holder = accept_object(holder, group) or {}
     return holder, name
+
+
+@lru_cache(maxsize=256)
+def _split(path: str) -> tuple[list[str], str]:
+    *groups, name = path.split(".")
+    return groups, name
 
 
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
