@@ -48,7 +48,7 @@ from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
-from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, mend_halves
+from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, HeldEvent, mend_halves
 
 __all__ = ["Reader", "ReaderOptions"]
 
@@ -300,7 +300,7 @@ class Reader:
             if not data:
                 return ()  # a keep-alive
             if is_done(data):
-                last = [*self._map_mended(self._halves.flush())]
+                last = [*self._map_held(self._halves.flush())]
                 self._is_done = self._has_sentinel = True
                 self._repeats = None
                 return last  # the sentinel is not an event, and no event may follow it
@@ -370,13 +370,13 @@ class Reader:
         """
         if not self._has_halves and not self._halves:
             return self._map_complete(event, name, source)
-        has_halves, self._has_halves = self._has_halves, False
-        return self._map_mended(self._halves.push(event, name, source, has_halves=has_halves))
+        self._has_halves = False
+        return self._map_held(self._halves.push(event, name, source))
 
-    def _map_mended(self, events: list[tuple[Any, str | None, Any]]) -> Iterator[ResponseDelta]:
-        for event, name, source in events:
-            is_mended = mend_halves(event)
-            deltas = self._map_complete(event, name, source)
+    def _map_held(self, events: list[HeldEvent]) -> Iterator[ResponseDelta]:
+        for held in events:
+            is_mended = mend_halves(held.event)
+            deltas = self._map_complete(held.event, held.name, held.source)
             if is_mended:
                 is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
                 self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)
@@ -422,7 +422,7 @@ class Reader:
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
-        yield from self._map_mended(self._halves.flush())
+        yield from self._map_held(self._halves.flush())
         self._is_done = True
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
@@ -498,7 +498,7 @@ class Reader:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
         with suppress(MappingError):
-            drain(self._map_mended(self._halves.flush()))  # the partial answer holds it
+            drain(self._map_held(self._halves.flush()))  # the partial answer holds it
         if self._options.redact is not None:
             from crosswalk.mapping.redacted import redact_error
 
