@@ -312,7 +312,7 @@ class Reader:
         repeats = self._repeats
         if (
             repeats is None
-            or self._halves
+            or self._halves.waiting
             or (len(data) > self._shallow and not self._is_within_limits(data))
         ):
             return self._map(self._load(data), name, data)
@@ -368,7 +368,7 @@ class Reader:
 
         Those of events that waited for the other half of a character come before.
         """
-        if not self._has_halves and not self._halves:
+        if not self._has_halves and not self._halves.waiting:
             return self._map_complete(event, name, source)
         self._has_halves = False
         return self._map_held(self._halves.push(event, name, source))

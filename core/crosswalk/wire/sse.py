@@ -63,11 +63,10 @@ class SSEDecoder(LineDecoder):
             if chunk.find(b"\n", start) == size - 2:
                 self.room -= size
                 return [(chunk[start:-2], name)]
-        frames = super().decode(chunk)
-        self._is_idle = self._head is None and self.is_between_events
-        return frames
+        return super().decode(chunk)
 
     def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+        self._is_idle = False  # also where this fails
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
@@ -79,6 +78,7 @@ class SSEDecoder(LineDecoder):
                 lines.append(b"")
             chunk = b"\n".join(lines)
         super()._decode(chunk, frames)
+        self._is_idle = self.is_between_events
 
     @property
     def is_between_events(self) -> bool:

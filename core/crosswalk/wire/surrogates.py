@@ -39,19 +39,19 @@ class HalfBuffer:
     """Holds events back, in their order, while a string of the first one ends with the first half of a pair.
 
     The next text at the same path has the other half, or nothing has. At most 32 events wait.
+
+    Attributes:
+        waiting: these events.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[HeldEvent] = []
+        self.waiting: list[HeldEvent] = []
         self._open: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
         """The events that are complete with the next *event*; a second half goes to the event that has the first."""
         held = HeldEvent(event, name, source)
-        self._waiting.append(held)
+        self.waiting.append(held)
         for container, key, path in [*_strings(event)]:
             text = container[key]
             if path in self._open and text:
@@ -63,16 +63,16 @@ class HalfBuffer:
             if _is_first(text[-1:]):
                 self._open[path] = held, container, key
                 held.open_strings += 1
-        if len(self._waiting) > _MOST_WAITING:
+        if len(self.waiting) > _MOST_WAITING:
             return self.flush()
-        ready = next((place for place, one in enumerate(self._waiting) if one.open_strings), None)
-        complete, self._waiting = self._waiting[:ready], [] if ready is None else self._waiting[ready:]
+        ready = next((place for place, one in enumerate(self.waiting) if one.open_strings), None)
+        complete, self.waiting = self.waiting[:ready], [] if ready is None else self.waiting[ready:]
         return complete
 
     def flush(self) -> list[HeldEvent]:
         """All events that wait: no other half has come."""
         self._open.clear()
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         return waiting
 
 
