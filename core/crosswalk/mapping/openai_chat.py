@@ -20,10 +20,12 @@ from crosswalk.errors import (
 )
 from crosswalk.lazy import later
 from crosswalk.mapping.chat_leaves import (
+    SEVERAL_PATHS,
     accept_count_at,
     accept_details,
     has_mark,
     is_error,
+    spell,
     take_arguments,
     take_text,
 )
@@ -384,8 +386,6 @@ class OpenAIChatDialect:
 
         What is read from one of several paths goes to the first of them.
         """
-        from crosswalk.mapping.chat_spelling import SEVERAL_PATHS, spell  # who reads has no need of it
-
         paths = {name: getattr(self, name)[0] for name in SEVERAL_PATHS}
         paths |= {name: places[0] for name, places in self.usage_details.items() if name in wire.DETAILS}
         spell(event, paths, self.reasoning_name, numbers_calls=self.numbers_calls)
