@@ -33,6 +33,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.delivery import Delivery, has_output, texts_of
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.event import EventMapper, Unknown
+from crosswalk.mapping.failures import read_error_body
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.repeats import Repeats
 from crosswalk.plugin.mapper import Mapper
@@ -220,8 +221,6 @@ class Reader:
             self._events += 1
             if self._raw is not None:
                 self._raw.append(body)
-            from crosswalk.mapping.error_body import read_error_body  # an answer needs none
-
             self._state.error = read_error_body(
                 self._mapper, self._options.status, body, self._options.limits
             )
