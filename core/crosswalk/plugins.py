@@ -18,13 +18,12 @@ from crosswalk.errors import *
 from crosswalk.lazy import lazy
 from crosswalk.mapping.chat_leaves import *
 from crosswalk.mapping.choices import Echo as Echo
-from crosswalk.mapping.cost import *
 from crosswalk.mapping.dialects import *
 from crosswalk.mapping.ending import take_end as take_end
 from crosswalk.mapping.failures import *
 from crosswalk.mapping.logprobs import *
 from crosswalk.mapping.openai_chat import *
-from crosswalk.mapping.times import *
+from crosswalk.mapping.times_and_costs import *
 from crosswalk.plugin.hookspecs import hookimpl as hookimpl, requests_of as requests_of
 from crosswalk.plugin.info import *
 from crosswalk.plugin.state import MappingState as MappingState

@@ -30,10 +30,10 @@ from crosswalk.mapping.chat_leaves import (
     take_text,
 )
 from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
-from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
+from crosswalk.mapping.times_and_costs import look_at_cost
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
 from crosswalk.plugin.state import MappingState
