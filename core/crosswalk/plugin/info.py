@@ -144,7 +144,8 @@ class ProviderInfo:
             hooks; its text is in ``state.repeated_texts``. The declaration holds for the class that makes it: a subclass
             that overrides a method declares its paths again, or its hooks get every event.
         timestamp_key: the top-level key of a string that changes from event to event and that only the extensions keep,
-            such as a time or padding; ``None`` where there is none.
+            as it came, such as a time or padding; ``None`` where there is none. If nothing but text and timestamp change,
+            the extensions get it directly, and the hook ``extensions`` is not called.
         number_key: the top-level key of a running number: one more than that of the event before says nothing; ``None``
             where there is none.
         usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes and understands on its own;
