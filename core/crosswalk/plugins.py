@@ -43,7 +43,12 @@ from crosswalk.types.segment import *
 from crosswalk.types.tools import *
 from crosswalk.types.usage import *
 from crosswalk.wire import ollama as ollama
-from crosswalk.wire.framing import Decoder as Decoder, Frame as Frame, PushDecoder as PushDecoder
+from crosswalk.wire.framing import (
+    Decoder as Decoder,
+    Frame as Frame,
+    LineDecoder as LineDecoder,
+    PushDecoder as PushDecoder,
+)
 from crosswalk.wire.limits import Limits as Limits
 from crosswalk.wire.ndjson import NDJSONDecoder as NDJSONDecoder
 
@@ -61,13 +66,14 @@ if TYPE_CHECKING:
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
     from crosswalk.wire import messages as messages, responses as responses
+    from crosswalk.wire.sse import *
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
         "service.errors service.openai_chat service.request service.turns service.items service.state "
-        "types.builder types.event"
+        "types.builder types.event wire.sse"
     )
     _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
     __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

@@ -70,7 +70,8 @@ class SniffingDecoder(PushDecoder):
             return super().flush()
         return self._chosen.flush()
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
         if self._foreign is not None:
             frames += self._foreign.decode(chunk)
             return
@@ -84,16 +85,17 @@ class SniffingDecoder(PushDecoder):
         if framing is None:
             self._start = chunk
         else:
-            self._choose(framing)._decode(chunk, frames)
+            self._choose(framing).read(chunk, frames)
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._foreign is not None:
             frames += self._foreign.flush()
             return
         if self._chosen is None and self._start:
-            self._choose("json")._decode(self._start, frames)
+            self._choose("json").read(self._start, frames)
         if self._chosen is not None:
-            self._chosen._finish(frames)
+            self._chosen.finish(frames)
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing

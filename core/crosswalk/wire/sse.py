@@ -67,7 +67,8 @@ class SSEDecoder(LineDecoder):
         self._is_idle = self._head is None and self.is_between_events
         return frames
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
@@ -78,12 +79,12 @@ class SSEDecoder(LineDecoder):
             if chunk.endswith((b"\r", b"\n")):
                 lines.append(b"")
             chunk = b"\n".join(lines)
-        super()._decode(chunk, frames)
+        super().read(chunk, frames)
 
     @property
     def is_between_events(self) -> bool:
         """Whether the next bytes are read as if nothing had come before."""
-        begun = self._tail or self._held or self._data or self._event is not None
+        begun = self.tail or self._held or self._data or self._event is not None
         return not (begun or self._after_cr or self._failure)
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
@@ -142,7 +143,8 @@ class SSEDecoder(LineDecoder):
         frames += zip(data, map(decoded.__getitem__, names), strict=True)
         return text[end + 2 :]
 
-    def _read(self, lines: list[bytes], frames: list[Frame]) -> None:
+    def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+        """Give the frames that *lines* complete; see :class:`LineDecoder`."""
         data = self._data
         for line in lines:
             if not line:
@@ -169,16 +171,16 @@ class SSEDecoder(LineDecoder):
     def _add_data(self, value: bytes) -> None:
         self._size = self._size + 1 + len(value) if self._data else len(value)
         if self._size > self.limits.line_bytes:
-            raise self._too_long("the data of one event")
+            raise self.too_long("the data of one event")
         self._data.append(value)
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._held:
             held, self._held = self._held, b""
             super()._take_lines(held, frames)
         # Of a line that was cut off only data is of use: half a name or id would be a wrong one.
-        if self._tail.startswith(b"data:"):
-            self._read([bytes(self._tail)], frames)
-        self._tail.clear()
-        self._id = None
-        self._read([b""], frames)
+        if self.tail.startswith(b"data:"):
+            self.read_lines([bytes(self.tail)], frames)
+        self.tail.clear()
+        self.read_lines([b""], frames)
