@@ -116,7 +116,7 @@ class EventStreamDecoder(PushDecoder):
         return (_unwrapped(payload), None) if name == "chunk" else (_wrapped(name, payload), name)
 
 
-def framing(start: bytes, limits: Limits) -> EventStreamDecoder | None:
+def framing(start: bytes, limits: Limits, _: str) -> EventStreamDecoder | None:
     """The decoder for an answer whose first bytes are *start*; ``None`` where it is not binary.
 
     A message begins with its length, and the first one is short: with a byte of zero.

@@ -133,6 +133,6 @@ class ArrayDecoder(PushDecoder):
         return f"after element {self._elements} of the array"
 
 
-def framing(start: bytes, limits: Limits) -> ArrayDecoder | None:
+def framing(start: bytes, limits: Limits, _: str) -> ArrayDecoder | None:
     """The decoder for an answer whose first bytes are *start*; ``None`` where it is no array."""
     return ArrayDecoder(limits) if start.startswith(b"[") else None

@@ -44,9 +44,11 @@ from crosswalk.types.tools import *
 from crosswalk.types.usage import *
 from crosswalk.wire import ollama as ollama
 from crosswalk.wire.framing import (
+    NEED_MORE as NEED_MORE,
     Decoder as Decoder,
     Frame as Frame,
     LineDecoder as LineDecoder,
+    NeedMore as NeedMore,
     PushDecoder as PushDecoder,
 )
 from crosswalk.wire.limits import Limits as Limits

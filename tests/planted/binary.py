@@ -78,7 +78,7 @@ class RayDecoder(PushDecoder):
             raise IncompleteStreamError("the input ended inside a frame")
 
 
-def framing(start: bytes, limits: Limits) -> PushDecoder | None:
+def framing(start: bytes, limits: Limits, _: str) -> PushDecoder | None:
     return RayDecoder(limits) if start[:1] == MAGIC[:1] else None
 
 

@@ -12,8 +12,7 @@ import attrs
 from crosswalk.lazy import later
 from crosswalk.plugin.way_back import ServerTool, WayBack
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.wire.framing import Decoder
-from crosswalk.wire.limits import Limits
+from crosswalk.wire.framing import CustomFraming
 
 if TYPE_CHECKING:
     import crosswalk.plugin.call_ids as ids
@@ -166,8 +165,10 @@ class ProviderInfo:
             names the same answer (``state.continues``).
         sentinel: whether every stream of the API ends with ``[DONE]``: usage that is missing where that is missing too was
             cut off.
-        framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
-            gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
+        framing: ``framing(start, limits, content_type)`` returns a decoder for a framing of the provider's own, ``None`` for
+            SSE, NDJSON and JSON, or ``NEED_MORE`` to be asked again with more bytes.
+        text_events: the names of server-sent events whose data is text, not JSON. The hooks get such an event as
+            ``{"data": text}``.
         access: how its server is reached, for the service; ``None`` where only the user can say.
         call_ids: which ids of tool calls its server takes; ``None`` for any.
         call_names: the regular expression that the name of a called tool must match as a whole, letters, digits, ``_`` and
@@ -193,7 +194,8 @@ class ProviderInfo:
     is_original: bool = False
     repeats_finish: bool = False
     sentinel: bool = False
-    framing: Callable[[bytes, Limits], Decoder | None] | None = None
+    framing: CustomFraming | None = None
+    text_events: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     access: Access | None = None
     call_ids: ids.CallIds | None = None
     call_names: str | None = None

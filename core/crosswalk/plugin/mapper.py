@@ -18,6 +18,8 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.sniff import SniffingDecoder
 
 __all__ = ["HOOKS", "Mapper", "implements", "is_cancellation", "resolve"]
 
@@ -105,6 +107,11 @@ class Mapper:
             for name in self.info.speaks:
                 with suppress(PluginError):
                     yield self.lookup(name)
+
+    def new_decoder(self, limits: Limits = DEFAULT, *, content_type: str = "") -> SniffingDecoder:
+        """The decoder of an answer of which HTTP says that it is of *content_type*, without parameters."""
+        info = self.info
+        return SniffingDecoder(limits, info.framing, content_type=content_type, text_events=info.text_events)
 
     def new_state(self) -> MappingState:
         """The state of one answer that begins."""

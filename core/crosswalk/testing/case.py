@@ -184,16 +184,16 @@ class Case:
     baseline: Outcome = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        capture, own = self.capture, self.mapper.info.framing
+        capture = self.capture
         # The hooks are checked, so they get every event.
         self._asking = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
         try:
-            self.events = capture.events(own)
-            self.frames = [] if capture.status >= 400 else capture.frames(own)
+            self.events = capture.events(self.mapper)
+            self.frames = [] if capture.status >= 400 else capture.frames(self.mapper)
         except (MappingError, ValueError):
             self.events, self.frames = [], []
-        self.has_own_framing = capture.has_own_framing(own)
+        self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
         self.baseline = Outcome(None)
         if self.events:
@@ -230,7 +230,14 @@ class Case:
 
     def reframed(self, frames: Sequence[Frame], events: Sequence[Any]) -> Callable[[Sequence[Any]], bytes]:
         """Return the function that writes other events in the framing of *frames*, whose events are *events*."""
-        return reframer(self.capture, frames, events, as_sse=self.has_own_framing, write=self.write)
+        return reframer(
+            self.capture,
+            frames,
+            events,
+            as_sse=self.has_own_framing,
+            write=self.write,
+            text_events=self.mapper.info.text_events,
+        )
 
     @property
     def refusal(self) -> str | None:
@@ -379,7 +386,13 @@ def marker_for(value: Any) -> str:
 
 def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
     """How *capture* is read: always with the same id and clock."""
-    return ReaderOptions(status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw)
+    return ReaderOptions(
+        status=capture.status,
+        id_factory=fixed_id,
+        clock=fixed_clock,
+        keep_raw=keep_raw,
+        content_type=capture.content_type,
+    )
 
 
 def typed(response: dict[str, Any]) -> dict[str, Any]:

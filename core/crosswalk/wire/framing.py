@@ -7,12 +7,23 @@ is never scanned again.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, Protocol, TypeAlias
 
 from crosswalk.errors import LineTooLongError, MappingError, StreamTooLargeError
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["Decoder", "Frame", "LineDecoder", "PushDecoder", "is_done"]
+__all__ = [
+    "NEED_MORE",
+    "CustomFraming",
+    "Decoder",
+    "Frame",
+    "LineDecoder",
+    "NeedMore",
+    "PushDecoder",
+    "is_done",
+]
 
 BOM = b"\xef\xbb\xbf"
 CR = ord("\r")
@@ -43,6 +54,26 @@ class Decoder(Protocol):
 
     def flush(self) -> list[Frame]:
         """Take the end of the input and give what was left, if it makes a frame."""
+
+
+class NeedMore(Enum):
+    """The type of :data:`NEED_MORE`."""
+
+    NEED_MORE = "need more"
+
+
+NEED_MORE: Final = NeedMore.NEED_MORE
+"""The answer of a :data:`CustomFraming` that the first bytes do not decide yet."""
+
+
+CustomFraming: TypeAlias = Callable[[bytes, Limits, str], Decoder | NeedMore | None]
+"""
+Chooses the decoder of an answer: ``framing(start, limits, content_type)``.
+
+``start`` has the first bytes of the answer, at least one, without white space and a byte order mark before it.
+``content_type`` is that of the HTTP answer, in lower case without parameters; ``""`` where it is not known. The result
+is a decoder, ``None`` for SSE, NDJSON and JSON, or :data:`NEED_MORE` to be asked again with more bytes.
+"""
 
 
 def is_done(data: bytes) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import repeat
 
-from crosswalk.wire.framing import CR, LF, Frame, LineDecoder
+from crosswalk.errors import FramingError
+from crosswalk.types.json import dump_json
+from crosswalk.wire.framing import CR, LF, Frame, LineDecoder, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["SSEDecoder"]
+__all__ = ["SSEDecoder", "TextEventDecoder"]
 
 
 class SSEDecoder(LineDecoder):
@@ -184,3 +187,51 @@ class SSEDecoder(LineDecoder):
             self.read_lines([bytes(self.tail)], frames)
         self.tail.clear()
         self.read_lines([b""], frames)
+
+
+class TextEventDecoder(SSEDecoder):
+    """
+    Decode server-sent events of which some carry text instead of JSON.
+
+    The data of such an event comes out as the JSON object ``{"data": text}``, whatever the text looks like: also
+    ``[DONE]``, or a text that is JSON. All other events are as in :class:`SSEDecoder`.
+
+    Args:
+        limits: as for :class:`SSEDecoder`.
+        names: the names of the events that carry text.
+
+    Raises:
+        FramingError: a text is not UTF-8; and as :class:`SSEDecoder`.
+    """
+
+    def __init__(self, limits: Limits, names: Collection[str]) -> None:
+        super().__init__(limits)
+        self._names = frozenset(names)
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        return PushDecoder.decode(self, chunk)
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        found: list[Frame] = []
+        try:
+            super().read(chunk, found)
+        finally:
+            frames.extend(map(self._as_json, found))
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
+        found: list[Frame] = []
+        super().finish(found)
+        frames.extend(map(self._as_json, found))
+
+    def _as_json(self, frame: Frame) -> Frame:
+        data, name = frame
+        if name not in self._names:
+            return frame
+        try:
+            return dump_json({"data": data.decode()}), name
+        except UnicodeDecodeError:
+            failure = FramingError("the text of an event is not UTF-8")
+        raise failure  # out here it does not carry the text along
