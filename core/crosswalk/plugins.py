@@ -25,7 +25,11 @@ from crosswalk.mapping.failures import *
 from crosswalk.mapping.logprobs import *
 from crosswalk.mapping.openai_chat import *
 from crosswalk.mapping.times import *
-from crosswalk.plugin.hookspecs import hookimpl as hookimpl, requests_of as requests_of
+from crosswalk.plugin.hookspecs import (
+    ProviderHooks as ProviderHooks,
+    hookimpl as hookimpl,
+    requests_of as requests_of,
+)
 from crosswalk.plugin.info import *
 from crosswalk.plugin.state import MappingState as MappingState
 from crosswalk.plugin.take import *
