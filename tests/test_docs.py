@@ -234,6 +234,9 @@ def write_tutorial(folder: Path) -> None:
         if path.parts[1:2] not in (("captures",), ("snapshots",)):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
+    (entry,) = re.findall(r'^acme = ".*"$', TUTORIAL.read_text(), re.MULTILINE)
+    project_file = folder / "pyproject.toml"
+    project_file.write_text(re.sub(r'^acme = ".*"$', entry, project_file.read_text(), flags=re.MULTILINE))
     write_files(TUTORIAL, folder)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     [(group, points)] = project["entry-points"].items()
