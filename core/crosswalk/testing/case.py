@@ -27,6 +27,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.testing.problems import Problem
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 
@@ -35,7 +36,6 @@ __all__ = [
     "NAME",
     "Case",
     "Place",
-    "Problem",
     "Tally",
     "answer",
     "marker_for",
@@ -70,28 +70,6 @@ _CUT: Final = '; if the stream was cut on its way, its line in the manifest says
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
 """A word as an event, or a part of one, calls itself."""
-
-
-@attrs.frozen
-class Problem:
-    """A broken promise.
-
-    Attributes:
-        promise: ``P1`` to ``P8``.
-        place: the capture, and where in it.
-        message: what is wrong.
-        check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`; empty for a pair.
-        path: the path of the leaf, without the numbers of items; empty where it is about none.
-    """
-
-    promise: str
-    place: str
-    message: str
-    check: str = ""
-    path: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.promise} {self.place}: {self.message}"
 
 
 @attrs.define
@@ -368,7 +346,7 @@ class Case:
     def problem(self, promise: str, where: object, message: str) -> Problem:
         """That *promise* is broken."""
         path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
-        return Problem(promise, f"{self.capture.case}, {where}", message, path=path)
+        return Problem(promise, f"{self.capture.case}, {where}", message, path=path, case=self.capture.case)
 
 
 def _names(values: Iterable[Any]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from typing import Final
 
 from crosswalk.errors import FramingError
 from crosswalk.testing.captures import written
-from crosswalk.testing.case import Case, Problem, occurrences
+from crosswalk.testing.case import Case, occurrences
+from crosswalk.testing.problems import Problem
 
 __all__ = ["own_framing_is_exact"]
 
