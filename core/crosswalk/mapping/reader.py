@@ -77,6 +77,7 @@ class ReaderOptions:
             ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
         redact: takes out of errors, of ids and models, and of finish words what a server may have repeated and nobody may
             see, such as the key that it was sent; ``None`` where nothing was sent.
+        content_type: what HTTP says that the answer is, in lower case without parameters; ``""`` where it is not known.
     """
 
     status: int = attrs.field(default=200, validator=_is_status)
@@ -87,6 +88,7 @@ class ReaderOptions:
     limits: Limits = DEFAULT
     timer: Timer | None = None
     redact: Redact | None = None
+    content_type: str = ""
 
 
 def _made(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
@@ -290,7 +292,8 @@ class Reader:
     # Framing.
 
     def _new_decoder(self) -> Callable[[bytes], list[Frame]]:
-        self._decoder = SniffingDecoder(self._options.limits, self._mapper.info.framing)
+        options = self._options
+        self._decoder = self._mapper.new_decoder(options.limits, content_type=options.content_type)
         self._decode = self._decoder.decode
         return self._decode
 
