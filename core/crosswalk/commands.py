@@ -22,32 +22,32 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from crosswalk.cli.comparing import Comparison as Comparison
+from crosswalk.cli.arguments.values import (
+    http_status as http_status,
+    whole_number as whole_number,
+    zoned_time as zoned_time,
+)
 from crosswalk.cli.exits import (
     FAILED as FAILED,
     OK as OK,
     USAGE as USAGE,
     UsageError as UsageError,
 )
-from crosswalk.cli.keepers import Keeper as Keeper
-from crosswalk.cli.many import guessed as guessed
-from crosswalk.cli.progress import Progress as Progress
-from crosswalk.cli.reading import (
-    Provider as Provider,
-    provider_of as provider_of,
-)
-from crosswalk.cli.record_layouts import (
+from crosswalk.cli.logs.comparing import Comparison as Comparison
+from crosswalk.cli.logs.keepers import Keeper as Keeper
+from crosswalk.cli.logs.layouts import (
     add_layout_arguments as add_layout_arguments,
     layout_from as layout_from,
 )
-from crosswalk.cli.report_rows import ReportRow as ReportRow
-from crosswalk.cli.stored import Failure as Failure
-from crosswalk.cli.terminal import say as say, write_text as write_text
-from crosswalk.cli.values import (
-    http_status as http_status,
-    whole_number as whole_number,
-    zoned_time as zoned_time,
+from crosswalk.cli.logs.many import guessed as guessed
+from crosswalk.cli.logs.reading import (
+    Provider as Provider,
+    provider_of as provider_of,
 )
+from crosswalk.cli.logs.report_rows import ReportRow as ReportRow
+from crosswalk.cli.logs.stored import Failure as Failure
+from crosswalk.cli.progress import Progress as Progress
+from crosswalk.cli.terminal import say as say, write_text as write_text
 from crosswalk.drafts import written as written
 from crosswalk.text import counted as counted
 

@@ -38,7 +38,7 @@ WAYS = {
         "import io, os; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
         "body = os.environ['BODY']\nassert main(['normalize', body]) == 0\nsys.stdout = sys.__stdout__",
         (
-            "crosswalk.cli.storing",
+            "crosswalk.cli.logs.storing",
             "crosswalk.mapping.blocks",
             "crosswalk.mapping.totals",
             "crosswalk.plugin.signed",
@@ -54,7 +54,7 @@ WAYS = {
     "the command line on a stream": (
         "import io; from crosswalk.cli import main\nsys.stdout = io.TextIOWrapper(io.BytesIO())\n"
         f"assert main(['normalize', '--provider', 'vllm', {str(CAPTURE)!r}]) == 0\nsys.stdout = sys.__stdout__",
-        ("crosswalk.cli.storing", "crosswalk.testing.case", "crosswalk.testing.checks", "random"),
+        ("crosswalk.cli.logs.storing", "crosswalk.testing.case", "crosswalk.testing.checks", "random"),
     ),
 }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from crosswalk.cli.asking import Asked, ask, request_of, service_of, turns_of
 from crosswalk.cli.exits import FAILED, INTERRUPTED, OK, UsageError
-from crosswalk.cli.live import Screen
-from crosswalk.cli.panel import show_panel
+from crosswalk.cli.live.asking import Asked, ask, request_of, service_of, turns_of
+from crosswalk.cli.live.panel import show_panel
+from crosswalk.cli.live.screen import Screen
 from crosswalk.cli.terminal import say, write_json
 from crosswalk.codec import to_json
 from crosswalk.errors import ConfigurationError, CrosswalkError

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import attrs
 
 from crosswalk.cli.exits import FAILED, OK, UsageError
-from crosswalk.cli.many import pool
+from crosswalk.cli.logs.many import pool
+from crosswalk.cli.logs.sources import find_captures, read_capture
+from crosswalk.cli.matrix.sections import endpoint_of
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sections import endpoint_of
-from crosswalk.cli.sources import find_captures, read_capture
 from crosswalk.cli.terminal import harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError, CrosswalkError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crosswalk.cli.arguments import whole_parser
+from crosswalk.cli.arguments.parser import whole_parser
 from crosswalk.cli.exits import OK
 from crosswalk.cli.terminal import write_text
 from crosswalk.plugin.registry import registry
@@ -17,20 +17,11 @@ def run(arguments: argparse.Namespace) -> int:
     import shtab
 
     parser = whole_parser()
-    for action in options_below(parser):
-        if action.option_strings == ["--provider"]:
-            action.choices = registry.names()
-        elif action.metavar in ("DIR", "FILE", "PATH"):
-            vars(action)["complete"] = shtab.DIR if action.metavar == "DIR" else shtab.FILE
+    for command in parser.commands.values():
+        for action in command.declared:
+            if action.option_strings == ["--provider"]:
+                action.choices = registry.names()
+            elif action.metavar in ("DIR", "FILE", "PATH"):
+                vars(action)["complete"] = shtab.DIR if action.metavar == "DIR" else shtab.FILE
     write_text(shtab.complete(parser, shell=arguments.shell) + "\n")
     return OK
-
-
-def options_below(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Everything that may be said to *parser* and to its commands."""
-    found = list(parser._actions)
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                found += options_below(command)
-    return found

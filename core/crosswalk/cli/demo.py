@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from crosswalk.cli.ask import report
-from crosswalk.cli.asking import ask
 from crosswalk.cli.exits import OK
-from crosswalk.cli.live import Screen
+from crosswalk.cli.live.asking import ask
+from crosswalk.cli.live.screen import Screen
 from crosswalk.cli.terminal import say
 from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
 from crosswalk.testing.captures import Capture, load_captures

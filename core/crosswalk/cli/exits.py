@@ -1,10 +1,20 @@
-"""How a command ends."""
+"""Exit statuses, and the exceptions that lead to them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "PIPE_CLOSED", "USAGE", "OutputError", "UsageError", "WorkerError"]
+__all__ = [
+    "EXIT_STATUS",
+    "FAILED",
+    "INTERRUPTED",
+    "OK",
+    "PIPE_CLOSED",
+    "USAGE",
+    "OutputError",
+    "UsageError",
+    "WorkerError",
+]
 
 OK: Final = 0
 """All went well."""
@@ -14,6 +24,8 @@ USAGE: Final = 2
 """Nothing was tried, or could be: the user has to say it otherwise."""
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
+EXIT_STATUS: Final = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried."
+"""The last sentence of most commands' help."""
 
 
 class OutputError(Exception):

@@ -1,22 +1,23 @@
-"""``crosswalk explain``: where every leaf of one recorded answer went."""
+"""``crosswalk explain``: the canonical place of every leaf of one recorded answer."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.cli.effects import Effect, How
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.layout import write_table
+from crosswalk.cli.logs.reading import provider_of
+from crosswalk.cli.logs.sources import read_capture
+from crosswalk.cli.matrix.effects import Effect, How
+from crosswalk.cli.matrix.tracing import Trace, Tracer
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import provider_of
-from crosswalk.cli.sources import read_capture
 from crosswalk.cli.terminal import say, write_json
-from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import DetectionError
 from crosswalk.mapping.detect import fault_of
 from crosswalk.plugin.registry import registry
@@ -29,6 +30,7 @@ __all__ = ["run"]
 
 _LONGEST_VALUE: Final = 40
 _HEADINGS: Final = ("event", "wire", "value", "where", "how")
+_EXTENSIONS: Final = "metadata.extensions."
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_json(dump_json([_plain(trace) for trace in traces], option=orjson.OPT_INDENT_2) + b"\n")
     else:
-        write_table(_HEADINGS, [_cells(trace) for trace in traces])
+        _write_table(traces)
     if tracer.baseline.error is not None:
         say(f"{arguments.file}: as a whole: {tracer.baseline.error}")
     return FAILED if tracer.baseline.error is not None or any(trace.is_lost for trace in traces) else OK
@@ -76,6 +78,21 @@ def _traces(tracer: Tracer, event: int | None) -> list[Trace]:
             traces.append(tracer.trace(leaf))
             progress.advance(1)
     return traces
+
+
+def _write_table(traces: list[Trace]) -> None:
+    rows = [_cells(trace) for trace in traces]
+    if not sys.stdout.isatty():
+        write_table(_HEADINGS, rows)
+        return
+    short = [
+        [event, wire, value, where.replace(_EXTENSIONS, "…"), how.partition(": ")[0]]
+        for event, wire, value, where, how in rows
+    ]
+    if short != rows:
+        say(f"… is {_EXTENSIONS}; --json says why another value is refused")
+    skip = len({event for event, *_ in rows}) == 1  # the column would say nothing
+    write_table(_HEADINGS[skip:], [row[skip:] for row in short])
 
 
 def _plain(trace: Trace) -> dict[str, Any]:

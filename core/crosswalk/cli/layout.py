@@ -1,13 +1,14 @@
-"""Tables of text: aligned columns for a file or a pipe; on a terminal drawn to its width, or row by row where it is narrow.
+"""Tables of text: aligned columns for a file or a pipe, columns as wide as the window for a terminal.
 
-No word is ever broken in the middle: a path that stands in two halves can be neither read nor copied.
+A terminal's cell is folded between words and behind the dots of a path, never within a name. Where the columns do not
+fit even so, each row becomes a block of lines.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Final
 
 from crosswalk.cli.terminal import harmless, write_text
@@ -46,25 +47,65 @@ def _drawn(rows: list[list[str]]) -> str:
     from rich.text import Text
 
     console = Console()
-    widths = [max(map(_longest_word, column)) for column in zip(*rows, strict=True)]
-    if sum(widths) + _GAP * (len(widths) - 1) > console.width:
+    columns = [[_pieces(cell) for cell in column] for column in zip(*rows, strict=True)]
+    widths = _widths(columns, console.width)
+    if widths is None:
         return _row_by_row(rows, console.width)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading, width in zip(rows[0], widths, strict=True):
         table.add_column(Text(heading), min_width=width)
-    for row in rows[1:]:
-        table.add_row(*map(Text, row))
+    folded = zip(
+        *(
+            [_folded(cell, width) for cell in column[1:]]
+            for column, width in zip(columns, widths, strict=True)
+        ),
+        strict=True,
+    )
+    for row in folded:
+        table.add_row(*(Text("\n".join(lines)) for lines in row))
     with console.capture() as captured:
         console.print(table)
     return captured.get()
 
 
-def _longest_word(text: str) -> int:
-    return max(map(len, text.split()), default=0)
+def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
+    """How wide each column is: as wide as its longest cell if there is *room*; ``None`` where it cannot be had."""
+    least = [max(len(piece.rstrip()) for cell in column for piece in cell) for column in columns]
+    wanted = [max(len("".join(cell)) for cell in column) for column in columns]
+    spare = room - _GAP * (len(columns) - 1) - sum(least)
+    if spare < 0:
+        return None
+    widths = list(least)
+    # The columns that want little more get it first.
+    for left, index in zip(
+        range(len(columns), 0, -1),
+        sorted(range(len(columns)), key=lambda at: wanted[at] - least[at]),
+        strict=True,
+    ):
+        more = min(wanted[index] - least[index], spare // left)
+        widths[index] += more
+        spare -= more
+    return widths
+
+
+def _pieces(cell: str) -> list[str]:
+    """*cell* in pieces that stay whole: it may be folded behind a space, dot, slash or hyphen, and before a bracket."""
+    return re.split(r"(?<=[ ./-])|(?=\[)", cell)
+
+
+def _folded(pieces: list[str], width: int) -> list[str]:
+    """The lines of a cell; only a line of one piece is wider than *width*."""
+    lines = [""]
+    for piece in pieces:
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines[-1] = lines[-1].rstrip()
+            lines.append("")
+        lines[-1] += piece
+    return lines
 
 
 def _row_by_row(rows: list[list[str]], width: int) -> str:
-    """Each row as lines of its own, a heading and what stands below it; empty cells are left out."""
+    """Each row as a block of lines, with the heading before each cell; empty cells are left out."""
     headings = rows[0]
     indent = max(map(len, headings)) + 2
     blocks = []
@@ -72,7 +113,7 @@ def _row_by_row(rows: list[list[str]], width: int) -> str:
         lines = []
         for heading, cell in zip(headings, row, strict=True):
             if cell:
-                wrapped = wrap(cell, max(width - indent, 1), break_long_words=False, break_on_hyphens=False)
-                lines += [f"{heading:<{indent}}{wrapped[0]}", *(" " * indent + more for more in wrapped[1:])]
+                first, *more = _folded(_pieces(cell), width - indent)
+                lines += [f"{heading:<{indent}}{first}", *(" " * indent + line for line in more)]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from crosswalk.cli.exits import UsageError
-from crosswalk.cli.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.logs.reading import deltas_of, response_of
+from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import deltas_of, response_of
-from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.terminal import write_json
 from crosswalk.codec.writing import to_json
 from crosswalk.errors import CrosswalkError, MappingError
@@ -75,7 +75,7 @@ def _mapped(
 def _store(arguments: argparse.Namespace) -> int:
     if arguments.stream or arguments.partial or arguments.format or arguments.indent is not None:
         raise UsageError("--output writes files: without --stream, --partial, --format and --indent")
-    from crosswalk.cli.storing import store_all
+    from crosswalk.cli.logs.storing import store_all
 
     return store_all(arguments)
 

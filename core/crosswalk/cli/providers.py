@@ -1,4 +1,4 @@
-"""``crosswalk providers``: what is installed, and whether it works."""
+"""``crosswalk providers``: the installed providers, and whether each works."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from crosswalk.plugin.registry import ProviderEntry, registry
 
 __all__ = ["run"]
 
-_HEADINGS = ("provider", "title", "distribution", "endpoints", "speaks too", "asks", "state")
+_HEADINGS = ("provider", "title", "state")
+_LONG_HEADINGS = (*_HEADINGS, "distribution", "endpoints", "speaks too", "asks")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write a row for every provider; each that is not blocked is imported to see whether it works."""
+    """Write a row for every provider. Each that is not blocked is imported to see whether it works."""
     rows = [_row(entry) for entry in registry.providers()]
     if arguments.json:
         write_json(orjson.dumps(rows, option=orjson.OPT_INDENT_2) + b"\n")
     else:
-        write_table(_HEADINGS, [_cells(row) for row in rows])
+        headings = _LONG_HEADINGS if arguments.long else _HEADINGS
+        write_table(headings, [_cells(row)[: len(headings)] for row in rows])
     return OK
 
 
@@ -63,9 +65,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [
         row["name"],
         row["title"] or "",
+        state,
         distribution,
         " ".join(row["endpoints"]),
         " ".join(row["speaks"]),
         asks,
-        state,
     ]

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from crosswalk.cli.exits import OK, UsageError
-from crosswalk.cli.keepers import keeper_of
 from crosswalk.cli.layout import write_table
-from crosswalk.cli.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.logs.keepers import keeper_of
+from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.logs.reading import response_of
+from crosswalk.cli.logs.report_rows import Group, ReportRow, groups_of, row_of
+from crosswalk.cli.logs.sources import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.reading import response_of
-from crosswalk.cli.report_rows import Group, ReportRow, groups_of, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
-from crosswalk.cli.sources import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.terminal import write_text
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     status, rows = _rows(arguments)
     groups, total = groups_of(rows, arguments.by)
     if arguments.html:
-        from crosswalk.cli.report_page import report_page
+        from crosswalk.cli.html.report_page import report_page
 
         write_text(report_page(arguments.by, groups, total))
     elif arguments.csv:

@@ -8,15 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosswalk.cli.exits import FAILED, OK, UsageError
+from crosswalk.cli.html.crosswalk_page import html_page
 from crosswalk.cli.layout import write_table
-from crosswalk.cli.matrix import Crosswalk
-from crosswalk.cli.pages import markdown_page
+from crosswalk.cli.logs.sources import find_captures, read_capture
+from crosswalk.cli.matrix.pages import markdown_page
+from crosswalk.cli.matrix.rows import Crosswalk
+from crosswalk.cli.matrix.sections import endpoint_of, sections
+from crosswalk.cli.matrix.wording import headings, pieces
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sections import endpoint_of, sections
-from crosswalk.cli.sources import find_captures, read_capture
 from crosswalk.cli.terminal import harmless, say, write_text
-from crosswalk.cli.webpage import html_page
-from crosswalk.cli.wording import headings, pieces
 from crosswalk.errors import PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry

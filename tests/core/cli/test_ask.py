@@ -27,9 +27,10 @@ from crosswalk import (
     UsageInfo,
     from_json,
 )
-from crosswalk.cli import arguments_live, live
-from crosswalk.cli.live import Screen
-from crosswalk.cli.panel import panel_lines
+from crosswalk.cli.arguments import live as live_arguments
+from crosswalk.cli.live import screen
+from crosswalk.cli.live.panel import panel_lines
+from crosswalk.cli.live.screen import Screen
 from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Reset, Stall
@@ -330,7 +331,7 @@ def test_what_does_not_follow_from_the_deltas_is_not_shown_twice(capsys: Any) ->
 
 
 def test_the_efforts_are_those_of_a_request() -> None:
-    assert tuple(ReasoningEffort) == arguments_live._EFFORTS
+    assert tuple(ReasoningEffort) == live_arguments._EFFORTS
 
 
 # What fails.
@@ -418,7 +419,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
     run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.add(stream("one ", "two ", "three"), Stall(after_events=2), times=2)
-    write, pressed = live._Channel.write, []
+    write, pressed = screen._Channel.write, []
 
     def press(channel: Any, text: str) -> None:
         write(channel, text)
@@ -426,7 +427,7 @@ def test_ctrl_c_leaves_what_came_marked_cancelled(
             pressed.append(text)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(live._Channel, "write", press)
+    monkeypatch.setattr(screen._Channel, "write", press)
     done = run("ask", *to(server), "Hi")
     assert (done.status, done.out) == (130, "one two \n")
     assert "Finish: cancelled" in done.err

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from crosswalk import ResponseDelta
-from crosswalk.cli import check, many
+from crosswalk.cli import check
+from crosswalk.cli.logs import many
 from crosswalk.config import Settings
 from crosswalk.plugins import ProviderInfo, hookimpl
 from crosswalk.testing import CHECKS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crosswalk.cli.installed import installed_commands
-from crosswalk.cli.keepers import keeper_of
+from crosswalk.cli.logs.keepers import keeper_of
 
 from .conftest import Done
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.cli.arguments import parse
+from crosswalk.cli.arguments.examples import EXAMPLES
+from crosswalk.cli.arguments.parser import parse
 from crosswalk.cli.installed import installed_commands
-from crosswalk.cli.usage import EXAMPLES
 
 from .conftest import Done
 

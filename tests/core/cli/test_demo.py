@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from crosswalk.cli import demo, live
+from crosswalk.cli import demo
+from crosswalk.cli.live import screen
 from crosswalk.plugin.registry import registry
 from crosswalk.testing import check_capture, load_captures
 
@@ -43,7 +44,7 @@ def test_ctrl_c_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(live._Channel, "write", press)
+    monkeypatch.setattr(screen._Channel, "write", press)
     done = run("demo")
     assert done.status == 130
     assert "--provider vllm" not in done.err

@@ -15,7 +15,8 @@ import pytest
 
 import crosswalk.records
 from crosswalk import ChatResponse, ResponseDelta, from_json, registry
-from crosswalk.cli import many, progress, sources, terminal as terminal_module
+from crosswalk.cli import progress, terminal as terminal_module
+from crosswalk.cli.logs import many, sources
 from crosswalk.manifest import read_recorded
 
 from .conftest import ROOT, Done, Terminal, line

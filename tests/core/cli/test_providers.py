@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import orjson
@@ -19,24 +20,25 @@ def blocked() -> Iterator[None]:
     registry.unblock("vllm")
 
 
+def rows_of(done: Done) -> dict[str, list[str]]:
+    """The rows by provider, and the headings as ``provider``; columns are two blanks apart."""
+    return {row.split()[0]: re.split("  +", row) for row in done.out.splitlines()}
+
+
 def test_the_installed_providers_are_listed(run: Run) -> None:
     done = run("providers")
     assert (done.status, done.err) == (0, "")
-    head, *rows = done.out.splitlines()
-    ollama, vllm = (next(row for row in rows if row.startswith(name)) for name in ("ollama", "vllm"))
-    assert head.split() == [
-        "provider",
-        "title",
-        "distribution",
-        "endpoints",
-        "speaks",
-        "too",
-        "asks",
-        "state",
-    ]
-    assert ollama.split()[:3] == ["ollama", "Ollama", "crosswalk-llm"]
-    assert "/api/chat /api/generate" in ollama
-    assert vllm.endswith("  openai_responses anthropic  yes   ok")
+    rows = rows_of(done)
+    assert rows["provider"] == ["provider", "title", "state"]
+    assert rows["ollama"] == ["ollama", "Ollama", "ok"]
+
+
+def test_the_long_list_says_distribution_endpoints_and_formats(run: Run) -> None:
+    rows = rows_of(run("providers", "--long"))
+    assert rows["provider"][3:] == ["distribution", "endpoints", "speaks too", "asks"]
+    assert rows["ollama"][3].startswith("crosswalk-llm ")
+    assert rows["ollama"][4].startswith("/api/chat /api/generate")
+    assert rows["vllm"][5:] == ["openai_responses anthropic", "yes"]
 
 
 @pytest.mark.usefixtures("blocked")
@@ -75,7 +77,6 @@ def test_a_terminal_gets_a_drawn_table(
     screen = terminal("stdout")
     assert run("providers").status == 0
     assert "───" in screen.text()
-    assert "crosswalk" in screen.text()
 
 
 def test_an_override_says_whom_it_overrides(run: Run, provider: Callable[[object, str], str]) -> None:

@@ -18,7 +18,8 @@ import httpx2
 import orjson
 import pytest
 
-from crosswalk.cli import captured, record
+from crosswalk.cli import record
+from crosswalk.cli.live import captured
 from crosswalk.errors import PluginError
 from crosswalk.testing import load_capture, load_captures, pairs
 from crosswalk.testing.faults import Cut, Garbage, Reset, Stall

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosswalk.cli.sections import Section
+from crosswalk.cli.matrix.sections import Section
+from crosswalk.cli.matrix.wording import LEGEND, NOTE, Piece, headings, pieces
 from crosswalk.cli.terminal import harmless
-from crosswalk.cli.wording import LEGEND, NOTE, Piece, headings, pieces
 from crosswalk.text import counted
 
 __all__ = ["markdown_page"]

@@ -10,9 +10,9 @@ from typing import Final
 
 import attrs
 
-from crosswalk.cli.effects import How
-from crosswalk.cli.sections import Row, Section, Shape
-from crosswalk.cli.wording import told
+from crosswalk.cli.matrix.effects import How
+from crosswalk.cli.matrix.sections import Row, Section, Shape
+from crosswalk.cli.matrix.wording import told
 from crosswalk.codec.layout import layout
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.logprob import TokenLogprob

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from crosswalk.cli.exits import UsageError
-from crosswalk.cli.live import Screen
+from crosswalk.cli.live.screen import Screen
 from crosswalk.cli.terminal import say
 from crosswalk.errors import (
     ConfigurationError,

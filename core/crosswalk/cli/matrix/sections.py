@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.effects import Effect, How, said
-from crosswalk.cli.tracing import Tracer
+from crosswalk.cli.matrix.effects import Effect, How, said
+from crosswalk.cli.matrix.tracing import Tracer
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import attrs
 import orjson
 
-from crosswalk.cli.effects import Effect, How, delta_effects, equals, response_effects, with_same
+from crosswalk.cli.matrix.effects import Effect, How, delta_effects, equals, response_effects, with_same
 from crosswalk.errors import MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.mapper import Mapper

@@ -6,8 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import Final
 
+from crosswalk.cli.logs.report_rows import Group
 from crosswalk.cli.report import HEADINGS, by_count, figures_of, notes_of
-from crosswalk.cli.report_rows import Group
 from crosswalk.cli.terminal import harmless
 from crosswalk.text import counted
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from crosswalk.cli.sources import Answer
+from crosswalk.cli.logs.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, fault_of, nameable
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from crosswalk.cli.comparing import Comparison
 from crosswalk.cli.installed import InstalledCommand
-from crosswalk.cli.report_rows import ReportRow
+from crosswalk.cli.logs.comparing import Comparison
+from crosswalk.cli.logs.report_rows import ReportRow
 from crosswalk.plugin.installed import installed_points
 
 __all__ = ["GROUP", "Keeper", "keeper_of"]

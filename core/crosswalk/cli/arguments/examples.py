@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Final
 
-__all__ = ["EXAMPLES", "Help", "show_examples"]
+__all__ = ["EXAMPLES"]
 
 EXAMPLES: Final = {
     "normalize": (
@@ -44,21 +43,3 @@ EXAMPLES: Final = {
     ),
 }
 """What to type, by command."""
-
-
-class Help(argparse.HelpFormatter):
-    """Breaks lines as argparse does, but for those of examples."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        above, mark, examples = text.partition("Examples:\n")
-        filled = super()._fill_text(above, width, indent)
-        return f"{filled}\n\n{mark}{examples}" if mark else filled
-
-
-def show_examples(command: str, parser: argparse.ArgumentParser) -> None:
-    """Let the help of *command* end with its examples, if it has any."""
-    if command not in EXAMPLES or parser.formatter_class is Help:
-        return
-    parser.formatter_class = Help
-    lines = "\n".join(f"  {line}" for line in EXAMPLES[command])
-    parser.epilog = f"{parser.epilog or ''}Examples:\n{lines}"

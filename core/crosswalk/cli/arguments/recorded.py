@@ -1,159 +1,21 @@
-"""What can be said on the command line; importing it loads no command."""
+"""What can be typed behind the commands that read recorded answers."""
 
 from __future__ import annotations
 
 import argparse
-import itertools
-import os
-import re
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
-from crosswalk.cli.exits import USAGE
-from crosswalk.cli.record_layouts import add_layout_arguments
-from crosswalk.cli.terminal import write_text
-from crosswalk.cli.values import http_status, whole_number, zoned_time
-from crosswalk.text import harmless, meant
+from crosswalk.cli.arguments.values import http_status, whole_number, zoned_time
+from crosswalk.cli.exits import EXIT_STATUS
+from crosswalk.cli.logs.layouts import add_layout_arguments
 
-__all__ = ["parse", "whole_parser"]
+__all__ = ["RECORDED_COMMANDS"]
 
 _CAPTURES = """\
 A capture is CASE.response.json (or .sse, .ndjson, .txt); what its name does not say is read from
 MANIFEST.jsonl or CASE.meta.json beside it. Folders are searched through; requests and hidden folders are left
 out.
 """
-_EXITS = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried."
-
-
-def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """What the command line says; the chosen module stands there as ``command``.
-
-    Raises:
-        SystemExit: it is wrong, or asks for help or the version, which have been shown.
-    """
-    given = sys.argv[1:] if argv is None else argv
-    parser = _build(given[0] if given else None)
-    if not given:
-        parser.print_help(sys.stderr)
-        parser.exit(USAGE)
-    command = parser.commands.get(given[0], parser)
-    command.refuse_unknown(given[:1] if command is parser else given[1:])
-    arguments, rest = parser.parse_known_args(given)
-    # Paths may stand on both sides of an option, which argparse does not understand.
-    paths = [path for path in rest if path == "-" or not path.startswith("-")]
-    if paths != rest or (rest and not hasattr(arguments, "paths")):
-        command.error(f"unrecognized arguments: {' '.join(rest)}")
-    if paths:
-        arguments.paths = [*arguments.paths, *paths]
-    return arguments
-
-
-def _formatter() -> Callable[..., argparse.HelpFormatter]:
-    """argparse's, which would load archivers to ask how wide the terminal is, and ask for each argument."""
-    try:
-        width = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
-    except (AttributeError, ValueError, OSError):
-        width = 0
-    return partial(argparse.HelpFormatter, width=(width or 80) - 2)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Answers a wrong word with the nearest right one, and shows a terminal nothing but text."""
-
-    def __init__(self, **options: Any) -> None:
-        # An option that is abbreviated today would be ambiguous with the next one that is added.
-        super().__init__(**options, formatter_class=_formatter(), allow_abbrev=False)
-
-    def format_help(self) -> str:
-        from crosswalk.cli.usage import show_examples  # to run a command needs none
-
-        show_examples(self.prog.rpartition(" ")[2], self)
-        return super().format_help()
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        if message and file in (None, sys.stdout):
-            write_text(message)  # argparse would say nothing of a full disk
-        else:
-            super()._print_message(message, file)
-
-    def error(self, message: str) -> NoReturn:
-        wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
-        super().error(harmless(f"{message}{meant(wrong, known)}"))
-
-    @property
-    def commands(self) -> Mapping[str, _Parser]:
-        """The parsers of the commands, by name."""
-        (commands,) = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
-        return commands.choices
-
-    def refuse_unknown(self, words: Sequence[str]) -> None:
-        """Refuse an option that is none before argparse misses the one that was meant.
-
-        Raises:
-            SystemExit: there is one; it has been named, with the nearest right one.
-        """
-        for word in itertools.takewhile(lambda word: word != "--", words):
-            option = word.partition("=")[0]
-            if option.startswith("--") and " " not in word and option not in self._option_string_actions:
-                self.error(f"unrecognized arguments: {option}{meant(option, self._option_string_actions)}")
-
-
-def _build(command: str | None) -> _Parser:
-    """The parser of what is said to *command*; of all that can be said where it is none, as for ``--help``."""
-    parser = _Parser(
-        prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=_EXITS
-    )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    # Without "prog", argparse would ask how wide the terminal is to find it.
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
-    adders = {
-        "normalize": _normalize,
-        "providers": _providers,
-        "check": _check,
-        "explain": _explain,
-        "table": _table,
-        "parse": _parse_answer,
-        "diff": _diff,
-        "new-plugin": _new_plugin,
-        "convert": _convert,
-        "report": _report,
-        "samples": _samples,
-        "completion": _completion,
-    }
-    if command not in adders:
-        from crosswalk.cli.arguments_live import LIVE_COMMANDS
-
-        adders |= LIVE_COMMANDS
-    if command in adders:
-        adders[command](commands)
-        return parser
-    from crosswalk.cli.installed import installed_commands  # not needed for any of our own
-
-    installed = installed_commands()
-    if command is not None and command in installed:
-        installed[command].add_to(commands)
-        return parser
-    for add in adders.values():
-        add(commands)
-    for name, other in installed.items():
-        if name not in adders:
-            other.name_in(commands)
-    return parser
-
-
-def whole_parser() -> argparse.ArgumentParser:
-    """The parser of all that can be said."""
-    return _build(None)
-
-
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from crosswalk.version import __version__  # it takes longer than all the rest of the parser
-
-        write_text(f"crosswalk {__version__}\n")
-        parser.exit()
 
 
 def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
@@ -166,7 +28,7 @@ def _normalize(commands: argparse._SubParsersAction[Any]) -> None:
             Anthropic's batches. What cannot be mapped is reported on standard error
             with its place, and the rest goes on. An error that the provider sent is an answer like any
             other.""",
-        epilog=f"{_EXITS} An id that the provider did not send is made from the bytes: the same each time.",
+        epilog=f"{EXIT_STATUS} An id that the provider did not send is made from the bytes: the same each time.",
     )
     _add_reading(parser)
     parser.add_argument(
@@ -210,6 +72,11 @@ def _providers(commands: argparse._SubParsersAction[Any]) -> None:
         description="List every installed provider. One that is broken is a row with its error.",
         epilog="Exit status: 0, also where a provider is broken: the list is what was asked for.",
     )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="show the distribution, the endpoints and the formats of each, too",
+    )
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
@@ -246,7 +113,7 @@ def _explain(commands: argparse._SubParsersAction[Any]) -> None:
         help="say of every leaf of one answer where it went",
         description="""Say of every leaf of one recorded answer where it went. It is found out by changing the
             leaf and mapping again, so it is true of any plugin.""",
-        epilog=_EXITS,
+        epilog=EXIT_STATUS,
     )
     parser.add_argument("file", metavar="FILE", help="a recorded answer; '-' for standard input")
     _add_provider(parser, or_else="found out from the answer")
@@ -268,7 +135,7 @@ def _table(commands: argparse._SubParsersAction[Any]) -> None:
             changing every leaf of captures and mapping again. {_CAPTURES}""",
         epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
             taken, else those in tests/captures/PROVIDER below the working directory. With several providers, PATH is a
-            folder that has one for each, by its name. {_EXITS}""",
+            folder that has one for each, by its name. {EXIT_STATUS}""",
     )
     parser.add_argument(
         "provider",
@@ -443,7 +310,7 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _groupings(text: str) -> list[str]:
-    from crosswalk.cli.report_rows import GROUPINGS
+    from crosswalk.cli.logs.report_rows import GROUPINGS
 
     names = text.split(",")
     if wrong := [name for name in names if name not in GROUPINGS]:
@@ -457,7 +324,7 @@ def _samples(commands: argparse._SubParsersAction[Any]) -> None:
         help="write a sample log to try the commands on",
         description="""Write DIR/log.jsonl: recorded answers of several providers as a gateway would log them. Times, models,
             tenants and latencies are made up. A log that is there already is left alone.""",
-        epilog=_EXITS,
+        epilog=EXIT_STATUS,
     )
     parser.add_argument("folder", metavar="DIR", help="the folder; it is made where it is missing")
 
@@ -468,7 +335,7 @@ def _completion(commands: argparse._SubParsersAction[Any]) -> None:
         help="write the script with which a shell completes this command line",
         description="""Write a script for a shell: put it where the shell looks for completions, or source it. It knows
             the providers that are installed now; write it anew when that changes.""",
-        epilog=_EXITS,
+        epilog=EXIT_STATUS,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
 
@@ -533,3 +400,20 @@ def _add_unknown(parser: argparse.ArgumentParser) -> None:
 
 def _sample(text: str) -> int | None:
     return None if text == "all" else whole_number(text)
+
+
+RECORDED_COMMANDS = {
+    "normalize": _normalize,
+    "providers": _providers,
+    "check": _check,
+    "explain": _explain,
+    "table": _table,
+    "parse": _parse_answer,
+    "diff": _diff,
+    "new-plugin": _new_plugin,
+    "convert": _convert,
+    "report": _report,
+    "samples": _samples,
+    "completion": _completion,
+}
+"""The function that adds each command to the parser."""

@@ -6,8 +6,8 @@ from typing import Final
 
 import attrs
 
-from crosswalk.cli.effects import How
-from crosswalk.cli.sections import Row, Section, Shape, shown
+from crosswalk.cli.matrix.effects import How
+from crosswalk.cli.matrix.sections import Row, Section, Shape, shown
 
 __all__ = ["LEGEND", "NOTE", "Piece", "headings", "pieces", "told"]
 

@@ -14,10 +14,10 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final
 
-from crosswalk.cli.matrix import EXTENSIONS, STATES, Crosswalk, Line, Matrix, State
-from crosswalk.cli.sections import Row, Section, Shape, shown
+from crosswalk.cli.matrix.rows import EXTENSIONS, STATES, Crosswalk, Line, Matrix, State
+from crosswalk.cli.matrix.sections import Row, Section, Shape, shown
+from crosswalk.cli.matrix.wording import LEGEND, NOTE, Piece, headings, pieces
 from crosswalk.cli.terminal import harmless
-from crosswalk.cli.wording import LEGEND, NOTE, Piece, headings, pieces
 from crosswalk.text import counted
 from crosswalk.types.json import dump_json
 

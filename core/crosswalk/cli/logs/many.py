@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
+from crosswalk.cli.logs.layouts import layout_from
+from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, items
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.record_layouts import layout_from
-from crosswalk.cli.sources import Answer, Fault, Item, Source, items
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import counted

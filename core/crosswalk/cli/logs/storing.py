@@ -11,10 +11,10 @@ from pathlib import Path
 import orjson
 
 from crosswalk.cli.exits import OutputError, UsageError
-from crosswalk.cli.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
+from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
+from crosswalk.cli.logs.stored import Failure, outcome_of, stored_json, stored_path
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.sources import Answer, Fault, Item, Source, find_sources, records_of
-from crosswalk.cli.stored import Failure, outcome_of, stored_json, stored_path
 from crosswalk.drafts import written
 from crosswalk.types.json import dump_json
 

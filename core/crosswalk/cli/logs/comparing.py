@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from crosswalk.cli.stored import Failure, Outcome
+from crosswalk.cli.logs.stored import Failure, Outcome
 from crosswalk.cli.terminal import harmless
 from crosswalk.codec import ABSENT, Difference, differences
 from crosswalk.testing.changes import ERROR, Summary
@@ -21,7 +21,7 @@ class Comparison:
     """Counts what differs; it stays small, however much is compared, and goes from process to process.
 
     Args:
-        accepted: the changes that are accepted, as :func:`crosswalk.cli.accepted.read_accepted` gives them.
+        accepted: the changes that are accepted, as :func:`crosswalk.cli.logs.accepted.read_accepted` gives them.
 
     Attributes:
         compared: how many answers were compared.

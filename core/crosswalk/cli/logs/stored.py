@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.reading import response_of
-from crosswalk.cli.sources import Answer, Source
+from crosswalk.cli.logs.reading import response_of
+from crosswalk.cli.logs.sources import Answer, Source
 from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CanonicalJSONError, CrosswalkError, MappingError
 from crosswalk.text import json_type_name
@@ -44,7 +44,7 @@ Outcome: TypeAlias = ChatResponse | Failure
 
 
 def outcome_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> Outcome:
-    """What *answer* is mapped to; arguments as for :func:`crosswalk.cli.reading.deltas_of`.
+    """What *answer* is mapped to; arguments as for :func:`crosswalk.cli.logs.reading.deltas_of`.
 
     A response that holds what JSON cannot say is a failure, too.
     """

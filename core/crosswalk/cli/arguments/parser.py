@@ -1,0 +1,165 @@
+"""The parser of the command line. It loads the arguments of the one command that was typed, and no command."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from crosswalk.cli.arguments.examples import EXAMPLES
+from crosswalk.cli.arguments.recorded import RECORDED_COMMANDS
+from crosswalk.cli.exits import EXIT_STATUS, USAGE
+from crosswalk.cli.terminal import write_text
+from crosswalk.text import harmless, meant
+
+__all__ = ["Parser", "parse", "whole_parser"]
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line; ``command`` of the result is the name of the command.
+
+    Args:
+        argv: the arguments after the program's name; ``None`` for the process's own.
+
+    Raises:
+        SystemExit: the command line is wrong, or asks for help or the version, which have been shown.
+    """
+    given = sys.argv[1:] if argv is None else argv
+    parser = _build(given[0] if given else None)
+    if not given:
+        parser.print_help(sys.stderr)
+        parser.exit(USAGE)
+    command = parser.commands.get(given[0], parser)
+    command.refuse_unknown(given[:1] if command is parser else given[1:])
+    arguments, rest = parser.parse_known_args(given)
+    # Paths may stand on both sides of an option, which argparse does not understand.
+    paths = [path for path in rest if path == "-" or not path.startswith("-")]
+    if paths != rest or (rest and not hasattr(arguments, "paths")):
+        command.error(f"unrecognized arguments: {' '.join(rest)}")
+    if paths:
+        arguments.paths = [*arguments.paths, *paths]
+    return arguments
+
+
+def whole_parser() -> Parser:
+    """The parser with the arguments of every command."""
+    return _build(None)
+
+
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong word with the nearest right one, and shows a terminal nothing but text.
+
+    Attributes:
+        commands: the parsers of the commands, by name; empty for a command's own parser.
+        declared: the arguments that were added to it, outside groups.
+    """
+
+    def __init__(self, *, description: str = "", epilog: str = "", **options: Any) -> None:
+        self.commands: Mapping[str, Parser] = {}
+        self.declared: list[argparse.Action] = []
+        self._ending = epilog
+        # Without a width, argparse would load archivers to ask how wide the terminal is.
+        self._width = _terminal_width()
+        # An option that is abbreviated today would be ambiguous with the next one that is added.
+        super().__init__(
+            description=description,
+            formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=self._width),
+            allow_abbrev=False,
+            **options,
+        )
+
+    def format_help(self) -> str:
+        """The help, which ends with examples of the command."""
+        self.description = self._filled(self.description or "")
+        self.epilog = self._filled(self._ending)
+        if examples := EXAMPLES.get(self.prog.rpartition(" ")[2]):
+            lines = "\n".join(f"  {line}" for line in examples)
+            self.epilog += f"\n\nExamples:\n{lines}"
+        return super().format_help()
+
+    def _filled(self, text: str) -> str:
+        return "\n".join(textwrap.wrap(" ".join(text.split()), self._width))
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Add an argument, as :mod:`argparse` does."""
+        action = super().add_argument(*names, **options)
+        self.declared.append(action)
+        return action
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help; a standard output that cannot be written, as on a full disk, is an error."""
+        if file is None:
+            write_text(self.format_help())
+        else:
+            super().print_help(file)
+
+    def error(self, message: str) -> NoReturn:
+        """Say *message* with the nearest right word for a wrong one, and exit with status 2."""
+        wrong, *known = re.findall(r"'([^']*)'", message) if "invalid choice: " in message else [""]
+        super().error(harmless(f"{message}{meant(wrong, known)}"))
+
+    def refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuse an unknown option before argparse misses the required one that was meant.
+
+        Raises:
+            SystemExit: there is an unknown option; it has been named, with the nearest right one.
+        """
+        options = re.findall(r"--?\w[\w-]*", self.format_usage())
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            option = word.partition("=")[0]
+            if option.startswith("--") and " " not in word and option not in (*options, "--help"):
+                self.error(f"unrecognized arguments: {option}{meant(option, options)}")
+
+
+def _terminal_width() -> int:
+    """The columns for a line of help: two fewer than the terminal has, 78 where that is unknown."""
+    try:
+        width = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        width = 0
+    return (width or 80) - 2
+
+
+def _build(command: str | None) -> Parser:
+    """The parser for *command*, or for every command where it is ``None`` or unknown, as for ``--help``."""
+    parser = Parser(
+        prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=EXIT_STATUS
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    # Without "prog", argparse would ask how wide the terminal is to find it.
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
+    parser.commands = commands.choices
+    adders = dict(RECORDED_COMMANDS)
+    if command not in adders:
+        from crosswalk.cli.arguments.live import LIVE_COMMANDS
+
+        adders |= LIVE_COMMANDS
+    if command in adders:
+        adders[command](commands)
+        return parser
+    from crosswalk.cli.installed import installed_commands  # not needed for any of our own
+
+    installed = installed_commands()
+    if command is not None and command in installed:
+        installed[command].add_to(commands)
+        return parser
+    for add in adders.values():
+        add(commands)
+    for name, other in installed.items():
+        if name not in adders:
+            other.name_in(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from crosswalk.version import __version__  # it takes longer than all the rest of the parser
+
+        write_text(f"crosswalk {__version__}\n")
+        parser.exit()

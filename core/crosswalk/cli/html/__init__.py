@@ -1,0 +1,1 @@
+"""The pages that commands write as HTML."""

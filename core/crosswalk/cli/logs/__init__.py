@@ -1,0 +1,1 @@
+"""Recorded answers: where they are found, how each is mapped, stored and compared."""

@@ -1,0 +1,1 @@
+"""The crosswalk of providers: which wire field becomes which canonical field, and how that is found out."""
