@@ -1,9 +1,9 @@
-"""The command line, ``crosswalk``: recorded answers in, canonical ones out, and questions to servers.
+"""The command line, ``crosswalk``: maps recorded answers to canonical ones, and asks servers.
 
-Data goes to standard output, everything else to standard error. The exit status is 0 when all went well, 1
-when something was tried and failed, also at being written, and 2 when nothing was tried: a wrong command line, also one
-that names what is not there, files that cannot be read and no others, an unknown provider, wrong settings. It is 130 after
-Ctrl-C and 141 when the reader of the output went away.
+Data goes to standard output, messages to standard error. The exit status is 0 if all went well, 1 if something was tried
+and failed (writing the output included), and 2 if nothing was tried: the command line names something that does not
+exist, no file can be read, the provider is unknown, or the settings are wrong. It is 130 after Ctrl-C and 141 when the
+reader of the output went away.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from crosswalk.plain_errors import ConfigurationError, PluginError
 __all__ = ["main"]
 
 _NEW_OBJECTS = 250_000
-"""How many may come before Python looks for garbage among them: a command makes many, and next to no garbage in cycles.
-What it loads is some 80,000, all of which stay."""
+"""The number of new objects after which Python looks for garbage. A command makes many objects and hardly any garbage in
+cycles. Loading the program makes about 80,000, and all of them stay."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        argv: the arguments after the program's name; ``None`` for the process's own.
+        argv: the arguments after the program's name, or ``None`` for the process's own.
 
     Returns:
         The exit status.
@@ -43,13 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _main(argv)
     finally:
         if argv is None:
-            gc.freeze()  # the process ends: nothing that it leaves need be looked through
+            gc.freeze()  # the process ends, so no garbage needs to be found
         gc.set_threshold(*thresholds)
 
 
 def _open_closed_streams() -> None:
-    """Let a standard stream that is not there be an empty input, an output that refuses all, messages that nobody reads."""
-    # An output that is open for reading alone refuses what is written, as a closed one does.
+    """Replace a missing standard stream: by an empty input, an output that refuses everything, and discarded messages."""
+    # An output that is open for reading only refuses every write, as a closed one does.
     for name, mode, flags in (
         ("stdin", "r", os.O_RDONLY),
         ("stdout", "w", os.O_RDONLY),
@@ -97,6 +97,6 @@ def _run(arguments: argparse.Namespace) -> int:
     own = f"crosswalk.cli.{arguments.command.replace('-', '_')}"
     run = (
         arguments.run if "run" in arguments else import_module(own).run
-    )  # one of another package has its own
+    )  # a command of another package brings its own
     status: int = run(arguments)
     return status

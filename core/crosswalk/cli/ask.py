@@ -1,4 +1,4 @@
-"""``crosswalk ask``: a model's answer while it comes, and what it took."""
+"""``crosswalk ask``: shows a model's answer while it arrives, and what it cost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["report", "run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask once; an answer that failed makes it fail, and so does one that was interrupted.
+    """Ask once. The exit status tells of an answer that failed or was interrupted.
 
     Raises:
-        UsageError: what is asked cannot be sent.
-        ConfigurationError: nobody says where the server is, or with which key.
-        PluginError: no such provider, or a broken one.
+        UsageError: the request cannot be sent.
+        ConfigurationError: the address or the key of the server is not configured.
+        PluginError: the provider is unknown or broken.
     """
     request = request_of(arguments, turns_of(arguments))
     screen = Screen(reasoning=arguments.reasoning, silent=arguments.json)
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _which_model(service: SyncLLMService) -> str:
-    """What to say where no model is named: which ones the server has, as far as it says so."""
+    """The message for a request without a model: it lists the server's models if the server gives them."""
     try:
         models = service.models()
     except CrosswalkError as error:
@@ -50,7 +50,7 @@ def _which_model(service: SyncLLMService) -> str:
 
 
 def _hint(error: CrosswalkError, asked: Asked) -> str:
-    """What to do about *error*; ``""`` where nothing is known."""
+    """Advice on *error*, or ``""`` if there is none."""
     info = getattr(error, "info", None)
     if info is None or info.code != "connect_error":
         return ""
@@ -59,7 +59,7 @@ def _hint(error: CrosswalkError, asked: Asked) -> str:
 
 
 def report(asked: Asked, *, panel: bool) -> int:
-    """Say on standard error how it went; gives the exit status."""
+    """Report the result on standard error, and return the exit status."""
     for call in asked.response.tool_calls:
         say(f"-> {call.name}({call.arguments})")
     hint = "" if asked.error is None else _hint(asked.error, asked)

@@ -1,4 +1,4 @@
-"""``crosswalk chat``: a session in the terminal, or over a pipe, saved and resumed."""
+"""``crosswalk chat``: a session in the terminal or over a pipe, which is saved and resumed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ _COMMANDS: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // be
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Talk until the input ends; a message that was not answered makes it fail.
+    """Talk until the input ends. A message without an answer makes the command fail.
 
     Raises:
         UsageError: the session cannot be read, or an option is out of its bounds.
-        ConfigurationError: nobody says where the server is, or with which key.
-        PluginError: no such provider, or a broken one.
+        ConfigurationError: the address or the key of the server is not configured.
+        PluginError: the provider is unknown or broken.
     """
     file = None if arguments.session is None else Path(arguments.session)
     session = ChatSession() if file is None else _loaded(file)
-    request_of(
-        arguments, [ChatMessage.user("")]
-    )  # a wrong option is refused here, not with the first message
+    request_of(arguments, [ChatMessage.user("")])  # refuse a wrong option here, not with the first message
     with service_of(arguments) as service:
         talk = _Talk(arguments, service, session, file)
         if arguments.system:
@@ -52,11 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Talk:
-    """A conversation that goes on.
+    """A conversation.
 
     Attributes:
-        session: what was said and answered so far.
-        has_failed: whether something did not go as it was asked for.
+        session: the turns so far.
+        has_failed: whether any command or message failed.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class _Talk:
         self._unanswered: ChatMessage | None = None
 
     def take(self, line: str) -> bool:
-        """Do what *line* says; ``False`` for the end."""
+        """Obey *line*, or ``False`` at the end of the session."""
         try:
             return self._take(line)
         except UsageError as error:
@@ -101,7 +99,7 @@ class _Talk:
         return True
 
     def set_system(self, text: str) -> None:
-        """Let *text* be the system message, from now on."""
+        """Use *text* as the system message from now on."""
         session, said = self.session, typed_message(Role.SYSTEM, text)
         if _system_of(session) is not None:
             session.replace(0, said)
@@ -124,7 +122,10 @@ class _Talk:
         say("nothing was asked yet")
 
     def _ask(self, message: ChatMessage, place: int | None = None) -> None:
-        """Ask *message*, in the *place* of a turn and all that follow; only what was answered joins the session."""
+        """Ask *message*, which replaces the turn at *place* and all later ones.
+
+        Only a message with an answer joins the session.
+        """
         self._unanswered = message
         conversation = self.session.fork(place)
         conversation.add_message(message)
@@ -175,7 +176,7 @@ class _Talk:
 
 
 def _loaded(file: Path) -> ChatSession:
-    """The session in *file*; a new one where there is no file."""
+    """The session in *file*, or a new one if the file does not exist."""
     try:
         return ChatSession.load(file)
     except FileNotFoundError:
@@ -189,10 +190,10 @@ def _loaded(file: Path) -> ChatSession:
 
 
 def _lines() -> Iterator[str]:
-    """What the user says, line by line."""
+    """The user's input, line by line."""
     if not sys.stdin.isatty():
         for line in sys.stdin.buffer:
-            # What is no UTF-8 cannot be sent, which is said where it is tried, as with a line of a terminal.
+            # Input that is not UTF-8 cannot be sent. The message about it comes later, as for a line from a terminal.
             yield line.decode(errors="surrogateescape").rstrip("\r\n")
         return
     with suppress(ImportError):
@@ -206,6 +207,6 @@ def _lines() -> Iterator[str]:
 
 
 def _system_of(session: ChatSession) -> str | None:
-    """The text of the system message, which is the first one; ``None`` without one."""
+    """The text of the system message, or ``None`` if the session has none."""
     first = next(iter(session.messages), None)
     return first.text if first is not None and first.role is Role.SYSTEM else None

@@ -32,10 +32,10 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check every capture and every pair, and write what is broken; after each folder, how much was tried.
+    """Check every capture and every pair, and write the problems, with a total after each folder.
 
     Raises:
-        UsageError: there are no captures, or no event in them, or the list of known problems cannot be read.
+        UsageError: there are no captures, or they have no event, or the list of known problems cannot be read.
         PluginError: the provider cannot be used.
     """
     mapper = registry.mapper(arguments.provider)
@@ -91,7 +91,7 @@ _Each: TypeAlias = Callable[[Callable[[_Task], _Outcome], Iterable[_Task]], Iter
 
 
 def _perform(task: _Task) -> _Outcome:
-    """Check *task*; in a process of its own, perhaps."""
+    """Check *task*, possibly in another process."""
     mapper, tally = registry.mapper(task.provider), Tally()
     try:
         if len(task.captures) == 1:
@@ -105,7 +105,7 @@ def _perform(task: _Task) -> _Outcome:
 
 @contextmanager
 def _mapping(jobs: int, settings: Settings) -> Iterator[_Each]:
-    """What performs tasks, in order, in so many processes."""
+    """A function that performs tasks in order, in *jobs* processes."""
     if jobs == 1:
         yield map
         return
@@ -116,7 +116,7 @@ def _mapping(jobs: int, settings: Settings) -> Iterator[_Each]:
 def _checked(
     folder: Path, files: list[Path], mapper: Mapper, sample: int | None, each: _Each, report: _Report
 ) -> Iterator[tuple[_Task, _Outcome]]:
-    """The captures of one folder and their pairs, checked; *report* is told of those that are left out."""
+    """Check the captures of one folder and their pairs. *report* gets the captures that are left out."""
     captures = []
     endpoints = mapper.endpoints()
     for file in files:
@@ -132,7 +132,7 @@ def _checked(
 
 @attrs.define
 class _Report:
-    """What checking a folder gave."""
+    """The result of checking a folder."""
 
     tally: Tally = attrs.field(factory=Tally)
     problems: int = 0
@@ -141,7 +141,7 @@ class _Report:
     _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
 
     def add(self, folder: Path, outcome: _Outcome, known: list[KnownException]) -> None:
-        """Count *outcome* in and write its problems, each cause once."""
+        """Count *outcome* and write its problems, each cause once."""
         problems, tally = outcome
         self.tally.add(tally)
         counted: list[Problem] = []
@@ -160,7 +160,7 @@ class _Report:
                 _write(f"{folder}: {problem.line}")
 
     def include(self, other: _Report) -> None:
-        """Count another folder in."""
+        """Add the counts of another folder."""
         self.tally.add(other.tally)
         self.problems += other.problems
         self.excepted += other.excepted

@@ -1,4 +1,4 @@
-"""``crosswalk completion``: what a shell needs to complete the command line, as a script of its own language."""
+"""``crosswalk completion``: a script with which a shell completes the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the script for a shell: commands, options, their words, files, and the providers that are installed now."""
+    """Write the script for a shell. It knows commands, options, their values, files, and the providers installed now."""
     import shtab
 
     parser = whole_parser()

@@ -1,4 +1,4 @@
-"""``crosswalk convert``: recorded answers in another wire form, with a report of what it cannot express."""
+"""``crosswalk convert``: recorded answers in another wire format, with a report of every loss."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Convert every answer that *arguments* names.
 
     Raises:
-        UsageError: they contradict each other, a file is not there, or the report cannot be written.
-        PluginError: the provider that they name, or that of the form, cannot be used.
+        UsageError: the options contradict each other, a file is missing, or the report cannot be written.
+        PluginError: the named provider, or that of the target format, cannot be used.
     """
     form = WireForm.of(arguments.to)
     for provider in (arguments.provider, form.provider):
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
-    """The file that the report goes to; ``None`` where it goes to none."""
+    """The file of the report, or ``None`` if no report is written to a file."""
     if report is None or report == "-":
         return None
     try:
@@ -74,7 +74,7 @@ def _open(report: str | None, stack: ExitStack) -> BinaryIO | None:
 
 @attrs.frozen
 class _Reported:
-    """What the form cannot express of one answer.
+    """The losses of one answer.
 
     Attributes:
         line: as JSON.
@@ -88,7 +88,7 @@ class _Reported:
 def _converted(
     arguments: argparse.Namespace, form: WireForm, _: Item, answer: Answer | Fault
 ) -> Iterator[bytes | _Reported | Failed]:
-    """*answer* in the other form, piece by piece, and what that cannot express; or why it cannot be converted."""
+    """*answer* in the other format, piece by piece, and its losses; or the reason why it cannot be converted."""
     if isinstance(answer, Fault):
         yield failed(answer)
         return

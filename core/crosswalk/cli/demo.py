@@ -1,21 +1,31 @@
-"""``crosswalk demo``: ``ask`` against a server in this process, which replays what real servers once sent."""
+"""``crosswalk demo``: two dialects, one canonical form, nothing lost, and a cut stream that does not pass for whole.
+
+The answers come over HTTP from a server in this process, which replays recordings of real servers.
+"""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from crosswalk.cli.ask import report
-from crosswalk.cli.exits import OK
-from crosswalk.cli.live.asking import ask
+from crosswalk.cli.exits import FAILED, OK
+from crosswalk.cli.layout import write_table
+from crosswalk.cli.live.asking import Asked, ask
 from crosswalk.cli.live.screen import Screen
+from crosswalk.cli.matrix.tracing import Trace, Tracer
 from crosswalk.cli.terminal import say
+from crosswalk.errors import IncompleteStreamError
+from crosswalk.mapping.normalize import normalize
+from crosswalk.plugin.registry import registry
 from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
 from crosswalk.testing.captures import Capture, load_captures
 from crosswalk.testing.faults import Slow
+from crosswalk.testing.perturbation import show_path
 from crosswalk.testing.replay import ReplayServer
 
 __all__ = ["run"]
@@ -23,24 +33,62 @@ __all__ = ["run"]
 _RECORDINGS: Final = Path(__file__).parent / "recordings"
 _MODELS: Final = {"ollama": "tiny-go", "vllm": "tiny"}
 _PROMPT: Final = "Please answer. mode:think."
-"""What the recordings answer."""
+"""The question that the recordings answer."""
 _PACE: Final = 0.05
-"""Seconds between two events, where somebody watches: the recorded model was faster than one can read."""
+"""Seconds between two events on a terminal. The recorded model was faster than anybody can read."""
+_SHOWN: Final = ("finish_reason", "usage.prompt_tokens", "usage.completion_tokens")
+"""The canonical fields of which the servers' own are shown."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show one answer of each recorded server."""
+    """Ask both servers, compare the answers, look for lost fields, and read a stream that was cut."""
     say("A server in this process replays over HTTP what Ollama and vLLM once sent: no model, no network.")
-    for capture in load_captures(_RECORDINGS):
-        status = _show(capture, arguments)
+    captures = load_captures(_RECORDINGS)
+    for capture in captures:
+        status = report(_show(capture, arguments), panel=True)
         if status != OK:
             return status
+    traces = {str(capture.server): _traces(capture) for capture in captures}
+    say("")
+    say("Two dialects, one form:")
+    write_table(("canonical", "value", *traces), [_row(path, traces) for path in _SHOWN])
+    say("")
+    say("Nothing is lost. Each field was changed in turn, and the answer changed with it or was refused:")
+    for server, found in traces.items():
+        say(f"{server}: {len(found)} fields, {sum(trace.is_lost for trace in found)} lost")
+    say("")
+    say("A stream that was cut does not pass for a whole one:")
+    for capture in captures:
+        _cut(capture)
     say("")
     say("Now ask your own: crosswalk ask --provider ollama --model llama3.2 'Why is the sky blue?'")
-    return OK
+    return FAILED if any(trace.is_lost for found in traces.values() for trace in found) else OK
 
 
-def _show(capture: Capture, arguments: argparse.Namespace) -> int:
+def _traces(capture: Capture) -> list[Trace]:
+    tracer = Tracer(registry.mapper(str(capture.server)), capture)
+    return [tracer.trace(leaf) for leaf in tracer.leaves()]
+
+
+def _row(path: str, traces: Mapping[str, list[Trace]]) -> list[str]:
+    """The last value on its way to *path*, and the field of each server that has it."""
+    fed = [
+        [trace.leaf for trace in found if any(show_path(effect.path) == path for effect in trace.response)]
+        for found in traces.values()
+    ]
+    return [path, str(fed[0][-1].value), *(show_path(leaves[-1].path) for leaves in fed)]
+
+
+def _cut(capture: Capture) -> None:
+    half = capture.body[: len(capture.body) // 2]
+    try:
+        normalize(half, str(capture.server))
+    except IncompleteStreamError as error:
+        kept = None if error.partial is None else error.partial.reasoning
+        say(f"{capture.server}: {type(error).__name__}, which keeps what came: {kept!r}")
+
+
+def _show(capture: Capture, arguments: argparse.Namespace) -> Asked:
     provider = str(capture.server)
     model = _MODELS[provider]
     command = ["crosswalk", "ask", "--provider", provider, "--model", model, _PROMPT]
@@ -56,5 +104,4 @@ def _show(capture: Capture, arguments: argparse.Namespace) -> int:
             client_options={"trust_env": False, "verify": False},
         ) as service,
     ):
-        asked = ask(service, ChatRequest(_PROMPT), Screen(), stream=True)
-    return report(asked, panel=True)
+        return ask(service, ChatRequest(_PROMPT), Screen(), stream=True)

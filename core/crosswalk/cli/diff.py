@@ -1,4 +1,4 @@
-"""``crosswalk diff``: stored answers mapped again, and what is different now."""
+"""``crosswalk diff``: maps stored answers again, and shows the differences."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from crosswalk.types.json import load_json
 __all__ = ["run"]
 
 _MOST_LINES: Final = 20
-"""How many differences of one capture are shown in lines; all are counted."""
+"""The most differences of one capture that are shown; all of them are counted."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Map every answer again and write what differs from the stored one; any difference makes it fail.
+    """Map every answer again and write its differences from the stored one. Any difference makes the command fail.
 
     Raises:
-        UsageError: a file is not there, or there is nothing that could be compared.
-        PluginError: the provider that was named cannot be used.
+        UsageError: a file is missing, or nothing can be compared.
+        PluginError: the named provider cannot be used.
     """
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
@@ -72,7 +72,7 @@ def _look_into(folder: Path) -> None:
 
 
 def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison: Comparison) -> int:
-    """Compare every answer that *arguments* name; how many could not be."""
+    """Compare every answer that *arguments* name; return the number that could not be compared."""
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=stored)
     sources = [_with_stored(source, stored) for source in sources]
     with Progress("comparing", total_size(sources)) as progress:
@@ -93,20 +93,20 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
 
 
 def _with_stored(source: Source, stored: Path | None) -> Source:
-    """*source*, or the log with the stored answers that was made of it."""
+    """*source*, or the log that was made of it and has the stored answers."""
     if stored is not None and source.records and (file := stored / stored_path(source)).is_file():
         return Source(str(file), source.records)
     return source
 
 
 class _Unstored(Exception):
-    """There is no stored form of an answer, or it cannot be read."""
+    """An answer has no stored form, or it cannot be read."""
 
 
 def _compared(
     arguments: argparse.Namespace, stored: Path | None, item: Item, answer: Answer | Fault
 ) -> Iterator[tuple[str, str, list[Difference]] | Failed]:
-    """The place of *answer*, its provider, and in what it differs from what was stored; or why it cannot be compared."""
+    """The place of *answer*, its provider and its differences from the stored form; or why it cannot be compared."""
     if isinstance(answer, Fault):
         yield failed(answer)
         return
@@ -118,7 +118,7 @@ def _compared(
         return
     stored_as = before.partial if isinstance(before, Failure) else before
     if answer.provider is None and stored_as is not None:
-        # It is mapped as it was; else it is found out again.
+        # Map it as it was mapped then. Without a stored provider, detect it again.
         metadata = stored_as.metadata
         answer.provider = metadata.provider_id
         answer.is_guess = "metadata.provider_id" in metadata.provenance
@@ -139,7 +139,7 @@ def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
 
 
 def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_compared: int) -> None:
-    """Write how many differ, and every kind of change with its captures."""
+    """Write the number of answers that differ, and every kind of change with its captures."""
     kinds = comparison.summary.kinds()
     counts = {
         "compared": comparison.compared,
@@ -170,7 +170,7 @@ def _before(answer: Answer, file: Path | None) -> Outcome:
     """The stored form of *answer*: in its record, or in *file*.
 
     Raises:
-        _Unstored: there is none, or it cannot be read.
+        _Unstored: it is missing, or it cannot be read.
     """
     try:
         if answer.record is not None:

@@ -19,9 +19,9 @@ __all__ = [
 OK: Final = 0
 """All went well."""
 FAILED: Final = 1
-"""Something was tried and failed, also at being written."""
+"""Something was tried and failed. Writing the output counts too."""
 USAGE: Final = 2
-"""Nothing was tried, or could be: the user has to say it otherwise."""
+"""Nothing was tried, or nothing could be. The user has to change the command."""
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
 EXIT_STATUS: Final = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried."
@@ -29,12 +29,12 @@ EXIT_STATUS: Final = "Exit status: 0 all went well, 1 something failed, 2 nothin
 
 
 class OutputError(Exception):
-    """What there is to say cannot be written, as on a full disk."""
+    """The output cannot be written, as on a full disk."""
 
 
 class WorkerError(Exception):
-    """A process that shared the work died."""
+    """A worker process died."""
 
 
 class UsageError(Exception):
-    """What the user asked for cannot be tried."""
+    """The user's command cannot be tried."""

@@ -34,10 +34,10 @@ _EXTENSIONS: Final = "metadata.extensions."
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Trace every leaf and write where it went; an answer that cannot be mapped as a whole makes it fail.
+    """Trace every leaf and write its canonical places. An answer that cannot be mapped makes the command fail.
 
     Raises:
-        UsageError: the file cannot be read, or has not so many events.
+        UsageError: the file cannot be read, or it has fewer events.
         PluginError: the provider cannot be used.
     """
     capture = read_capture(arguments.file)

@@ -1,6 +1,6 @@
-"""Commands that other packages bring along, through the entry-point group ``crosswalk.commands``.
+"""Commands of other packages, found through the entry-point group ``crosswalk.commands``.
 
-``crosswalk.commands`` says what one has to be. None is imported until it is the one that was asked for.
+:mod:`crosswalk.commands` describes such a command. It is imported only when it is the one that was typed.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _log = logging.getLogger(__name__)
 
 @attrs.frozen(eq=False, repr=False)
 class InstalledCommand:
-    """A command as the distribution that brings it has registered it; nothing of it is imported yet."""
+    """A command as its distribution registered it. It has not been imported."""
 
     name: str
     point: Point
 
     @property
     def summary(self) -> str:
-        """A line for the list of commands."""
+        """The line about it in the list of commands."""
         return f"from {self._distribution}"
 
     def add_to(self, commands: argparse._SubParsersAction[Any]) -> None:
-        """Import the command and let it say its arguments.
+        """Import the command and let it add its arguments.
 
         Raises:
-            PluginError: it cannot be imported, or is no command.
+            PluginError: it cannot be imported, or lacks a function.
         """
         found = self.load()
         describe, run = getattr(found, "add_arguments", None), getattr(found, "run", None)
@@ -50,7 +50,7 @@ class InstalledCommand:
         parser.set_defaults(run=lambda arguments: self._tried(lambda: int(run(arguments))))
 
     def load(self) -> Any:
-        """What the entry names, imported.
+        """The object that the entry names, imported.
 
         Raises:
             PluginError: it cannot be imported.
@@ -58,7 +58,7 @@ class InstalledCommand:
         return self._tried(self.point.load)
 
     def name_in(self, commands: argparse._SubParsersAction[Any]) -> None:
-        """Let the list of commands have it, without importing it."""
+        """Add it to the list of commands, without importing it."""
         commands.add_parser(self.name, help=self.summary)
 
     def _tried(self, do: Callable[[], Any]) -> Any:
@@ -66,7 +66,7 @@ class InstalledCommand:
             return do()
         except (UsageError, OutputError, ConfigurationError, PluginError, BrokenPipeError):
             raise
-        except Exception as error:  # a stranger's code: whatever it raises is its fault
+        except Exception as error:  # another author's code may raise anything
             _log.debug("command %s", self.name, exc_info=True)
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
@@ -84,7 +84,7 @@ class InstalledCommand:
 
 
 def installed_commands() -> Mapping[str, InstalledCommand]:
-    """The commands that installed distributions register, by name; of a name that two have, the first."""
+    """The commands of installed distributions by name. If two have the same name, the first counts."""
     found: dict[str, InstalledCommand] = {}
     for point in installed_points(GROUP):
         found.setdefault(point.name, InstalledCommand(point.name, point))

@@ -1,7 +1,7 @@
-"""Tables of text: aligned columns for a file or a pipe, columns as wide as the window for a terminal.
+"""Tables of text: aligned columns for a file or a pipe, columns that fit the window for a terminal.
 
-A terminal's cell is folded between words and behind the dots of a path, never within a name. Where the columns do not
-fit even so, each row becomes a block of lines.
+A terminal's cell is folded between words and after the dots of a path, never within a name. If the columns still do not
+fit, each row becomes a block of lines.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from crosswalk.cli.terminal import harmless, write_text
 __all__ = ["write_table"]
 
 _WIDEST: Final = 120
-"""Columns for a file or a pipe are aligned by cells that have so many characters at most; a heading never has more."""
+"""The widest cell, in characters, that widens its column in a file or a pipe. A heading is never wider."""
 _GAP: Final = 3
 """Characters between two columns that are drawn."""
 
 
 def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Write *rows* below *headings* to standard output; the cells are made harmless."""
+    """Write *rows* below *headings* to standard output, with control characters escaped."""
     safe = [[harmless(cell) for cell in row] for row in (headings, *rows)]
     if sys.stdout.isatty():
         write_text(_drawn(safe))
@@ -31,7 +31,7 @@ def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _aligned(rows: list[list[str]]) -> str:
-    # A cell that is much longer than the others moves what follows it in its own row, and not in all of them.
+    # A cell that is much longer than the others moves the rest of its own row, and no other row.
     widths = [
         max(width for cell in column if (width := len(cell)) <= _WIDEST) for column in zip(*rows, strict=True)
     ]
@@ -69,7 +69,7 @@ def _drawn(rows: list[list[str]]) -> str:
 
 
 def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
-    """How wide each column is: as wide as its longest cell if there is *room*; ``None`` where it cannot be had."""
+    """The width of each column: its longest cell if there is *room*, or ``None`` if no columns fit."""
     least = [max(len(piece.rstrip()) for cell in column for piece in cell) for column in columns]
     wanted = [max(len("".join(cell)) for cell in column) for column in columns]
     spare = room - _GAP * (len(columns) - 1) - sum(least)
@@ -89,12 +89,12 @@ def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
 
 
 def _pieces(cell: str) -> list[str]:
-    """*cell* in pieces that stay whole: it may be folded behind a space, dot, slash or hyphen, and before a bracket."""
+    """*cell* in pieces that stay whole: it may be folded after a space, dot, slash or hyphen, and before a bracket."""
     return re.split(r"(?<=[ ./-])|(?=\[)", cell)
 
 
 def _folded(pieces: list[str], width: int) -> list[str]:
-    """The lines of a cell; only a line of one piece is wider than *width*."""
+    """The lines of a cell. Only a line of one piece can be wider than *width*."""
     lines = [""]
     for piece in pieces:
         if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
@@ -105,7 +105,7 @@ def _folded(pieces: list[str], width: int) -> list[str]:
 
 
 def _row_by_row(rows: list[list[str]], width: int) -> str:
-    """Each row as a block of lines, with the heading before each cell; empty cells are left out."""
+    """Each row as a block of lines, with the heading before each cell. Empty cells are left out."""
     headings = rows[0]
     indent = max(map(len, headings)) + 2
     blocks = []

@@ -1,4 +1,4 @@
-"""``crosswalk new-plugin``: the project of a provider plugin, complete and passing its tests."""
+"""``crosswalk new-plugin``: writes the project of a provider plugin, complete and with passing tests."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LONGEST_NAME: Final = 60
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the project and say what to do with it.
+    """Write the project and print the next steps.
 
     Raises:
-        UsageError: the name makes no provider id, or is taken; or there is something where the project is to be.
+        UsageError: the name is not a provider id or is taken, or the folder is not empty.
     """
     name: str = arguments.name
     if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
@@ -93,10 +93,10 @@ def _range(version: str) -> str:
 
 
 def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
-    """Write the project into *folder*, all of it or nothing; gives its files.
+    """Write the project into *folder*, completely or not at all; return its files.
 
     Raises:
-        UsageError: there is something in it already, or it cannot be written.
+        UsageError: the folder is not empty, or a file cannot be written.
     """
     try:
         if folder.is_dir() and next(folder.iterdir(), None) is not None:

@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Map every answer that *arguments* names.
 
     Raises:
-        UsageError: they contradict each other, or a file is not there.
-        PluginError: the provider that they name cannot be used.
+        UsageError: the options contradict each other, or a file is missing.
+        PluginError: the named provider cannot be used.
     """
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _mapped(
     arguments: argparse.Namespace, pretty: bool, _: Item, answer: Answer | Fault
 ) -> Iterator[bytes | Failed | Guess]:
-    """The JSON of what *answer* is mapped to, piece by piece, or why there is none."""
+    """The canonical JSON of *answer*, piece by piece, or the reason why there is none."""
     if isinstance(answer, Fault):
         yield failed(answer)
         return
@@ -81,7 +81,7 @@ def _store(arguments: argparse.Namespace) -> int:
 
 
 def _writer(arguments: argparse.Namespace, sources: list[Source]) -> _Writer:
-    # A folder is many, whatever is in it today.
+    # A folder counts as many answers, even if it holds one today.
     has_folder = any(os.path.isdir(path) for path in arguments.paths)
     is_one = len(sources) == 1 and not sources[0].records and not has_folder
     if arguments.stream and (arguments.partial or arguments.raw or arguments.format == "json"):
@@ -95,10 +95,10 @@ def _writer(arguments: argparse.Namespace, sources: list[Source]) -> _Writer:
 
 
 class _Writer:
-    """Writes JSON values to standard output, each as soon as it is there.
+    """Writes JSON values to standard output, each as soon as it is known.
 
     Args:
-        is_array: whether they are the items of one array; else each stands for itself, and ends its line.
+        is_array: whether they are the items of one array; otherwise each has its own line.
         pretty: whether each is indented.
     """
 
@@ -111,7 +111,7 @@ class _Writer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # What was interrupted stays open: it must not look complete.
+        # An interrupted array stays open, so that it does not look complete.
         if self._is_array and kind is None:
             write_json(b"\n]\n" if self._count else b"[]\n")
 

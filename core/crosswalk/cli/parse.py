@@ -1,4 +1,4 @@
-"""``crosswalk parse``: a validated value out of what a model wrote, and how it was got."""
+"""``crosswalk parse``: a validated value from a model's text, and the way it was found."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SHIPPED: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Parse one answer; write its value, the stage that gave it and the reason. A failure makes it fail.
+    """Parse one answer; write its value, the stage that found it and the reason. A failure makes the command fail.
 
     Raises:
-        UsageError: the file cannot be read, or there is no such schema.
+        UsageError: the file cannot be read, or the schema does not exist.
     """
     parser = _parser(arguments.schema)
     data = _read(arguments.file)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     result = parser.parse(text, partial=Partial(arguments.partial))
     try:
         value = None if result.value is None else value_to_json(result.value, indent=arguments.value)
-    except TypeError as error:  # a class of the user's may hold what it likes
+    except TypeError as error:  # a user's class may hold any value
         say(f"the value cannot be written: {clean_message(str(error), 200)}")
         return FAILED
     if not arguments.value:
@@ -100,13 +100,13 @@ def _imported(name: str) -> Any:
     if not attribute:
         known = ", ".join(_SHIPPED)
         raise UsageError(f"no schema {name!r}: there are {known}, and any class as module:Class")
-    sys.path.insert(0, "")  # as for python -m: what lies in the working directory can be imported
+    sys.path.insert(0, "")  # as for python -m: modules in the working directory can be imported
     try:
         found: Any = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
         return found
-    except (Exception, SystemExit) as error:  # a stranger's module may raise anything, or want to exit
+    except (Exception, SystemExit) as error:  # another author's module may raise anything, or exit
         raise UsageError(
             f"schema {name!r}: {type(error).__name__}: {clean_message(str(error), 200)}"
         ) from None

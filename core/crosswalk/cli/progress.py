@@ -1,4 +1,4 @@
-"""A progress bar for long work, where somebody looks at it."""
+"""A progress bar for long work, shown on a terminal."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["Progress"]
 
 _LONG: Final = 1.0
-"""Seconds of work after which it counts as long."""
+"""The seconds of work after which the bar appears."""
 
 
 class Progress:
-    """How far the work is: a bar on standard error once it takes a while, nothing if that is not a terminal.
+    """Progress of the work: a bar on standard error after a while, nothing if that is not a terminal.
 
-    It goes away for what is written on the same terminal, and comes back when nothing was for a while.
+    It disappears while something else is written to the same terminal, and comes back later.
 
     Args:
         what: the work, in a word.
-        total: its size; ``None`` when unknown.
-        in_bytes: whether the size is one in bytes: then the rate is shown, too.
+        total: its size, or ``None`` if unknown.
+        in_bytes: whether the size is in bytes, so that the rate is shown, too.
     """
 
     def __init__(self, what: str, total: int | None, *, in_bytes: bool = False) -> None:

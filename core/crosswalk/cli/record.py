@@ -34,14 +34,14 @@ _MOST_BYTES: Final = DEFAULT.total_bytes
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Record an exchange, or two; the files that hold the answers are named on standard output.
+    """Record an exchange, or two, and write the names of the files with the answers to standard output.
 
-    It fails where an answer did not come to its end, or is not mapped. An error of the server's is an answer.
+    It fails if an answer was incomplete or cannot be mapped. An error of the server is an answer.
 
     Raises:
-        UsageError: what is asked cannot be sent, or its capture cannot be written.
-        ConfigurationError: nobody says where the server is, or with which key; the manifest cannot be read.
-        PluginError: no such provider, or a broken one.
+        UsageError: the request cannot be sent, or its capture cannot be written.
+        ConfigurationError: the address or the key of the server is not configured, or the manifest cannot be read.
+        PluginError: the provider is unknown or broken.
     """
     folder = Folder.opened(arguments.output, arguments.name, arguments.forms)
     endpoint = endpoint_of(arguments)
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, stream: bool) -> Exchange:
-    """One exchange, as far as it comes."""
+    """One exchange, as far as it arrives."""
     request = request_of(arguments, turns, stream=stream)
     exchange = _built(request, route, arguments)
     try:
@@ -113,9 +113,9 @@ def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) ->
 
 
 async def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
-    """Send the request and keep what comes; what goes wrong is said, and the exchange is then not complete.
+    """Send the request and keep the answer. A failure is reported, and the exchange is then incomplete.
 
-    *seconds* are for the whole exchange: a server that drips headers, or asks to go on waiting, gets no more.
+    *seconds* limit the whole exchange, so that a server that drips headers or asks to wait gets no more time.
 
     Raises:
         ConfigurationError: the environment names a proxy or certificates that cannot be used.
@@ -123,7 +123,7 @@ async def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "crosswalk",
-        "Accept-Encoding": "identity",  # a capture is what the server says, not how it is packed
+        "Accept-Encoding": "identity",  # a capture holds the server's bytes without compression
         **exchange.headers,
         **route.headers,
     }
@@ -151,10 +151,10 @@ async def _receive(exchange: Exchange, route: Route, seconds: float) -> None:
 
 def _client() -> httpx2.AsyncClient:
     try:
-        # A redirect would carry the key to wherever it leads.
+        # A redirect would send the key to another host.
         return httpx2.AsyncClient(timeout=None, follow_redirects=False)
     except (ValueError, OSError, ImportError, httpx2.InvalidURL) as error:
-        # The text may quote a proxy's URL with its password.
+        # The text may contain a proxy's URL with its password.
         raise ConfigurationError(
             f"the environment's proxy or certificates cannot be used ({type(error).__name__})"
         ) from None
@@ -167,7 +167,7 @@ def _status_of(exchange: Exchange) -> int:
 
 
 def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | CrosswalkError:
-    """What the capture is mapped to, or why it cannot be: whatever its plugin makes of it, it is recorded."""
+    """The result of mapping the capture, or the reason why it cannot be mapped. It is recorded in either case."""
     status = exchange.status or 200
     deltas = normalize_stream(
         [bytes(exchange.body)],
@@ -184,7 +184,7 @@ def _mapped(exchange: Exchange, mapper: Mapper, unknown: str) -> ChatResponse | 
 
 
 def _say_the_same(answers: Sequence[ChatResponse | CrosswalkError]) -> bool:
-    """Whether the model said the same twice; ``True`` if one cannot be mapped: ``check`` reports that."""
+    """Whether the model wrote the same answer twice, or ``True`` if one cannot be mapped, which ``check`` reports."""
     whole, streamed = answers
     if isinstance(whole, CrosswalkError) or isinstance(streamed, CrosswalkError):
         return True

@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Report on the logs that *arguments* names.
 
     Raises:
-        UsageError: they contradict each other, or a file is not there.
-        PluginError: the provider that they name cannot be used.
+        UsageError: the options contradict each other, or a file is missing.
+        PluginError: the named provider cannot be used.
     """
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
@@ -99,7 +99,7 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
 def _counted(
     arguments: argparse.Namespace, _: Item, answer: Answer | Fault
 ) -> Iterator[ReportRow | Failed | Guess]:
-    """The row of one answer; of one that cannot be read what is known of it, and why."""
+    """The row of one answer. If it cannot be read, the row has the known facts and the error."""
     if isinstance(answer, Fault):
         yield ReportRow(error="unreadable")
         yield failed(answer)
@@ -123,7 +123,7 @@ def _counted(
 
 
 def _known(answer: Answer) -> dict[str, Any]:
-    """What the log says about *answer*."""
+    """The facts in the log about *answer*."""
     record = answer.record
     if record is None:
         return {"status": answer.status}
@@ -138,7 +138,7 @@ def _known(answer: Answer) -> dict[str, Any]:
 
 
 def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.Namespace) -> ReportRow:
-    """The row of *response*, with the provider's cost or an estimate where the log does not say it."""
+    """The row of *response*, with the provider's cost or an estimate if the log has none."""
     if known.get("cost") is not None:
         return row_of(response, **known)
     cost = response.usage.cost
@@ -169,12 +169,12 @@ def _write(by: list[str], groups: list[Group], total: Group) -> None:
 
 
 def by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The words and *counts* of them, the most frequent first."""
+    """The words with their *counts*, the most frequent first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def notes_of(total: Group) -> Iterator[str]:
-    """What a reader has to know to read the sums rightly."""
+    """Notes that a reader needs to understand the sums."""
     without = total.exchanges - total.with_usage
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."

@@ -13,14 +13,14 @@ from crosswalk.drafts import written
 __all__ = ["SAMPLE_LOG", "run"]
 
 SAMPLE_LOG: Final = Path(__file__).parent / "sample_log.jsonl"
-"""Answers of several providers, as a gateway would log them: times, models, tenants and latencies are made up."""
+"""Answers of several providers in the log of a gateway. Times, models, tenants and latencies are made up."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the sample log into the folder that *arguments* names; a file that is there is left alone.
+    """Write the sample log into the folder that *arguments* names, without replacing an existing file.
 
     Raises:
-        UsageError: it is there already, or cannot be written.
+        UsageError: the file exists, or cannot be written.
     """
     target = Path(arguments.folder) / "log.jsonl"
     try:

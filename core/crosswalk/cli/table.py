@@ -1,4 +1,4 @@
-"""``crosswalk table``: which wire field of a provider is which canonical field, for one or for several side by side."""
+"""``crosswalk table``: the canonical field of each wire field, for one provider or several side by side."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _OWN = Path("tests/captures")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the crosswalks of the providers that are named, or of all; a leaf that is lost makes it fail.
+    """Write the crosswalks of the named providers, or of all. A lost leaf makes the command fail.
 
     Raises:
-        UsageError: there are no captures of one that is named, or of any.
-        PluginError: one that is named cannot be used.
+        UsageError: there are no captures of a named provider, or of any.
+        PluginError: a named provider cannot be used.
     """
     named = arguments.provider and list(dict.fromkeys(arguments.provider.split(",")))
     found: list[Crosswalk] = []
@@ -71,7 +71,7 @@ def _crosswalk(provider: str, places: list[str]) -> Crosswalk:
 
 
 def _places(provider: str, paths: list[str], *, is_alone: bool) -> list[str]:
-    """Where the captures of *provider* lie: in *paths*, and in folders of its name there if it is one of several."""
+    """The folders with captures of *provider*: *paths*, or, with several providers, folders of its name in them."""
     return paths if is_alone else [str(Path(path, provider)) for path in paths]
 
 

@@ -1,7 +1,7 @@
-"""Standard output and standard error, where a model's text may end up on a terminal.
+"""Standard output and standard error, which may show a model's text on a terminal.
 
-What a model writes is never sent raw to a terminal: escape sequences, other control characters and the marks
-that turn the direction of text around are shown as ``\\uXXXX``.
+A model's text never reaches a terminal raw: escape sequences, other control characters and bidirectional marks are shown
+as ``\\uXXXX``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ["close_quietly", "harmless", "say", "write_json", "write_text"]
 
 
 def write_json(data: bytes) -> None:
-    """Write a JSON text to standard output, in UTF-8 whatever the locale; a terminal gets no harmful mark."""
+    """Write a JSON text to standard output, in UTF-8 whatever the locale is. Harmful marks are escaped for a terminal."""
     if sys.stdout.isatty():
         data = HARMFUL_IN_JSON.sub(escaped, data.decode()).encode()
     _write(data)
 
 
 def write_text(text: str) -> None:
-    """Write lines to standard output; their content has to be :func:`harmless` already."""
+    """Write lines to standard output. Their content has to be :func:`harmless` already."""
     _write(text.encode(sys.stdout.encoding or "utf-8", errors="backslashreplace"))
 
 
 before_writing: Callable[[], None] | None = None
-"""Called before something is written to a terminal, to take away what stands there for the moment."""
+"""Called before something is written to a terminal, to remove the progress bar."""
 
 
 def _write(data: bytes) -> None:
@@ -51,7 +51,7 @@ def say(text: str) -> None:
 
 
 def close_quietly() -> None:
-    """Let nothing more reach standard output: its reader went away, and Python would complain at the end."""
+    """Let nothing more reach standard output. Its reader went away, and Python would complain at the end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -23,11 +23,22 @@ def test_it_shows_one_answer_of_each_server_without_a_network(
     monkeypatch.setenv("CROSSWALK_DEFAULT_PROVIDER", "anthropic")
     done = run("demo")
     assert done.status == 0
-    assert done.out == "The answer is forty-two!\n\n\nThe answer is forty-two!\n"
+    assert done.out.startswith("The answer is forty-two!\n\n\nThe answer is forty-two!\n")
     for who in ("Model: tiny-go  |  Provider: ollama", "Model: tiny  |  Provider: vllm"):
         assert who in done.err
     assert len(re.findall(r"^Speed: .* Latency: .* TTFT: ", done.err, re.MULTILINE)) == 2
     assert "> crosswalk ask --provider ollama --model tiny-go 'Please answer. mode:think.'" in done.err
+
+
+def test_it_shows_one_form_nothing_lost_and_cut_streams_refused(run: Run) -> None:
+    done = run("demo")
+    assert [line.split() for line in done.out.splitlines()[-3:]] == [
+        ["finish_reason", "stop", "done_reason", "choices[0].finish_reason"],
+        ["usage.prompt_tokens", "29", "prompt_eval_count", "usage.prompt_tokens"],
+        ["usage.completion_tokens", "11", "eval_count", "usage.completion_tokens"],
+    ]
+    assert "ollama: 56 fields, 0 lost\nvllm: 103 fields, 0 lost\n" in done.err
+    assert done.err.count("IncompleteStreamError, which keeps what came: ") == 2
 
 
 def test_where_somebody_watches_it_takes_its_time(
@@ -61,5 +72,5 @@ def test_its_recordings_are_captures_of_this_project() -> None:
 
 
 def test_what_fails_ends_the_show(run: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "_show", lambda *_: 1)
+    monkeypatch.setattr(demo, "report", lambda *_, **__: 1)
     assert run("demo").status == 1

@@ -83,7 +83,7 @@ def test_a_wrong_word_is_answered_with_the_nearest(run: Run, argv: list[str], me
 
 @pytest.mark.parametrize("argv", [["providers", "--jsn"], ["providers", "-x"], ["providers", "more"]])
 def test_a_wrong_word_of_a_command_shows_the_usage_of_that_command(run: Run, argv: list[str]) -> None:
-    assert run(*argv).err.startswith("usage: crosswalk providers [-h] [--json]\n")
+    assert run(*argv).err.startswith("usage: crosswalk providers [-h] [--long] [--json]\n")
 
 
 def test_what_stands_behind_two_dashes_is_no_option(run: Run) -> None:

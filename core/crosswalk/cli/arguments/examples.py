@@ -1,4 +1,4 @@
-"""An example of each command for its help."""
+"""Examples of each command, for its help."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ EXAMPLES: Final = {
         "crosswalk completion fish > ~/.config/fish/completions/crosswalk.fish",
     ),
 }
-"""What to type, by command."""
+"""The lines to type, by command."""

@@ -1,4 +1,4 @@
-"""What can be said to the commands that ask a server; importing it loads no command."""
+"""The arguments of the commands that ask a server. Importing this module loads no command."""
 
 from __future__ import annotations
 
@@ -191,4 +191,4 @@ def _add_display(parser: argparse.ArgumentParser, *, panel: bool) -> None:
 
 
 LIVE_COMMANDS = {"ask": _ask, "chat": _chat, "record": _record, "demo": _demo}
-"""What adds each command to the parser."""
+"""The function that adds each command to the parser."""

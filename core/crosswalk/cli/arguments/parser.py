@@ -22,10 +22,10 @@ __all__ = ["Parser", "parse", "whole_parser"]
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line; ``command`` of the result is the name of the command.
+    """Parse the command line. ``command`` of the result is the name of the command.
 
     Args:
-        argv: the arguments after the program's name; ``None`` for the process's own.
+        argv: the arguments after the program's name, or ``None`` for the process's own.
 
     Raises:
         SystemExit: the command line is wrong, or asks for help or the version, which have been shown.
@@ -53,10 +53,10 @@ def whole_parser() -> Parser:
 
 
 class Parser(argparse.ArgumentParser):
-    """Answers a wrong word with the nearest right one, and shows a terminal nothing but text.
+    """Answers a wrong word with the nearest right one, and writes only harmless text to a terminal.
 
     Attributes:
-        commands: the parsers of the commands, by name; empty for a command's own parser.
+        commands: the parsers of the commands, by name. Empty for a command's own parser.
         declared: the arguments that were added to it, outside groups.
     """
 
@@ -93,7 +93,7 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def print_help(self, file: Any = None) -> None:
-        """Write the help; a standard output that cannot be written, as on a full disk, is an error."""
+        """Write the help. A standard output that cannot be written, as on a full disk, is an error."""
         if file is None:
             write_text(self.format_help())
         else:
@@ -105,10 +105,10 @@ class Parser(argparse.ArgumentParser):
         super().error(harmless(f"{message}{meant(wrong, known)}"))
 
     def refuse_unknown(self, words: Sequence[str]) -> None:
-        """Refuse an unknown option before argparse misses the required one that was meant.
+        """Refuse an unknown option, before argparse complains that the required one is missing.
 
         Raises:
-            SystemExit: there is an unknown option; it has been named, with the nearest right one.
+            SystemExit: there is an unknown option. The message names it and the nearest right one.
         """
         options = re.findall(r"--?\w[\w-]*", self.format_usage())
         for word in itertools.takewhile(lambda word: word != "--", words):
@@ -143,7 +143,7 @@ def _build(command: str | None) -> Parser:
     if command in adders:
         adders[command](commands)
         return parser
-    from crosswalk.cli.installed import installed_commands  # not needed for any of our own
+    from crosswalk.cli.installed import installed_commands  # Crosswalk's own commands do not need it
 
     installed = installed_commands()
     if command is not None and command in installed:

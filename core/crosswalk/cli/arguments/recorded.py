@@ -1,4 +1,4 @@
-"""What can be typed behind the commands that read recorded answers."""
+"""The arguments of the commands that read recorded answers."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ _FORMS = (
     "ollama-generate",
     "openai-completions",
 )
-"""Those of ``WireForm``, which is not loaded to say so."""
+"""The values of ``WireForm``, which takes long to import."""
 
 
 def _convert(commands: argparse._SubParsersAction[Any]) -> None:
@@ -343,7 +343,7 @@ def _completion(commands: argparse._SubParsersAction[Any]) -> None:
 def _add_reading(
     parser: argparse.ArgumentParser, or_else: str = "what a record says, or found out from the answer"
 ) -> None:
-    """What every command takes that reads many answers."""
+    """Add the arguments of every command that reads many answers."""
     _add_paths(parser, "files and folders; '-' or nothing for standard input")
     _add_provider(parser, or_else=or_else)
     _add_status(parser)

@@ -1,4 +1,4 @@
-"""What a value on a command line must be: types for :mod:`argparse`."""
+"""Types for :mod:`argparse` that check the values on a command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def whole_number(text: str) -> int:
     """A whole number above 0.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: it is something else.
     """
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
@@ -23,7 +23,7 @@ def http_status(text: str) -> int:
     """An HTTP status.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: it is something else.
     """
     if not (text.isdecimal() and 100 <= int(text) <= 599):
         raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
@@ -34,7 +34,7 @@ def zoned_time(text: str) -> datetime:
     """A time in ISO 8601, with its zone.
 
     Raises:
-        ArgumentTypeError: it is none, or has none.
+        ArgumentTypeError: it is something else, or has no zone.
     """
     try:
         time = datetime.fromisoformat(text)

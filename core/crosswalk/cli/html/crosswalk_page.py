@@ -1,7 +1,7 @@
-"""The crosswalk as one page of HTML to look at: a matrix of fields by providers, and below it each provider's wire paths.
+"""The crosswalk as one HTML page: a matrix of fields by providers, and below it the wire paths of each provider.
 
-The page needs nothing beside it and may load nothing. Without its script the links of the matrix lead to the providers;
-with it they open what the captures show of that field, which is taken from the tables below: nothing is written twice.
+The page is complete in itself and may load nothing. Without its script, the links of the matrix lead to the providers.
+With it, they open the rows about that field, which the script takes from the tables below.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["html_page"]
 _LONGEST_EXAMPLE: Final = 120
 _WIDTH_OF_FIELDS: Final = 400
 _WIDTH_OF_PROVIDER: Final = 36
-"""In pixels, as in the style; a window too narrow for all columns gets a list for each field instead."""
+"""In pixels, as in the style. A narrower window shows a list for each field instead of columns."""
 _LEAST_WIDTH: Final = 640
 
 _LETTERS: Final = {State.NATIVE: "n", State.DERIVED: "d", State.EXTENSIONS: "x", State.ABSENT: "a"}
-"""The classes of cells: there are thousands."""
+"""The classes of cells. Their names are short because a page has thousands of cells."""
 
 _GROUPS: Final = {
     "message": "Message",
@@ -49,8 +49,8 @@ def html_page(command: str, crosswalks: list[Crosswalk]) -> str:
     """The crosswalks as one page.
 
     Args:
-        command: what writes the page.
-        crosswalks: what to show, in this order.
+        command: the command that writes the page.
+        crosswalks: the crosswalks to show, in this order.
     """
     matrix = Matrix(crosswalks)
     count = len(crosswalks)
@@ -100,7 +100,7 @@ def _part(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """How a policy names the one text that may be used; no other script runs, whatever stands in a capture."""
+    """The source expression of a content security policy that allows *text* as the only script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -199,7 +199,7 @@ def _piece(piece: Piece) -> str:
 
 
 def _example(row: Row) -> str:
-    """What was sent, what the response says where it says it otherwise, and in which capture that is so."""
+    """The value on the wire, the value in the response if it differs, and a capture that shows both."""
     sent = _value(row.example.value)
     said = dict.fromkeys(_value(value) for value in row.example.canonical.values())
     becomes = "".join(f" → <code>{value}</code>" for value in said if value != sent)
@@ -212,7 +212,7 @@ def _value(value: Any) -> str:
 
 
 def _breakable(path: str) -> str:
-    """A path that a line may break before its dots, never inside a word."""
+    """A path that a line may break before its dots, never inside a name."""
     return _html(path).replace(".", "<wbr>.").replace("[", "<wbr>[")
 
 

@@ -1,4 +1,4 @@
-"""What ``crosswalk diff`` found as a page of HTML that needs nothing beside it."""
+"""The findings of ``crosswalk diff`` as an HTML page that is complete in itself."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ small { display: block; }
 
 
 def write_page(path: str, counts: Mapping[str, int], kinds: Sequence[Kind]) -> None:
-    """Write the page to the file *path*; one that is there is replaced.
+    """Write the page to the file *path*, replacing an earlier one.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     try:
         with written(Path(path), replace=True) as out:
@@ -47,7 +47,7 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[Kind]) -> str:
     """The page.
 
     Args:
-        counts: how many answers were compared, and how they came out, each in a word.
+        counts: the number of answers compared, and of each result by its name.
         kinds: every kind of change, in the order in which they are shown.
     """
     said = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items())

@@ -1,4 +1,4 @@
-"""What ``crosswalk report`` counted, as a page of HTML that needs nothing beside it."""
+"""The figures of ``crosswalk report`` as an HTML page that is complete in itself."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def report_page(by: Sequence[str], groups: Sequence[Group], total: Group) -> str
     """The page.
 
     Args:
-        by: what the exchanges are grouped by.
+        by: the names of the groupings.
         groups: the groups, in this order.
-        total: all of them as one.
+        total: all of them as one group.
     """
     heads = "".join(f'<th class="k">{_text(name)}</th>' for name in by)
     heads += "".join(f"<th>{name}</th>" for name in HEADINGS)

@@ -1,4 +1,4 @@
-"""What the commands that ask a server share: which server, the request, and how the answer is received and shown."""
+"""The shared part of the commands that ask a server: its endpoint, the request, and the answer on the screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OPTIONS = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "reas
 
 
 def prompt_of(said: str) -> str:
-    """The prompt; for ``-`` it is read from standard input.
+    """The prompt, read from standard input if it is ``-``.
 
     Raises:
         UsageError: it is empty, or not UTF-8.
@@ -47,7 +47,7 @@ def prompt_of(said: str) -> str:
 
 
 def turns_of(arguments: argparse.Namespace) -> list[Turn]:
-    """The conversation that a command line says: the prompt, perhaps after a system message.
+    """The conversation of a command line: the prompt, after a system message if there is one.
 
     Raises:
         UsageError: the prompt is empty, or a text is not UTF-8.
@@ -57,7 +57,7 @@ def turns_of(arguments: argparse.Namespace) -> list[Turn]:
 
 
 def typed_message(role: Role, text: str) -> ChatMessage:
-    """A message with *text*, as it came from a command line or a terminal.
+    """A message with *text* from a command line or a terminal.
 
     Raises:
         UsageError: it is not UTF-8.
@@ -69,7 +69,7 @@ def typed_message(role: Role, text: str) -> ChatMessage:
 
 
 def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: bool = False) -> ChatRequest:
-    """The request that asks *turns* as the command line says. The model is the endpoint's.
+    """The request with *turns* and the options of the command line. The endpoint has the model.
 
     Raises:
         UsageError: an option is out of its bounds.
@@ -82,10 +82,10 @@ def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: 
 
 
 def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
-    """The endpoint to ask; its key is read from the environment alone.
+    """The endpoint to ask. Its key comes from the environment only.
 
     Raises:
-        UsageError: nobody says which provider.
+        UsageError: no provider and no address is given.
     """
     settings = arguments.settings
     if not (arguments.provider or settings.default_provider or arguments.base_url):
@@ -104,9 +104,9 @@ def service_of(arguments: argparse.Namespace) -> SyncLLMService:
     """The service for the endpoints that the command line names.
 
     Raises:
-        UsageError: nobody says which provider.
-        ConfigurationError: nobody says where it is, or with which key.
-        PluginError: no such provider, or a broken one.
+        UsageError: no provider and no address is given.
+        ConfigurationError: the address or the key of the server is not configured.
+        PluginError: the provider is unknown or broken.
     """
     named = map(Endpoint, arguments.fallback)
     others = [one if one.model else attrs.evolve(one, model=arguments.model) for one in named]
@@ -122,12 +122,12 @@ def service_of(arguments: argparse.Namespace) -> SyncLLMService:
 
 @attrs.frozen
 class Asked:
-    """What came of a question.
+    """The result of a question.
 
     Attributes:
-        response: the answer, whole or as far as it came.
-        error: why it failed; ``None`` where it did not.
-        is_interrupted: whether the user ended it, by Ctrl-C.
+        response: the answer, whole or as far as it arrived.
+        error: the reason why it failed, or ``None`` if it did not.
+        is_interrupted: whether the user pressed Ctrl-C.
     """
 
     response: ChatResponse
@@ -136,11 +136,11 @@ class Asked:
 
 
 def ask(service: SyncLLMService, request: ChatRequest, screen: Screen, *, stream: bool) -> Asked:
-    """Ask, and show the answer on *screen*: while it comes, or whole.
+    """Ask, and show the answer on *screen*, while it arrives or whole.
 
     Raises:
         CrosswalkError: the request cannot be sent.
-        KeyboardInterrupt: the user ended the wait for a whole answer, of which nothing is there.
+        KeyboardInterrupt: the user ended the wait for a whole answer before any of it arrived.
     """
     with screen:
         asked = _streamed(service, request, screen) if stream else _whole(service, request)
@@ -153,7 +153,7 @@ def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:
         return Asked(service.complete(request))
     except (ProviderError, MappingError) as error:
         response = error.response if isinstance(error, ProviderError) else error.partial
-        assert response is not None  # the service says what came, with all attempts
+        assert response is not None  # the service adds the partial answer with all attempts
         return Asked(response, error)
 
 

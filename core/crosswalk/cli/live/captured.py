@@ -1,4 +1,4 @@
-"""Captures that are being made: what came of an exchange, and the folder that it goes into."""
+"""Captures in the making: the bytes of an exchange, and the folder that it goes into."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Exchange(Recording):
     is_interrupted: bool = False
 
     def rescued(self) -> Path:
-        """A file in the system's folder for temporary ones with the body, which could not be stored.
+        """Write the body that could not be stored to a file in the system's temporary folder, and return its path.
 
         Raises:
-            UsageError: that cannot be written either.
+            UsageError: that file cannot be written either.
         """
         try:
             with NamedTemporaryFile("wb", prefix="crosswalk-", suffix=self.suffix, delete=False) as out:
@@ -49,11 +49,11 @@ class Exchange(Recording):
 
 @attrs.frozen
 class Folder:
-    """Where captures of one name go.
+    """The folder for captures of one name.
 
     Attributes:
         path: the folder.
-        name: the case, without what marks a stream.
+        name: the case, without the suffix of a stream.
     """
 
     path: Path
@@ -66,10 +66,10 @@ class Folder:
         Args:
             path: the folder.
             name: the case.
-            forms: what is to be stored there, streams (``True``) or whole answers.
+            forms: the captures to store there, streams (``True``) or whole answers.
 
         Raises:
-            UsageError: the name is none, or taken; the folder cannot be made.
+            UsageError: the name is not allowed or taken, or the folder cannot be created.
             ConfigurationError: the folder's manifest cannot be read.
         """
         if not _NAME.fullmatch(name):
@@ -94,12 +94,12 @@ class Folder:
         """Write *exchange* and a draft of the statement about it; return the file with the answer.
 
         Args:
-            exchange: what came; its answer has begun.
+            exchange: the exchange; its answer has begun.
             provider: the provider id.
             is_pair: whether it is one of two forms of the same answer.
 
         Raises:
-            OSError: it cannot be written; nothing of it is then there, and the name is free.
+            OSError: it cannot be written. No part of it is left then, and the name is free.
         """
         case = self.case_of(exchange.is_stream)
         pair = self.name if is_pair else None

@@ -1,4 +1,4 @@
-"""What there is to know about an answer, below it: tokens, speed, latency."""
+"""The facts about an answer that are shown below it: tokens, speed, latency."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["panel_lines", "show_panel", "tokens_line"]
 
 
 def show_panel(response: ChatResponse) -> None:
-    """Write the panel to standard error: drawn on a terminal, else as lines."""
+    """Write the panel to standard error, drawn on a terminal and else as lines."""
     lines = [[harmless(cell) for cell in line] for line in panel_lines(response)]
     if not sys.stderr.isatty():
         for line in lines:
@@ -31,10 +31,10 @@ def show_panel(response: ChatResponse) -> None:
 
 
 def panel_lines(response: ChatResponse) -> list[list[str]]:
-    """The panel's lines, each a list of cells. What is unknown is left out; a cell is one line.
+    """The lines of the panel, each a list of cells of one line. Unknown facts are left out.
 
-    Latency is the time from the last request to the end of its answer, as measured here, and speed what was written
-    in that time.
+    Latency is the time from the last request to the end of its answer, as measured here. Speed is the number of tokens
+    written in that time.
     """
     seconds = _latency(response)
     count = response.usage.completion_tokens
@@ -61,12 +61,12 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
 
 
 def _short(name: str) -> str:
-    """*name*, which a server may have made as long as it liked."""
+    """*name*, shortened: a server may send one of any length."""
     return name if len(name) <= 100 else f"{name[:99]}…"
 
 
 def _latency(response: ChatResponse) -> float | None:
-    """The seconds that the last attempt took; without one, what the answer says."""
+    """The duration of the last attempt in seconds, or the answer's own figure if there is no attempt."""
     measured = response.attempts[-1].latency_ms if response.attempts else None
     if measured is not None:
         return measured / 1000
@@ -80,7 +80,7 @@ def _duration(seconds: float) -> str:
 
 
 def tokens_line(response: ChatResponse) -> str:
-    """The counts; one that was not sent is no zero."""
+    """The token counts. A count that was not sent is left out."""
     usage, provenance = response.usage, response.metadata.provenance
     if provenance.get("usage") is Provenance.ABSENT:
         return "Tokens: not reported"
@@ -95,7 +95,7 @@ def tokens_line(response: ChatResponse) -> str:
 
 
 def _cost(response: ChatResponse) -> str | None:
-    """What the answer cost, where the provider says it or its price is known."""
+    """The cost of the answer, if the provider sent it or its price is known."""
     try:
         cost = cost_of(response)
     except ConfigurationError:  # without price lists
@@ -106,14 +106,14 @@ def _cost(response: ChatResponse) -> str | None:
 
 
 def _left_out(response: ChatResponse) -> Iterator[str]:
-    """What the provider that answered could not be asked."""
+    """The options that the provider could not take."""
     dropped = response.attempts[-1].extra.get("dropped") if response.attempts else None
     for one in dropped or ():
         yield f"Left out: {one['option']} ({one['reason']})"
 
 
 def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:
-    """The attempts, where there were several."""
+    """The attempts, if there were several."""
     if len(attempts) < 2:
         return
     yield f"Attempts: {len(attempts)}"

@@ -1,7 +1,7 @@
-"""An answer on the screen while it comes.
+"""An answer on the screen while it arrives.
 
-The answer goes to standard output, the model's reasoning to standard error, dimmed where that is a terminal: so
-a pipe gets the answer alone. Nothing that a model wrote reaches either of them as anything but harmless text.
+The answer goes to standard output. The model's reasoning goes to standard error, dimmed on a terminal, so that a pipe
+gets only the answer. Control characters that a model wrote are escaped.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["Screen"]
 
 
 class Screen:
-    """Shows one answer; to be used with ``with``, around all of it.
+    """Shows one answer. Use it as a context manager around all of it.
 
     Args:
-        reasoning: whether to show the model's reasoning; ``None`` for yes where standard error is a terminal.
-        silent: show nothing but that there is something to wait for.
+        reasoning: whether to show the model's reasoning; ``None`` shows it if standard error is a terminal.
+        silent: show only that the command is waiting.
     """
 
     def __init__(self, *, reasoning: bool | None = None, silent: bool = False) -> None:
@@ -57,7 +57,7 @@ class Screen:
         self._stop_waiting()
 
     def show(self, delta: ResponseDelta) -> None:
-        """Show what *delta* adds to the answer; of several choices, to the first."""
+        """Show the text that *delta* adds to the first choice."""
         if delta.choice != 0:
             return
         self._write(self._reasoning, delta.reasoning_delta)
@@ -67,7 +67,7 @@ class Screen:
             self._write(self._channels[delta.segment.type], delta.segment.content)
 
     def finish(self, response: ChatResponse) -> None:
-        """Show what *response* holds beyond all deltas, which is everything of an answer that came whole."""
+        """Show the text of *response* that was in no delta. For a whole answer that is all of it."""
         refusal = "".join(part.content for part in response.segments if part.type is SegmentType.REFUSAL)
         for channel, whole in (
             (self._reasoning, response.reasoning),
@@ -100,7 +100,7 @@ class _Channel:
     """One kind of text: the answer or a refusal, on standard output.
 
     Attributes:
-        said: what came.
+        said: the text so far.
         is_shown: whether to write it.
     """
 
@@ -111,11 +111,11 @@ class _Channel:
 
     @property
     def is_separable(self) -> bool:
-        """Whether a line break may separate two kinds of text: on a terminal, not in a pipe."""
+        """Whether a line break may separate two kinds of text: yes on a terminal, no in a pipe."""
         return sys.stdout.isatty()
 
     def rest_of(self, whole: str) -> str:
-        """What *whole* holds beyond what came; nothing where it holds something else."""
+        """The rest of *whole* after the text so far, or empty if *whole* begins otherwise."""
         said = "".join(self.said)
         return whole[len(said) :] if whole.startswith(said) else ""
 
@@ -125,7 +125,7 @@ class _Channel:
         self._is_in_line = not text.endswith("\n")
 
     def end_line(self) -> None:
-        """Begin a new line, if something stands in this one."""
+        """Begin a new line if the current one is not empty."""
         if self._is_in_line:
             self._put("\n")
             self._is_in_line = False
@@ -144,7 +144,7 @@ class _ReasoningChannel(_Channel):
 
     @property
     def is_separable(self) -> bool:
-        """Always: it is no data."""
+        """Always true, since reasoning is not data."""
         return True
 
     def _put(self, text: str) -> None:

@@ -1,8 +1,8 @@
-"""The list of changes that ``crosswalk diff --accept`` takes and ``--write-accepted`` writes: a line of JSON each.
+"""The list of changes that ``crosswalk diff --accept`` reads and ``--write-accepted`` writes, one JSON object a line.
 
-A line names a change of a kind: provider, path, and what was before and is now, as a value or as the type of all values.
-``{"provider":"ollama","path":"usage.cached_tokens","before":"absent","after":"number"}``. Further keys, such as a reason,
-are for who keeps the list; so are blank lines and those that begin with ``#``.
+A line names a kind of change: the provider, the path, and the values or types before and after.
+``{"provider":"ollama","path":"usage.cached_tokens","before":"absent","after":"number"}``. Other keys, such as a reason,
+are ignored, and so are blank lines and lines that begin with ``#``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_accepted(path: str) -> Accepted:
     """The list in the file *path*.
 
     Raises:
-        UsageError: the file cannot be read, or a line in it.
+        UsageError: the file, or a line in it, cannot be read.
     """
     try:
         text = Path(path).read_bytes()
@@ -49,10 +49,10 @@ def read_accepted(path: str) -> Accepted:
 
 
 def write_accepted(path: str, kinds: Iterable[Kind]) -> None:
-    """Write the list of *kinds*, those that were accepted before included; an earlier list is replaced.
+    """Write the list of *kinds*, including those that were accepted before, and replace an earlier list.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     try:
         with written(Path(path), replace=True) as out:

@@ -1,4 +1,4 @@
-"""The one way in which stored answers are compared with what they are mapped to now."""
+"""The comparison of stored answers with the result of mapping them now."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["Comparison", "between", "provider_of_both"]
 
 
 class Comparison:
-    """Counts what differs; it stays small, however much is compared, and goes from process to process.
+    """Counts differences. Its size does not grow with the number of answers, and it can be sent between processes.
 
     Args:
-        accepted: the changes that are accepted, as :func:`crosswalk.cli.logs.accepted.read_accepted` gives them.
+        accepted: the accepted changes, as :func:`crosswalk.cli.logs.accepted.read_accepted` returns them.
 
     Attributes:
-        compared: how many answers were compared.
-        different: how many of them differ in more than what is accepted.
-        accepted: how many differ in accepted changes alone.
+        compared: the number of answers compared.
+        different: the number of answers with a difference that is not accepted.
+        accepted: the number of answers with accepted differences only.
         summary: every kind of change.
     """
 
@@ -37,24 +37,24 @@ class Comparison:
         self.accepted = 0
 
     def add(self, place: str, before: Outcome, after: Outcome) -> list[Difference]:
-        """Compare one answer, and give in what it differs.
+        """Compare one answer, and return the differences.
 
         Args:
-            place: where it stands.
+            place: the place of the answer, for reports.
             before: the stored form.
-            after: what it is mapped to now.
+            after: the result of mapping it now.
         """
         found = between(before, after)
         self.count(place, provider_of_both(before, after), found)
         return found
 
     def count(self, place: str, provider: str, found: list[Difference]) -> None:
-        """Count one answer in that was compared.
+        """Count one answer that was compared.
 
         Args:
-            place: where it stands.
-            provider: whose it is; empty where nobody knows.
-            found: in what it differs.
+            place: the place of the answer, for reports.
+            provider: its provider id, or empty if unknown.
+            found: the differences.
         """
         self.compared += 1
         if found:
@@ -63,11 +63,11 @@ class Comparison:
             self.different += not is_accepted
 
     def add_same(self, count: int) -> None:
-        """Count answers in that are known to be the same."""
+        """Count answers that are known to be equal."""
         self.compared += count
 
     def include(self, other: Comparison) -> None:
-        """Count what *other* has compared in; it comes after what this one has."""
+        """Add the counts of *other*, which was compared later."""
         self.summary.include(other.summary)
         self.compared += other.compared
         self.different += other.different
@@ -75,7 +75,7 @@ class Comparison:
 
 
 def provider_of_both(before: Outcome, after: Outcome) -> str:
-    """The provider of an answer, by what was stored or else by what it is now; empty where neither says."""
+    """The provider of an answer: the stored one, else the present one, or empty if neither is known."""
     return _provider(before) or _provider(after) or ""
 
 
@@ -85,7 +85,7 @@ def _provider(outcome: Outcome) -> str | None:
 
 
 def between(before: Outcome, after: Outcome) -> list[Difference]:
-    """What *after* says otherwise than *before*; whether and how mapping fails comes before all else."""
+    """The differences between *before* and *after*. A difference in whether or how mapping fails hides all others."""
     if _error(before) != _error(after):
         return [Difference((ERROR,), _message(before), _message(after))]
     one, other = _received(before), _received(after)
@@ -95,7 +95,7 @@ def between(before: Outcome, after: Outcome) -> list[Difference]:
 
 
 def _received(outcome: Outcome) -> ChatResponse | None:
-    """The response; of a failure what had been received, without the words of the error."""
+    """The response. For a failure it is the partial answer, without the text of the error."""
     if not isinstance(outcome, Failure):
         return outcome
     partial = outcome.partial
@@ -105,7 +105,7 @@ def _received(outcome: Outcome) -> ChatResponse | None:
 
 
 def _error(outcome: Outcome) -> str | None:
-    """How mapping failed. What the error said is wording, and no difference."""
+    """The name of the error; its message is wording and makes no difference."""
     return outcome.error if isinstance(outcome, Failure) else None
 
 

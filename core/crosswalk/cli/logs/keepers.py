@@ -1,6 +1,6 @@
-"""Who keeps stored answers in a way of his own, for ``crosswalk diff``: the entry-point group ``crosswalk.stored``.
+"""Stores of answers that ``crosswalk diff`` can compare: the entry-point group ``crosswalk.stored``.
 
-The name of an entry is that of a file which every folder of this keeper's has; nothing is imported to look for it.
+The name of an entry is the name of a file that every folder of such a store has. Looking for it imports nothing.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ GROUP: Final = "crosswalk.stored"
 
 
 class Keeper(Protocol):
-    """What stands behind an entry of the group ``crosswalk.stored``."""
+    """The interface of an entry of the group ``crosswalk.stored``."""
 
     def compare(self, folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
-        """Compare what *folder* holds with what it is mapped to now.
+        """Compare the answers in *folder* with the result of mapping them now.
 
         Args:
             folder: the stored answers.
-            arguments: of ``crosswalk diff``.
+            arguments: those of ``crosswalk diff``.
             comparison: takes every pair.
 
         Returns:
-            How many could not be compared; each was reported.
+            The number of answers that could not be compared. Each was reported.
         """
 
     def report_rows(self, folder: Path) -> Iterable[ReportRow]:
-        """What *folder* holds, an exchange each, as ``crosswalk report`` counts it."""
+        """The exchanges in *folder*, as ``crosswalk report`` counts them."""
 
 
 def keeper_of(folder: Path) -> Keeper | None:
-    """The keeper whose folder it is; ``None`` where it is one of JSON files.
+    """The store that *folder* belongs to, or ``None`` for a folder of JSON files.
 
     Raises:
-        PluginError: it cannot be imported.
+        PluginError: its package cannot be imported.
     """
     for point in installed_points(GROUP):
         if (folder / point.name).is_file():

@@ -1,4 +1,4 @@
-"""``--layout`` and ``--field``: where in the lines of a log the facts of an exchange stand."""
+"""``--layout`` and ``--field``: the places of facts in the lines of a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["add_layout_arguments", "layout_from"]
 
 
 def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options with which a user names a log's layout."""
+    """Add the options that name a log's layout."""
     parser.add_argument(
         "--layout",
         metavar="NAME",
@@ -31,11 +31,11 @@ def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def layout_from(arguments: argparse.Namespace) -> Layout | None:
-    """The layout that *arguments* name; ``None`` where each line's is to be found out.
+    """The layout that *arguments* name, or ``None`` to detect the layout of each line.
 
     Raises:
-        ConfigurationError: it is not there, or cannot be read.
-        UsageError: a path stands in it twice.
+        ConfigurationError: it does not exist, or cannot be read.
+        UsageError: it names a path twice.
     """
     if arguments.layout is None and not arguments.field:
         return None

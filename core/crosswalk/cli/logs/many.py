@@ -1,4 +1,4 @@
-"""Many answers, mapped by this process or by several; what comes of each comes in the order in which they stand."""
+"""Maps many answers, in this process or in several. The results come in the order of the answers."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = ["Failed", "Guess", "Tally", "Work", "failed", "guessed", "guesses", "
 _UNREADABLE: Final = "unreadable"
 _MOST_ITEMS: Final = 64
 _MOST_BYTES: Final = 1 << 20
-"""How much one process is given at once."""
+"""The most that one process gets at once."""
 
 
 class Failed:
-    """What could not be done, and why.
+    """An answer that could not be processed.
 
     Attributes:
-        place: where it stands.
-        cause: why, in a line.
-        kind: the name of the error; ``unreadable`` for what is no answer at all.
+        place: its place, for reports.
+        cause: the reason, in one line.
+        kind: the name of the error; ``unreadable`` if it is no answer at all.
     """
 
     __slots__ = ("cause", "kind", "place")
@@ -48,10 +48,10 @@ class Failed:
 
 
 class Guess:
-    """That an answer fits several providers, and was read as one of them.
+    """An answer that fits several providers, and was read as one of them.
 
     Attributes:
-        provider: its id.
+        provider: the id of that provider.
     """
 
     __slots__ = ("provider",)
@@ -61,23 +61,23 @@ class Guess:
 
 
 def guesses(response: ChatResponse) -> Iterator[Guess]:
-    """That the provider of *response* was worked out, where it was."""
+    """Yield a guess if the provider of *response* is one."""
     if "metadata.provider_id" in response.metadata.provenance:
         yield Guess(response.metadata.provider_id)
 
 
 def guessed(counts: Counter[str]) -> str:
-    """How many answers were read as which provider although they fit several."""
+    """A sentence about the answers that fit several providers, by the provider that they were read as."""
     several = ", ".join(f"{count:,} as {provider}" for provider, count in counts.most_common())
     return f"{counted(counts.total(), 'answer')} of several possible providers: {several}; --provider names another"
 
 
 Work: TypeAlias = Callable[[Item, Answer | Fault], Iterable[Any]]
-"""What is done with an answer; what it gives must be small, and it goes from one process to another."""
+"""The function that processes an answer. Its results must be small, since they go from one process to another."""
 
 
 def failed(answer: Answer | Fault, error: CrosswalkError | None = None) -> Failed:
-    """That *answer* cannot be read, or that *error* came of it."""
+    """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
     if isinstance(answer, Fault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
     place = f"{answer.place} ({answer.id})" if answer.id else answer.place
@@ -85,7 +85,7 @@ def failed(answer: Answer | Fault, error: CrosswalkError | None = None) -> Faile
 
 
 class Tally:
-    """Counts what was done and reports what was not, with a total in the end where there were many."""
+    """Counts successes and failures, reports each failure, and writes a total if there were many."""
 
     def __init__(self, progress: Progress, did: str) -> None:
         self._progress = progress
@@ -96,18 +96,18 @@ class Tally:
 
     @property
     def failed(self) -> int:
-        """How many failed."""
+        """The number of failures."""
         return self._kinds.total()
 
     @property
     def status(self) -> int:
-        """The exit status: whether all went well, something failed, or nothing could be tried."""
+        """The exit status: all went well, something failed, or nothing could be tried."""
         if not self.failed:
             return OK
         return FAILED if self._taken > self._void else USAGE
 
     def take(self, size: int) -> None:
-        """Count an answer of so many bytes."""
+        """Count an answer of *size* bytes."""
         self._taken += 1
         self._progress.advance(size)
 
@@ -116,14 +116,14 @@ class Tally:
         self._guesses[guess.provider] += 1
 
     def report(self, failure: Failed, item: Item | None = None) -> None:
-        """Count *failure* and say it; *item* is what was tried, ``None`` where nothing was."""
+        """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none."""
         self._kinds[failure.kind] += 1
         if failure.kind == _UNREADABLE and item is not None and item.line is None:
             self._void += 1  # a file without an answer in it
         self._progress.say(f"{failure.place}: {failure.cause}")
 
     def write_total(self) -> None:
-        """Say how many failed, and how, and how many providers were worked out, where several answers were tried."""
+        """If there were several answers, report the number of failures by kind, and of derived providers."""
         if self._guesses and self._taken > 1:
             self._progress.say(guessed(self._guesses))
         if self.failed and self._taken > 1:
@@ -133,7 +133,7 @@ class Tally:
 
 
 def total_size(sources: Iterable[Source]) -> int | None:
-    """The bytes of *sources*; ``None`` when that is unknown."""
+    """The size of *sources* in bytes, or ``None`` if it is unknown."""
     sizes = [source.size for source in sources]
     return None if None in sizes else sum(filter(None, sizes))
 
@@ -141,12 +141,12 @@ def total_size(sources: Iterable[Source]) -> int | None:
 def worked(
     sources: Sequence[Source], arguments: argparse.Namespace, work: Work
 ) -> Iterator[tuple[Item, Iterable[Any]]]:
-    """What *work* makes of every answer of *sources*, in order.
+    """Apply *work* to every answer of *sources*, in order.
 
     Args:
-        sources: where the answers are.
+        sources: the inputs.
         arguments: ``jobs``, ``layout``, ``field`` and ``settings``.
-        work: what is done; with several jobs a function of a module, perhaps with arguments of its own.
+        work: with several jobs it must be a module's function, or a ``partial`` of one.
     """
     layout = layout_from(arguments)
     every = (item for source in sources for item in items(source))
@@ -188,12 +188,12 @@ def _batches(every: Iterable[Item]) -> Iterator[list[Item]]:
 
 @contextmanager
 def pool(jobs: int, settings: Settings) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, with the user's *settings*.
+    """*jobs* processes with the user's *settings*.
 
     Raises:
-        WorkerError: while it is used: a process died.
+        WorkerError: a process died while the pool was in use.
     """
-    from concurrent.futures import ProcessPoolExecutor  # what most commands need none of
+    from concurrent.futures import ProcessPoolExecutor  # most commands need no processes
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 

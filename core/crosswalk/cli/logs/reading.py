@@ -1,4 +1,4 @@
-"""One recorded answer, mapped as a command line says."""
+"""Maps one recorded answer with the options of a command line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["Provider", "deltas_of", "provider_of", "response_of"]
 
 
 class Provider:
-    """Who sent an answer.
+    """The provider of an answer.
 
     Attributes:
         name: the provider id.
-        is_guess: whether others answer like that, too, and nobody has said that it was this one.
+        is_guess: whether the answer fits other providers too, and nothing names this one.
     """
 
     __slots__ = ("is_guess", "name")
@@ -37,7 +37,7 @@ class Provider:
         self.is_guess = is_guess
 
     def marked(self, response: ChatResponse) -> ChatResponse:
-        """*response*, with the word that its provider was worked out where it was."""
+        """*response*, marked as derived if its provider is a guess."""
         if not self.is_guess:
             return response
         from crosswalk.mapping.agreement import as_guessed  # it writes JSON, which --stream does not need
@@ -46,16 +46,15 @@ class Provider:
 
 
 def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> DeltaStream:
-    """The deltas of *answer*; an id that the provider did not send is made from the bytes.
+    """The deltas of *answer*. If the provider sent no id, one is made from the bytes.
 
     Args:
-        answer: what to map.
-        arguments: ``provider``, ``status`` and ``unknown`` as they were said, ``settings``, and perhaps
-            ``created``.
-        keep_raw: whether the response is to keep the provider's own events.
+        answer: the answer to map.
+        arguments: ``provider``, ``status`` and ``unknown`` of the command line, ``settings``, perhaps ``created``.
+        keep_raw: whether the response keeps the provider's own events.
 
     Raises:
-        DetectionError: nobody named the provider, and it cannot be found out.
+        DetectionError: no provider is named, and it cannot be detected.
         PluginError: the provider cannot be used.
     """
     return _deltas(answer, arguments, keep_raw)[0]
@@ -64,10 +63,10 @@ def deltas_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool =
 def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tuple[DeltaStream, Provider]:
     chunks = answer.chunks
     if (arguments.provider or answer.provider) is None:
-        # To tell may take all of it: only with --provider is a live stream mapped as it comes.
+        # Detection may need the whole answer. A live stream is mapped as it arrives only with --provider.
         chunks = [b"".join(chunks)]
     provider = _provider(answer, arguments, chunks)
-    if isinstance(chunks, list):  # all there: most providers send an id, and none need be made
+    if isinstance(chunks, list):  # the whole answer: most providers send an id, and none has to be made
         there = chunks
         options = _options(answer, arguments, lambda: _id(_digest(*there)))
     else:
@@ -77,7 +76,7 @@ def _deltas(answer: Answer, arguments: argparse.Namespace, keep_raw: bool) -> tu
 
 
 def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> ChatResponse:
-    """The response of *answer*, with the arguments of :func:`deltas_of`; a record of a log is read at once."""
+    """The response of *answer*, with the arguments of :func:`deltas_of`. A record of a log is read in one piece."""
     if answer.record is None:
         deltas, provider = _deltas(answer, arguments, keep_raw)
         response = deltas.until_done()
@@ -129,7 +128,7 @@ def _digest(*chunks: bytes) -> hashlib._Hash:
 
 
 def _id(digest: hashlib._Hash) -> str:
-    from uuid import UUID  # where the provider sent an id, none is made
+    from uuid import UUID  # needed only if the provider sent no id
 
     return str(UUID(bytes=digest.digest()[:16], version=5))
 
@@ -141,19 +140,19 @@ def _digested(chunks: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]
 
 
 def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: int = 200) -> Provider:
-    """The provider that recognizes *body*, or whose answers it could be: what comes before it in a log never counts.
+    """The provider that recognizes *body*, or a guess. The lines before it in a log never count.
 
-    Where several recognize it, it is the *server* that its recorder names, else the one to *prefer*, else the one whose
-    dialect it is (``openai``), if all of them read it alike.
+    If several providers recognize it, the order is: the *server* that its recorder names, the provider to *prefer*, and, if
+    all of them read it alike, the one whose dialect it is (``openai``).
 
     Args:
         body: an answer.
-        prefer: the user's default provider; ``None`` for none.
-        server: who answered, in the recorder's words; ``None`` when unknown.
+        prefer: the user's default provider, or ``None`` for none.
+        server: the server's name in the recording, or ``None`` if unknown.
         status: the HTTP status.
 
     Raises:
-        DetectionError: nobody recognizes it, or several do and read it differently.
+        DetectionError: no provider recognizes it, or several do and read it differently.
     """
     if not body.strip():
         raise DetectionError("it is empty")
@@ -173,7 +172,7 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             f"several providers recognize it; say --provider: {names}", candidates=candidates
         )
     if not events:
-        from crosswalk.wire.looks import looks_like  # to read JSON needs none
+        from crosswalk.wire.looks import looks_like  # reading JSON does not need it
 
         likeness = looks_like(body)
         why = (

@@ -1,4 +1,4 @@
-"""One exchange as ``crosswalk report`` counts it, and groups of them."""
+"""The facts of an exchange that ``crosswalk report`` counts, and groups of exchanges."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["GROUPINGS", "Group", "ReportRow", "groups_of", "row_of"]
 
 @attrs.frozen(kw_only=True)
 class ReportRow:
-    """What a report counts of one exchange. ``None``: nobody says.
+    """The facts of one exchange in a report. ``None`` means unknown.
 
     Attributes:
-        time: when it began, in UTC.
-        vendor: who answered, in the log's word, else the provider's id.
+        time: the beginning, in UTC.
+        vendor: the provider's name in the log, else the provider id.
         provider: the provider id.
-        model: the model that answered, else the one that was asked for.
+        model: the model that answered, else the requested one.
         status: the HTTP status.
-        latency: how many seconds it took.
+        latency: the duration in seconds.
         prompt_tokens: tokens of the input.
         completion_tokens: tokens generated.
-        cached_tokens: how many of the input's came from a cache.
-        cost: what it cost.
-        is_estimated: whether the cost was worked out from list prices.
-        finish_reason: why the answer ended; ``None`` for what could not be read.
-        error: the kind of error, or the name of the error with which reading it failed; ``None`` for an answer.
-        tool_calls: how many tools it asks for.
-        broken_calls: how many of these have arguments that are not a JSON object.
+        cached_tokens: tokens of the input that came from a cache.
+        cost: the cost, with its currency.
+        is_estimated: whether the cost was computed from list prices.
+        finish_reason: the reason why the answer ended, or ``None`` if the exchange could not be read.
+        error: the kind of error, or the name of the error raised by reading it, or ``None`` for an answer.
+        tool_calls: the number of tool calls.
+        broken_calls: the number of tool calls whose arguments are not a JSON object.
     """
 
     time: datetime | None = None
@@ -63,7 +63,7 @@ def row_of(response: ChatResponse, **known: object) -> ReportRow:
 
     Args:
         response: the answer, with the facts of its log.
-        known: what the log says; it goes before what the answer says.
+        known: the facts in the log, which take precedence over those in the answer.
     """
     provenance, metadata = response.metadata.provenance, response.metadata
     unsaid = {Provenance.ABSENT, Provenance.CUT}
@@ -108,22 +108,22 @@ GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
     "finish": lambda row: row.finish_reason,
     "error": lambda row: row.error,
 }
-"""What exchanges can be grouped by."""
+"""The names of the groupings."""
 
 
 @attrs.define(kw_only=True)
 class Group:
-    """The exchanges that have the same values of what they are grouped by.
+    """The exchanges with the same values of the groupings.
 
     Attributes:
-        values: these values, as text; ``-`` where nobody says.
-        exchanges: how many there are.
-        with_usage: how many of them have token counts.
-        with_cost: how many of them have a cost.
-        estimated: how many of the costs are estimated.
-        latencies: how long each took that was measured, in seconds.
-        finishes: how many ended in which way.
-        errors: how many failed, by the kind of error.
+        values: these values, as text; ``-`` if unknown.
+        exchanges: the number of exchanges.
+        with_usage: the number with token counts.
+        with_cost: the number with a cost.
+        estimated: the number of estimated costs.
+        latencies: the measured durations, in seconds.
+        finishes: the number of exchanges by finish reason.
+        errors: the number of failed exchanges by kind of error.
     """
 
     values: tuple[str, ...]
@@ -142,7 +142,7 @@ class Group:
     errors: Counter[str] = attrs.field(factory=Counter)
 
     def add(self, row: ReportRow) -> None:
-        """Count *row* in."""
+        """Count *row*."""
         self.exchanges += 1
         self.with_usage += row.prompt_tokens is not None or row.completion_tokens is not None
         self.prompt_tokens += row.prompt_tokens or 0
@@ -162,14 +162,14 @@ class Group:
             self.errors[row.error] += 1
 
     def latency(self, share: float) -> float | None:
-        """The latency that *share* of the measured exchanges do not exceed; ``None`` where none was measured."""
+        """The latency that *share* of the measured exchanges do not exceed, or ``None`` if none was measured."""
         if not self.latencies:
             return None
         return sorted(self.latencies)[max(0, ceil(share * len(self.latencies)) - 1)]
 
 
 def groups_of(rows: Sequence[ReportRow] | list[ReportRow], by: Sequence[str]) -> tuple[list[Group], Group]:
-    """The groups of *rows*, in the order of their values, and all of them as one group."""
+    """The groups of *rows*, sorted by their values, and one group of all rows."""
     groups: dict[tuple[str, ...], Group] = {}
     total = Group(values=("all",))
     for row in rows:

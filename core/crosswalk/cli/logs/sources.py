@@ -1,4 +1,4 @@
-"""The recorded answers that a command line names: files, folders, standard input, JSON Lines of records."""
+"""The recorded answers that a command line names: files, folders, standard input, and logs in JSON Lines."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Source:
     """A file or standard input.
 
     Attributes:
-        file: its path; ``None`` for standard input.
-        records: whether it holds records, one a line.
-        root: the folder that was named and searched through; ``None`` where the file itself was named.
+        file: its path, or ``None`` for standard input.
+        records: whether each line is a record.
+        root: the searched folder that it was found in, or ``None`` if the file itself was named.
     """
 
     __slots__ = ("file", "records", "root")
@@ -55,19 +55,19 @@ class Source:
 
     @property
     def path(self) -> Path | None:
-        """The file; ``None`` for standard input."""
+        """The file, or ``None`` for standard input."""
         from pathlib import Path
 
         return None if self.file is None else Path(self.file)
 
     @property
     def name(self) -> str:
-        """What to call it in a report."""
+        """Its name in a report."""
         return "standard input" if self.file is None else self.file
 
     @property
     def size(self) -> int | None:
-        """Its bytes; ``None`` when it is no file, or gone."""
+        """Its size in bytes, or ``None`` if it is not a file, or no longer exists."""
         try:
             return None if self.file is None else os.stat(self.file).st_size
         except OSError:
@@ -75,18 +75,18 @@ class Source:
 
 
 class Answer:
-    """One recorded answer, to be mapped.
+    """One recorded answer.
 
     Attributes:
-        place: where it stands, for reports: ``file`` or ``file:line``.
-        chunks: its bytes; to be read once.
-        status: the HTTP status; ``None`` when nobody said.
-        provider: the provider id; ``None`` when nobody said.
-        server: who answered, as the recorder says; it counts where the bytes fit several providers. ``None`` when unknown.
-        id: what the recording calls it; ``None`` when it has no name.
-        size: how many bytes of its source it takes.
-        record: the record that it stands in; ``None`` where it is a file of its own.
-        is_guess: whether *provider* was worked out, and others answer like that, too.
+        place: its place, for reports: ``file`` or ``file:line``.
+        chunks: its bytes, which can be read once.
+        status: the HTTP status, or ``None`` if unknown.
+        provider: the provider id, or ``None`` if unknown.
+        server: the server's name in the recording, which decides if the bytes fit several providers. ``None`` if unknown.
+        id: its name in the recording, or ``None`` if it has none.
+        size: the number of bytes of the source that it takes.
+        record: its record, or ``None`` if it is a file of its own.
+        is_guess: whether *provider* was detected although the answer fits others too.
     """
 
     __slots__ = (
@@ -118,13 +118,13 @@ class Answer:
 
 
 class Fault:
-    """Input that is not an answer, and why.
+    """Input that is not an answer.
 
     Attributes:
-        place: where it stands, as for an answer.
-        cause: why it is none.
-        size: how many bytes of its source it takes.
-        line: the line of a log that it is, without its end; empty where it is none, or too long to be kept.
+        place: its place, as for an answer.
+        cause: the reason.
+        size: the number of bytes of the source that it takes.
+        line: the line of the log, without its end, or empty if it is not a line, or too long to be kept.
     """
 
     __slots__ = ("cause", "line", "place", "size")
@@ -137,10 +137,10 @@ class Fault:
 
 
 def records_of(arguments: argparse.Namespace) -> bool | None:
-    """Whether *arguments* say that files hold records; ``None`` where their names tell.
+    """Whether files hold records, from *arguments*, or ``None`` if their names decide.
 
     Raises:
-        UsageError: they say both.
+        UsageError: the options contradict each other.
     """
     has_layout = arguments.layout is not None or bool(arguments.field)
     if has_layout and arguments.records is False:
@@ -152,15 +152,15 @@ def records_of(arguments: argparse.Namespace) -> bool | None:
 def find_sources(
     paths: Iterable[str], *, records: bool | None, without: Path | None = None
 ) -> tuple[list[Source], list[Fault]]:
-    """The sources that *paths* name, and what is none: folders without any, what nobody may look into.
+    """The sources that *paths* name, and a fault for each folder that has none or cannot be read.
 
     Args:
-        paths: files, folders, and ``-`` for standard input; empty for standard input alone.
-        records: whether they hold records; ``None`` for those that end in ``.jsonl``.
-        without: a folder that is not searched through; ``None`` to search all.
+        paths: files, folders, and ``-`` for standard input, or empty for standard input only.
+        records: whether they hold records; ``None`` means those that end in ``.jsonl``.
+        without: a folder to leave out, or ``None`` to search all.
 
     Raises:
-        UsageError: a path is not there.
+        UsageError: a path does not exist.
     """
     sources: list[Source] = []
     faults: list[Fault] = []
@@ -193,10 +193,10 @@ def _cause(error: OSError) -> str:
 
 
 def find_captures(paths: Iterable[str]) -> list[Path]:
-    """The files of captures that *paths* name, folders searched through.
+    """The files of captures that *paths* name, folders included.
 
     Raises:
-        UsageError: a path is not there, or a folder has none in it.
+        UsageError: a path does not exist, or a folder has no capture.
     """
     sources, faults = find_sources(paths, records=False)
     if faults:
@@ -205,9 +205,9 @@ def find_captures(paths: Iterable[str]) -> list[Path]:
 
 
 def _search(root: Path, records: bool | None, without: str | None, closed: list[Fault]) -> Iterator[Source]:
-    """The sources in *root* and in every folder below it that is not hidden, in order; none in *without*.
+    """The sources in *root* and in every folder below it that is not hidden, in order, except those in *without*.
 
-    What cannot be looked into is added to *closed*.
+    A fault for each folder that cannot be read is added to *closed*.
     """
     folders = [root]
     while folders:
@@ -239,12 +239,12 @@ def _source(file: str, records: bool | None, root: Path | None = None) -> Source
 
 
 class Item:
-    """What one answer is read from, small enough to be sent to another process.
+    """The input of one answer, small enough to be sent to another process.
 
     Attributes:
-        source: where it comes from.
-        line: the line of a log; ``None`` for a file of its own, or standard input.
-        fault: why the source cannot be read any further; ``None`` where it can.
+        source: its source.
+        line: the line of a log, or ``None`` for a file of its own, or standard input.
+        fault: the reason why the rest of the source cannot be read, or ``None`` if it can.
     """
 
     __slots__ = ("fault", "line", "source")
@@ -256,11 +256,11 @@ class Item:
 
     @property
     def size(self) -> int:
-        """How many bytes it is, about."""
+        """Its approximate size in bytes."""
         return (self.source.size or 0) if self.line is None else self.line.size
 
     def answer(self, layout: Layout | None) -> Answer | Fault:
-        """The answer, or why there is none; *layout* is that of a log's lines, ``None`` to find it out."""
+        """The answer, or why there is none. *layout* is that of a log's lines; ``None`` detects it."""
         name = self.source.name
         try:
             if self.fault is not None:
@@ -278,7 +278,7 @@ class Item:
 
 
 def items(source: Source) -> Iterator[Item]:
-    """What the answers of *source* are read from; one at a time, so that memory stays flat."""
+    """The inputs of *source*, one at a time, so that memory stays flat."""
     if not source.records:
         yield Item(source)
         return
@@ -333,6 +333,6 @@ def read_capture(path: str) -> Capture:
 def _stdin_chunks() -> Iterator[bytes]:
     if sys.stdin.isatty():
         say("reading an answer from the terminal; end it with Ctrl-D")
-    # What has come is passed on at once: the input may be a live stream.
+    # Pass on each chunk at once: the input may be a live stream.
     while chunk := sys.stdin.buffer.read1(_CHUNK):  # type: ignore[union-attr]  # a buffered reader has it
         yield chunk

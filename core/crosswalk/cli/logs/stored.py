@@ -1,8 +1,8 @@
-"""What an answer was mapped to, as ``crosswalk normalize --output`` stores it and ``crosswalk diff`` reads it.
+"""Stored answers, as ``crosswalk normalize --output`` writes them and ``crosswalk diff`` reads them.
 
-The stored form of an answer is its canonical JSON. Where mapping failed it is an object with ``error``, the name
-of the error, ``message``, and ``partial`` for the canonical JSON of what had been received. A snapshot of the
-conformance kit has the same form, or holds the canonical JSON as ``response``.
+The stored form of an answer is its canonical JSON. If mapping failed it is an object with ``error``, the name of the
+error, ``message``, and ``partial``, the canonical JSON of the partial answer. A snapshot of the conformance kit has the
+same form, or holds the canonical JSON as ``response``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["Failure", "Outcome", "outcome_of", "read_stored", "stored_json", "st
 
 @attrs.frozen
 class Failure:
-    """Why an answer could not be mapped.
+    """The failure of mapping an answer.
 
     Attributes:
         error: the name of the error.
-        message: what it said.
-        partial: what had been received; ``None`` when nothing had.
+        message: its message.
+        partial: the partial answer, or ``None`` if nothing was received.
     """
 
     error: str
@@ -44,9 +44,9 @@ Outcome: TypeAlias = ChatResponse | Failure
 
 
 def outcome_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool = False) -> Outcome:
-    """What *answer* is mapped to; arguments as for :func:`crosswalk.cli.logs.reading.deltas_of`.
+    """The result of mapping *answer*; arguments as for :func:`crosswalk.cli.logs.reading.deltas_of`.
 
-    A response that holds what JSON cannot say is a failure, too.
+    A response that cannot be written as JSON is a failure, too.
     """
     try:
         response = response_of(answer, arguments, keep_raw=keep_raw)
@@ -67,7 +67,7 @@ def _if_writable(partial: ChatResponse | None) -> ChatResponse | None:
 
 
 def stored_path(source: Source) -> Path:
-    """Where the stored form of *source* lies inside the folder of all: of a capture in ``CASE.json``."""
+    """The path of the stored form of *source* inside the output folder; for a capture, ``CASE.json``."""
     if source.path is None:
         return Path(source.name)
     path = Path(source.path.name) if source.root is None else source.path.relative_to(source.root)
@@ -77,7 +77,7 @@ def stored_path(source: Source) -> Path:
 
 
 def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
-    """The stored form of *outcome*, one that :func:`outcome_of` gave."""
+    """The stored form of *outcome*, which :func:`outcome_of` returned."""
     if isinstance(outcome, ChatResponse):
         return to_json(outcome, indent=indent, include_raw=include_raw)
     said: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
@@ -87,10 +87,10 @@ def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
 
 
 def read_stored(stored: Any) -> Outcome:
-    """The outcome that *stored*, decoded JSON, is the stored form of.
+    """The outcome with the stored form *stored*, which is decoded JSON.
 
     Raises:
-        CanonicalJSONError: it is none.
+        CanonicalJSONError: it is not a stored form.
     """
     if isinstance(stored, dict) and "message" not in stored and "response" in stored:
         stored = stored["response"]

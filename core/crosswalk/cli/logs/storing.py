@@ -1,4 +1,4 @@
-"""``crosswalk normalize --output``: what answers are mapped to, as files to be compared with later."""
+"""``crosswalk normalize --output``: mapped answers as files, for a later comparison."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["store_all"]
 
 
 def store_all(arguments: argparse.Namespace) -> int:
-    """Store what every answer is mapped to in the folder ``arguments.output``; the exit status.
+    """Store the result of mapping every answer in the folder ``arguments.output``; return the exit status.
 
-    A capture's goes into a file of its own, which is written anew; a log is written again, with the stored form
-    as ``response`` of each record. What cannot be mapped is reported and stored as a failure.
+    A capture's result goes into a file of its own, which is replaced. A log is written again, with the stored form as
+    ``response`` of each record. An answer that cannot be mapped is reported and stored as a failure.
 
     Raises:
-        UsageError: a file is not there, or the folder cannot be made.
-        OutputError: something cannot be written.
+        UsageError: a file is missing, or the folder cannot be created.
+        OutputError: a file cannot be written.
     """
     folder = Path(arguments.output)
     sources, faults = find_sources(arguments.paths, records=records_of(arguments), without=folder)
@@ -54,7 +54,7 @@ def store_all(arguments: argparse.Namespace) -> int:
 
 
 def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[Source, Path]]:
-    """Each source with the file that it goes into; no answer is ever written over, and no stored one by another."""
+    """Each source with its output file. No input and no other output is ever overwritten."""
     taken = {source.path.resolve() for source in sources if source.path is not None}
     for source in sources:
         file = folder / stored_path(source)
@@ -68,7 +68,7 @@ def _files(sources: list[Source], folder: Path, tally: Tally) -> Iterator[tuple[
 def _pieces(
     found: Iterable[tuple[Item, Iterable[bytes | Failed | Guess | None]]], tally: Tally
 ) -> Iterator[bytes | None]:
-    """What is to be written, ``None`` for nothing of an answer; what failed is reported."""
+    """The pieces to write, ``None`` if there is no answer; failures are reported."""
     for item, pieces in found:
         for piece in pieces:
             if isinstance(piece, Failed):
@@ -81,7 +81,7 @@ def _pieces(
 
 
 def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
-    """Write *pieces* into *file*; where there are none because there is no answer, it stays as it is."""
+    """Write *pieces* into *file*. If there is no answer and so no piece, the file stays as it is."""
     first = next(pieces, b"")
     if first is None:
         return
@@ -97,7 +97,7 @@ def _store(file: Path, pieces: Iterator[bytes | None]) -> None:
 def _stored(
     arguments: argparse.Namespace, item: Item, answer: Answer | Fault
 ) -> Iterator[bytes | Failed | Guess | None]:
-    """The stored form of *answer*: the line of a log with it, or a document; what failed is told as well."""
+    """The stored form of *answer*, as a log's line or a document, and the failure if there is one."""
     if isinstance(answer, Fault):
         yield failed(answer)
         if item.source.records:
@@ -117,7 +117,7 @@ def _stored(
         yield stored + b"\n"
         return
     try:
-        # The line of a log, with what it is mapped to.
+        # The line of a log, with the result of mapping it.
         yield dump_json({**answer.record.fields, "response": orjson.Fragment(stored)}) + b"\n"
     except TypeError:
         cause = "left out: the record is nested too deeply to be written again"

@@ -1,4 +1,4 @@
-"""What two results of mapping tell of the leaf that was changed between them."""
+"""The effect of a changed leaf: the differences between two results of mapping."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ __all__ = ["Effect", "How", "delta_effects", "equals", "response_effects", "said
 
 
 class How(StrEnum):
-    """What a canonical path has to do with a leaf, in the order in which it is told."""
+    """The relation of a canonical path to a leaf, most telling first."""
 
     TYPED = "typed"
     """A typed field holds the value."""
     CONVERTED = "converted"
-    """A typed field says it in another unit or form."""
+    """A typed field holds it in another unit or form."""
     DECIDES = "decides"
-    """It is a switch: what a typed field says hangs on it."""
+    """The value decides what a typed field holds."""
     SAME = "same"
-    """A typed field says the same already."""
+    """A typed field holds the same value already."""
     EMPTY = "empty"
-    """A typed field would hold a value; there is none."""
+    """A typed field would hold a value, but the leaf is empty."""
     EXTENSIONS = "extensions"
-    """The extensions keep it as it came."""
+    """The extensions hold it as sent."""
     OTHERWISE = "otherwise"
-    """The extensions would keep another value here; this one is understood."""
+    """The extensions would hold another value here; this one is understood."""
 
 
 @attrs.frozen
 class Effect:
-    """A canonical path, and what it has to do with a leaf.
+    """A canonical path and its relation to a leaf.
 
     Attributes:
         path: the keys that lead there, from the response or from a delta.
-        how: what it has to do with the leaf.
-        segment: the type of the segment that the path leads through; ``None`` where it leads through none.
+        how: the relation.
+        segment: the type of the segment on the path, or ``None`` if the path leads through none.
     """
 
     path: Path
@@ -55,12 +55,12 @@ class Effect:
 
 
 def response_effects(leaf: Leaf, value: Any, before: Any, after: Any) -> list[Effect]:
-    """Where two responses tell that *leaf* became *value*.
+    """The paths of the response that change when *leaf* becomes *value*.
 
     Args:
-        leaf: what was changed.
-        value: what it was changed to.
-        before: the canonical JSON without the change; ``None`` where there is no response.
+        leaf: the changed leaf.
+        value: its new value.
+        before: the canonical JSON without the change, or ``None`` if there is no response.
         after: the same with it.
     """
     found = _effects(leaf, value, _differences(before or {}, after or {}))
@@ -76,7 +76,7 @@ _Difference: TypeAlias = tuple[Path, Any, Any]
 
 
 def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Effect]:
-    """Where canonical JSON shows that *leaf* became *value*."""
+    """The paths of canonical JSON that change when *leaf* becomes *value*."""
     typed: list[_Difference] = []
     kept: list[_Difference] = []
     for path, old, new in changed:
@@ -90,7 +90,7 @@ def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator
             is_empty = leaf.value is None and old is not None
             yield Effect(path, How.EMPTY if is_empty else How.TYPED)
     else:
-        # What only comes or goes along with a change is its consequence.
+        # A path that only appears or disappears along with a change is a consequence of it.
         for path, old, new in [found for found in typed if MISSING not in found] or typed:
             is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
             yield Effect(path, How.CONVERTED if is_said else How.DECIDES)
@@ -104,7 +104,7 @@ _COMPUTED: Final = {key.name for cls in CANONICAL for key in layout(cls) if key.
 
 
 def _delta_differences(before: list[Any], after: list[Any]) -> Iterator[_Difference]:
-    """What differs between two streams, as paths inside a delta; one may have more deltas than the other."""
+    """The differences between two streams, as paths inside a delta. One may have more deltas than the other."""
     old, new = ([{**delta, "index": 0} for delta in deltas] for deltas in (before, after))
     while old and new and old[-1] == new[-1]:
         old.pop()
@@ -116,7 +116,7 @@ def _delta_differences(before: list[Any], after: list[Any]) -> Iterator[_Differe
 
 
 def _differences(before: Any, after: Any) -> Iterator[_Difference]:
-    """Every scalar that differs, also inside what is there on one side alone."""
+    """Every scalar that differs, including those that only one side has."""
     for path in changed_paths(before, after):
         old, new = at(before, path), at(after, path)
         if new is MISSING:
@@ -128,7 +128,7 @@ def _differences(before: Any, after: Any) -> Iterator[_Difference]:
 
 
 def said(response: Any) -> Iterator[Effect]:
-    """Every typed scalar of a response; a value that only stands in for one is none."""
+    """Every typed scalar of a response, without derived values."""
     metadata = response["metadata"]
     made_up = [name for name, word in metadata.get("provenance", {}).items() if word != Provenance.DERIVED]
     if "model" in made_up:
@@ -142,12 +142,12 @@ _UNTYPED: Final = (("metadata", "extensions"), ("metadata", "provenance"))
 
 
 def equals(left: Any, right: Any) -> bool:
-    """Whether two scalars are equal as JSON, in which 1 is 1.0 and not ``true``."""
+    """Whether two scalars are equal as JSON, where 1 equals 1.0 and not ``true``."""
     return json_type_name(left) == json_type_name(right) and bool(left == right)
 
 
 def _holds(canonical: Any, value: Any) -> bool:
-    """Whether a canonical scalar is *value*, or a text with it inside."""
+    """Whether a canonical scalar is *value*, or a text that contains it."""
     if not isinstance(canonical, str) or isinstance(value, bool):
         return canonical is not MISSING and equals(canonical, value)
     if isinstance(value, str):
@@ -160,7 +160,7 @@ def _holds(canonical: Any, value: Any) -> bool:
 
 
 def _is_quantity(value: Any) -> bool:
-    """Whether *value* is a number or a time: what may be said in another unit."""
+    """Whether *value* is a number or a time, which may appear in another unit."""
     try:
         return json_type_name(value) == "number" or bool(datetime.fromisoformat(value))
     except (TypeError, ValueError):
@@ -176,7 +176,7 @@ def _in_segment(effect: Effect, response: Any) -> Effect:
 
 
 def with_same(leaf: Leaf, found: list[Effect], response: Any) -> Iterator[Effect]:
-    """*found*; where a leaf is understood and yet held nowhere, also the typed fields that say the same."""
+    """*found*, and, if no field holds an understood leaf, the typed fields that already have its value."""
     if found and all(effect.how is How.OTHERWISE for effect in found):
         for path, value in scalars(response):
             is_typed = "extensions" not in path[:2] and "provenance" not in path[:2]

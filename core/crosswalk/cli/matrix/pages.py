@@ -15,8 +15,8 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
 
     Args:
         title: the provider's name.
-        command: what writes the page.
-        sections: what to write.
+        command: the command that writes the page.
+        sections: the sections of the page.
     """
     lines = [
         f"# The crosswalk of {_markdown(title)}",

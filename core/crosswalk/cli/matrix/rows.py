@@ -1,4 +1,4 @@
-"""Several crosswalks side by side: which provider says which canonical field, and how, as far as captures show it."""
+"""Several crosswalks side by side: which provider has which canonical field, as far as captures show it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["EXTENSIONS", "STATES", "Crosswalk", "Line", "Matrix", "State"]
 
 
 class State(StrEnum):
-    """How a provider says a canonical field, the best first."""
+    """The ways in which a provider has a canonical field, the best first."""
 
     NATIVE = "native"
     DERIVED = "derived"
@@ -38,7 +38,7 @@ STATES: Final[dict[State, str]] = {
     State.EXTENSIONS: "kept as it was sent, in no typed field",
     State.ABSENT: "in none of the captures",
 }
-"""What the states mean."""
+"""The meaning of the states."""
 
 _STATE_OF: Final = {
     How.TYPED: State.NATIVE,
@@ -50,7 +50,7 @@ _STATE_OF: Final = {
 }
 
 EXTENSIONS: Final[Shape] = ("metadata", "extensions")
-"""Where the lines start that are no typed field."""
+"""The first keys of the lines that are not typed fields."""
 
 
 @attrs.frozen
@@ -59,8 +59,8 @@ class Crosswalk:
 
     Attributes:
         name: the provider id.
-        title: what it is called.
-        sections: what its captures show.
+        title: its name for people.
+        sections: the evidence in its captures.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Line:
 
     Attributes:
         path: the canonical field.
-        states: how each provider says it, in their order.
+        states: the state of each provider, in their order.
     """
 
     path: Shape
@@ -82,13 +82,12 @@ class Line:
 
 
 class Matrix:
-    """A line for each canonical field that an answer can be expected to have, and for each other that captures show.
+    """A line for each canonical field that answers usually have, and for each other field that captures show.
 
-    What one provider keeps in its extensions, where another's typed field takes the same wire path, is told in the
-    line of that field, too.
+    A field that one provider keeps in its extensions and another in a typed field, under the same wire path, is one line.
 
     Args:
-        crosswalks: what stands side by side.
+        crosswalks: the crosswalks to compare.
 
     Attributes:
         crosswalks: the same.
@@ -112,7 +111,7 @@ class Matrix:
             worked_out = untold.intersection(
                 chain.from_iterable(section.said for section in crosswalk.sections)
             )
-            for row in rows[number]:  # a consequence counts where nothing else is told
+            for row in rows[number]:  # a consequence counts only if there is nothing else
                 paths = {path for path, how in row.response if how in (How.CONVERTED, How.DECIDES)}
                 self._add(number, row, dict.fromkeys(paths & worked_out, State.DERIVED))
             for path in worked_out:
@@ -120,7 +119,7 @@ class Matrix:
         self.lines = [Line(path, self._states[path]) for path in sorted(self._states, key=_place)]
 
     def fields_of(self, row: Row) -> set[Shape]:
-        """The lines that *row*, which is one of the crosswalks', has to do with."""
+        """The lines that *row*, one of the crosswalks', is about."""
         return self._fields[id(row)]
 
     def _add(self, number: int, row: Row, found: dict[Shape, State]) -> None:
@@ -131,10 +130,10 @@ class Matrix:
 
 
 def _states(row: Row, wanted: set[Shape]) -> dict[Shape, State]:
-    """What *row* tells of which fields; *wanted* are the typed fields that other providers have for its wire path."""
+    """The fields that *row* is evidence for. *wanted* are the typed fields of other providers for its wire path."""
     states: dict[Shape, State] = {}
     for path, how in told(row.response):
-        # A change may have made the segment another; and its type is in the path.
+        # A change may have changed the type of the segment, which is in the path.
         if path[:2] != ("segments", "[]") and (path[:1], path[2:]) != (("segments",), ("type",)):
             name = _field(path)
             states[name] = _better(states.get(name, State.ABSENT), _STATE_OF[how])
@@ -148,11 +147,11 @@ def _better(one: State, other: State) -> State:
 
 
 _KEPT: Final = 2
-"""How many keys below the extensions tell lines apart: more would make one for each leaf of a dump of settings."""
+"""The depth of keys that lines distinguish below the extensions. More would give a line for each leaf of a settings dump."""
 
 
 def _field(path: Shape) -> Shape:
-    """The canonical field that *path* belongs to: below metadata, whose shape is the provider's, not each leaf's own."""
+    """The canonical field of *path*. In metadata, whose shape is the provider's, leaves do not count one by one."""
     if path[:2] == EXTENSIONS:
         keys = [number for number, key in enumerate(path) if key != "[]"]
         return path[: keys[1 + _KEPT] + 1] if len(keys) > 1 + _KEPT else path
@@ -182,17 +181,17 @@ _EXPECTED: Final[list[Shape]] = [
     ("metadata", "model_id"),
     ("metadata", "request_duration_seconds"),
 ]
-"""What has a line also where no provider says it."""
+"""The fields that have a line even if no provider has them."""
 
 
 def _place(path: Shape) -> tuple[int, Shape]:
-    """Where a field stands: as in the canonical JSON, the extensions last."""
+    """The position of a field: as in the canonical JSON, the extensions last."""
     alike = [_alike(path, known) for known in _EXPECTED]
     return (len(alike) if path[:2] == EXTENSIONS else alike.index(max(alike))), path
 
 
 def _alike(path: Shape, known: Shape) -> int:
-    """How many keys two paths start with in common."""
+    """The number of keys that two paths have in common at their beginning."""
     return next(
         (n for n, (a, b) in enumerate(zip(path, known, strict=False)) if a != b), min(len(path), len(known))
     )

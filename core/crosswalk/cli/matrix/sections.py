@@ -1,7 +1,7 @@
 """The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
 
-There is a section for each shape of answer that can be told apart without knowing the provider: by endpoint,
-whole or streamed, and where events name their type, by that. HTTP errors are one section.
+There is a section for each kind of answer that can be distinguished without knowing the provider: by endpoint, whole or
+streamed, and by the type of events that name it. HTTP errors are one section.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _ANY: Final = "*"
 _PLAIN_KEY: Final = re.compile(r"[\w*-]+")
 
 Shape: TypeAlias = tuple[str, ...]
-"""A path without the numbers of items."""
+"""A path without the indices of items."""
 
 
 def shape(path: Path) -> Shape:
-    """*path* without the numbers of items; a key that is a number, as a token's is, is data, too."""
+    """*path* without the indices of items. A key that is a number, such as a token's, counts as data, too."""
     return tuple(_ITEM if isinstance(key, int) else _ANY if key.isdecimal() else key for key in path)
 
 
@@ -54,12 +54,12 @@ def shown(path: Shape) -> str:
 
 @attrs.frozen
 class Example:
-    """A leaf that was seen, and what the response says of it.
+    """An observed leaf and the values of the response that it became.
 
     Attributes:
         case: the capture.
-        value: what the provider sent.
-        canonical: what stands in the response where the leaf went, by path; a path at which nothing stands is left out.
+        value: the provider's value.
+        canonical: the values of the response that it became, by path; absent values are left out.
     """
 
     case: str
@@ -69,16 +69,16 @@ class Example:
 
 @attrs.define
 class Row:
-    """One wire path of a section, and what all leaves there have in common.
+    """One wire path of a section, with the evidence of all leaves there.
 
     Attributes:
         path: the wire path.
-        types: the JSON types that were seen there.
-        response: where it shows in the response, and how.
-        delta: where it shows in the deltas, and how.
-        refused: the errors that another value meets.
+        types: the JSON types of the leaves.
+        response: its effects on the response.
+        delta: its effects on the deltas.
+        refused: the errors that other values cause.
         is_lost: whether a leaf there left no trace.
-        example: the first leaf that says something.
+        example: the first leaf with a value.
     """
 
     path: Shape
@@ -90,7 +90,7 @@ class Row:
     example: Example = Example("", None, {})
 
     def trace(self, tracer: Tracer, leaf: Leaf) -> None:
-        """Find out where *leaf* went and count it in."""
+        """Trace *leaf* and count it."""
         found = tracer.trace(leaf)
         self.response |= _shapes(found.response)
         self.delta |= _shapes(found.delta)
@@ -101,7 +101,7 @@ class Row:
         self._see(Example(tracer.case, leaf.value, canonical))
 
     def add(self, other: Row) -> None:
-        """Count the leaves of *other* in."""
+        """Count the leaves of *other*."""
         self.types |= other.types
         self.response |= other.response
         self.delta |= other.delta
@@ -119,7 +119,7 @@ def _shapes(effects: Iterable[Effect]) -> set[tuple[Shape, How]]:
 
 
 def _shape_of(effect: Effect) -> Shape:
-    """The shape of a canonical path; a segment goes by its type."""
+    """The shape of a canonical path, in which a segment is named by its type."""
     path = shape(effect.path)
     if effect.segment is None:
         return path
@@ -129,14 +129,14 @@ def _shape_of(effect: Effect) -> Shape:
 
 @attrs.frozen
 class Section:
-    """The rows of one shape of answer.
+    """The rows of one kind of answer.
 
     Attributes:
-        title: which.
-        is_stream: whether it comes in events, so that there is more to say of deltas than of the response.
-        captures: how many captures it was gathered from.
+        title: the kind.
+        is_stream: whether it consists of events, so that the deltas matter more than the response.
+        captures: the number of captures.
         rows: in the order of the wire.
-        said: the canonical paths at which the responses say something, by whatever leaves.
+        said: the canonical paths with a value in any response.
     """
 
     title: str
@@ -147,14 +147,14 @@ class Section:
 
 
 def endpoint_of(capture: Capture, endpoints: Iterable[str]) -> str | None:
-    """Which of *endpoints* the *capture* comes from, also below a gateway's prefix; ``None`` for none of them."""
+    """The member of *endpoints* that *capture* comes from, also behind a gateway's prefix, or ``None`` if it is another."""
     asked = (capture.path or "").partition("?")[0]
     return max((known for known in endpoints if _pattern(known).search(asked)), key=len, default=None)
 
 
 @lru_cache(maxsize=512)
 def _pattern(endpoint: str) -> re.Pattern[str]:
-    """What a path ends in that is of *endpoint*, where ``{model}`` and the like stand for one part of it."""
+    """A pattern for the end of a path of *endpoint*; ``{model}`` and the like match one part."""
     return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(endpoint)) + "$")
 
 
@@ -186,7 +186,7 @@ def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
 
 @attrs.frozen(order=True)
 class _Key:
-    """What tells sections apart, and their order."""
+    """The key that distinguishes sections, and their order."""
 
     place: int
     endpoint: str
@@ -226,7 +226,7 @@ class _Gathering:
         self._order: dict[Shape, int] = {}
 
     def add(self, tracer: Tracer, path: Shape, kind: str, leaves: list[Leaf]) -> None:
-        """Trace *leaves*, which have *path* and type in common: the first, the second and the last."""
+        """Trace the first, the second and the last of *leaves*, which have the same *path* and type."""
         for length in range(1, len(path) + 1):
             self._order.setdefault(path[:length], len(self._order))
         rows = self._nulls if kind == "null" else self._rows
@@ -236,7 +236,7 @@ class _Gathering:
             row.trace(tracer, leaves[number])
 
     def rows(self) -> list[Row]:
-        """What was gathered; a null tells only where nothing else was seen."""
+        """The rows so far. A null counts only if nothing else was observed."""
         for path, nulls in self._nulls.items():
             row = self._rows.setdefault(path, nulls)
             row.types |= nulls.types
@@ -245,12 +245,12 @@ class _Gathering:
         return _without_data_keys(rows)
 
     def _place(self, row: Row) -> list[int]:
-        """Where *row* stands: what is in one object stands together, in the order in which it was seen."""
+        """The position of *row*: the fields of one object stay together, in the order in which they were observed."""
         return [self._order[row.path[:length]] for length in range(1, len(row.path) + 1)]
 
 
 def _without_data_keys(rows: list[Row]) -> list[Row]:
-    """*rows*, with one for all keys of an object whose keys are data: they go to the same typed fields."""
+    """*rows*, with one row for all keys of an object whose keys are data: they become the same typed fields."""
     below: dict[Shape, list[Row]] = defaultdict(list)
     for row in rows:
         for length in range(len(row.path)):
@@ -267,7 +267,7 @@ def _without_data_keys(rows: list[Row]) -> list[Row]:
 
 
 def _are_data(parent: Shape, rows: list[Row]) -> bool:
-    """Whether the keys below *parent* do not tell its rows apart."""
+    """Whether the keys below *parent* are data."""
     keys = {row.path[len(parent)] for row in rows}
     first = rows[0].response
     is_typed = any(how is How.TYPED for _, how in first)

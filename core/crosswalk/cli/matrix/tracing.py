@@ -1,6 +1,6 @@
-"""Where a leaf of a payload went, found out from outside: change it, map again, and see what else changed.
+"""Finds the canonical place of a leaf from outside: change it, map again, and compare.
 
-It knows no provider and reads no table of a plugin, so what it says is true of any mapping.
+It knows no provider and reads no table of a plugin, so its findings hold for any mapping.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["Trace", "Tracer"]
 
 @attrs.frozen
 class Trace:
-    """Where one leaf went.
+    """The canonical places of one leaf.
 
     Attributes:
         leaf: the leaf.
-        response: where it shows in the response.
-        delta: where it shows in the deltas.
-        refused: the error that another value meets; ``None`` where one is mapped.
-        is_lost: whether nothing tells of it: what promise P1 forbids.
+        response: its effects on the response.
+        delta: its effects on the deltas.
+        refused: the error that another value causes, or ``None`` if one is mapped.
+        is_lost: whether it has no effect at all, which promise P1 forbids.
     """
 
     leaf: Leaf
@@ -52,8 +52,8 @@ class Tracer:
 
     Attributes:
         case: the name of the capture.
-        events: its decoded events, up to the first that is no JSON: a stream may be cut inside of one.
-        baseline: what they are mapped to.
+        events: its decoded events, up to the first that is not JSON, since a stream may be cut inside an event.
+        baseline: the result of mapping them.
     """
 
     def __init__(self, mapper: Mapper, capture: Capture) -> None:
@@ -69,12 +69,12 @@ class Tracer:
         return list(leaves(self.events))
 
     def trace(self, leaf: Leaf) -> Trace:
-        """Find out where *leaf* went."""
+        """Find the canonical places of *leaf*."""
         found = _Found(leaf, self.baseline)
         for value in _trials(leaf.value):
             found.add(value, self._map(replaced(self.events, leaf, value)))
         if found.is_untold and type(leaf.value) is int and len(self.events) > 1:
-            # It may be what tells items apart: then all events that say it have to change as one.
+            # It may distinguish items. Then it has to change in all events at once.
             for value in _trials(leaf.value):
                 found.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
         refused = found.refused
@@ -85,7 +85,7 @@ class Tracer:
         return Trace(leaf, response, tuple(found.delta), refused, is_lost)
 
     def _refused(self, leaf: Leaf) -> str | None:
-        """The error that another value meets where nothing unknown is kept."""
+        """The error that another value causes if nothing unknown is kept."""
         before = self._map(self.events, "raise")
         errors = (self._map(replaced(self.events, leaf, v), "raise").error for v in _trials(leaf.value))
         return next((_name(error) for error in errors if error != before.error), None)
@@ -118,7 +118,7 @@ def _cut_out(body: bytes, mapper: Mapper) -> Iterator[Frame]:
 
 
 class _Found:
-    """Gathers what several changes of one leaf show."""
+    """Collects the effects of several changes of one leaf."""
 
     def __init__(self, leaf: Leaf, before: Outcome) -> None:
         self._leaf = leaf
@@ -134,7 +134,7 @@ class _Found:
         return not any(effect.how in (How.TYPED, How.CONVERTED) for effect in self.response)
 
     def add(self, value: Any, after: Outcome) -> None:
-        """Look at *after*, which mapping gives where the leaf is *value*."""
+        """Compare *after*, the result of mapping with *value* in place of the leaf."""
         leaf, before = self._leaf, self._before
         if after.error != before.error:
             self.refused = self.refused or _name(after.error)
@@ -152,7 +152,7 @@ def _extend(known: list[Effect], found: list[Effect]) -> None:
 
 
 def _is_consequence(effect: Effect, paths: set[Path]) -> bool:
-    """Whether a delta only moved along with a change: it says what none of *paths*, the response's, says."""
+    """Whether a delta only moved along with a change: its values are at none of the response's *paths*."""
     return effect.how in (How.CONVERTED, How.DECIDES) and effect.path not in paths
 
 
@@ -172,19 +172,19 @@ def _trials(value: Any) -> Iterator[Any]:
     elif isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
-        # By so much that it shows after a change of units, too.
+        # A change that is visible in any unit.
         yield value * 2 + 1 if abs(value) < _LARGE and value != -1 else value // 2 - 1
     elif isinstance(value, float):
         yield value / 2 if value else 0.5
     else:
         middle = len(value) // 2
         yield f"{value[:middle]}{_MARK}{value[middle:]}"
-        if value in list(FinishReason):  # a word that is known shows what unknown ones do not
+        if value in list(FinishReason):  # a known word has effects that unknown words do not have
             yield FinishReason.LENGTH.value if value == FinishReason.STOP else FinishReason.STOP.value
 
 
 def _everywhere(event: Any, leaf: Leaf, value: Any) -> Any:
-    """*event* with *value* where it says the same as *leaf*: what tells items apart has to change as one."""
+    """*event* with *value* in every place that has the value of *leaf*."""
     same = at(event, leaf.path)
     if same is MISSING or not equals(same, leaf.value):
         return event

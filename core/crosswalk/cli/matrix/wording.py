@@ -45,8 +45,8 @@ class Piece:
     """A piece of a cell.
 
     Attributes:
-        text: what it says; not made harmless yet.
-        is_path: whether that is a path.
+        text: its text, in which control characters are not escaped yet.
+        is_path: whether it is a path.
         label: a word of the legend before it.
     """
 
@@ -59,7 +59,7 @@ class Piece:
 
 
 def _without_path(row: Row, *, in_delta: bool) -> str:
-    """How a row is understood that no path of the response tells of."""
+    """The wording for a row without an effect on the response."""
     if in_delta:
         return IN_DELTA
     if row.is_lost:
@@ -70,7 +70,7 @@ def _without_path(row: Row, *, in_delta: bool) -> str:
 
 
 def told(effects: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
-    """*effects* in the order of telling, without those that others make superfluous."""
+    """*effects* in their order, without those that others make redundant."""
     paths = {path for path, how in effects if how is not How.OTHERWISE}
     is_typed = any(how is How.TYPED for _, how in effects)
     found: list[tuple[Shape, How]] = []
@@ -92,13 +92,13 @@ def _paths(effects: list[tuple[Shape, How]]) -> list[Piece]:
 
 
 def headings(section: Section) -> list[str]:
-    """The heads of the columns of *section*."""
+    """The headings of the columns of *section*."""
     middle = ["canonical", "in the delta"] if section.is_stream else ["canonical"]
     return ["wire", "type", *middle, "how"]
 
 
 def pieces(row: Row, section: Section) -> list[list[Piece]]:
-    """The cells of *row*, one below each heading."""
+    """The cells of *row*, one for each heading."""
     response, delta = told(row.response), told(row.delta)
     canonical = [_paths(response), _paths(delta)] if section.is_stream else [_paths(response)]
     how: list[str] = list(dict.fromkeys(how for _, how in response))
