@@ -16,7 +16,6 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk.agent.agent import *
     from crosswalk.agent.chat import *
-    from crosswalk.agent.errors import *
     from crosswalk.agent.limits import *
     from crosswalk.agent.mcp import *
     from crosswalk.agent.otel import *
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
     from crosswalk.agent.session import *
+    from crosswalk.agent.signature import *
     from crosswalk.agent.store import *
     from crosswalk.agent.sync import *
     from crosswalk.agent.tools import *
@@ -31,5 +31,6 @@ if TYPE_CHECKING:
     from crosswalk.agent.turn import *
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "agent chat errors limits mcp otel result run runner session store sync tools trimming turn"
+        __name__,
+        "agent chat limits mcp otel result run runner session signature store sync tools trimming turn",
     )

@@ -20,10 +20,9 @@ import cattrs
 import orjson
 
 from crosswalk.agent.calls import waiting
-from crosswalk.agent.errors import ToolError
 from crosswalk.agent.places import Place, Places
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
+from crosswalk.agent.tools import Tool, ToolError, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import as_tuple

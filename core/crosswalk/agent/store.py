@@ -15,12 +15,11 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from crosswalk.agent.errors import SessionConflictError
 from crosswalk.agent.session import ChatSession, write_whole
-from crosswalk.errors import ConfigurationError, ResponseValidationError
+from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
 from crosswalk.types.json import load_json
 
-__all__ = ["DirectoryStore", "SQLiteStore", "SessionStore"]
+__all__ = ["DirectoryStore", "SQLiteStore", "SessionConflictError", "SessionStore"]
 
 
 _LONGEST = 200
@@ -273,3 +272,17 @@ class _Table:
             with suppress(UnicodeDecodeError):
                 found.append(bytes(key).decode())
         return found
+
+
+class SessionConflictError(CrosswalkError):
+    """A session was saved by somebody else since it was loaded; nothing was written.
+
+    Load it again, and do anew what was done.
+
+    Attributes:
+        id: the session's name.
+    """
+
+    def __init__(self, id: str) -> None:
+        super().__init__("the session was saved by somebody else since it was loaded")
+        self.id = id
