@@ -16,9 +16,9 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk.agent.agent import *
     from crosswalk.agent.chat import *
-    from crosswalk.agent.limits import *
     from crosswalk.agent.mcp import *
     from crosswalk.agent.otel import *
+    from crosswalk.agent.plan import *
     from crosswalk.agent.result import *
     from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
@@ -32,5 +32,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "agent chat limits mcp otel result run runner session signature store sync tools trimming turn",
+        "agent chat mcp otel plan result run runner session signature store sync tools trimming turn",
     )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig, async_service, need
-from crosswalk.agent.limits import UsageLimits
-from crosswalk.agent.loop import Loop, Plan
-from crosswalk.agent.output import Output
+from crosswalk.agent.loop import Loop
+from crosswalk.agent.plan import Output, Plan, UsageLimits
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner

@@ -17,13 +17,11 @@ from crosswalk.agent.calls import (
     own_calls,
     with_calls,
 )
-from crosswalk.agent.chat import ChatConfig
-from crosswalk.agent.limits import UsageLimits
-from crosswalk.agent.output import Output
+from crosswalk.agent.plan import Plan
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.runner import Approve, Executed, ToolRunner, result_of
+from crosswalk.agent.runner import Approve, Executed, result_of
 from crosswalk.agent.session import ChatSession
-from crosswalk.agent.trimming import Trimming, estimated_tokens, shortened, shorter
+from crosswalk.agent.trimming import estimated_tokens, shortened, shorter
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.answer import with_schema
@@ -39,9 +37,8 @@ from crosswalk.types.usage import UsageInfo
 
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
-    from crosswalk.service import LLMService
 
-__all__ = ["Loop", "Plan", "Step"]
+__all__ = ["Loop", "Step"]
 
 Step: TypeAlias = StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn
 
@@ -58,23 +55,6 @@ _ENDINGS = {
     IncompleteReason.MISSING_CALL: AgentOutcome.MISSING_CALL,
 }
 """How a run ends with an answer that is not whole; one that only pauses is sent back as it is."""
-
-
-@attrs.frozen(kw_only=True)
-class Plan:
-    """How an agent runs; :class:`~crosswalk.agent.Agent` says what each means."""
-
-    service: LLMService
-    runner: ToolRunner
-    config: ChatConfig
-    max_turns: int
-    instructions: str | None
-    output: Output | None
-    limits: UsageLimits
-    approve: Approve | None
-    trim: Trimming | None
-    name: str | None
-    telemetry: AgentTelemetry | None
 
 
 class Loop:

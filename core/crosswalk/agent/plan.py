@@ -1,0 +1,113 @@
+"""The options that an agent run works with: usage limits, the output type and everything else that is fixed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.runner import Approve, ToolRunner
+from crosswalk.agent.trimming import Trimming
+from crosswalk.errors import ConfigurationError
+from crosswalk.structured import Prose, Schema, StructuredParser
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import UsageInfo
+
+if TYPE_CHECKING:
+    from crosswalk.agent.otel import AgentTelemetry
+    from crosswalk.service import LLMService
+
+__all__ = ["UsageLimits"]
+
+
+def _need_number(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if value is not None and (type(value) is not int or value < 1):
+        name = attribute.name
+        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None", key=name)
+
+
+@attrs.frozen(kw_only=True)
+class UsageLimits:
+    """How much a run may use; looked at after each answer, before its tools run and the model is asked again.
+
+    Tokens that a provider does not report are not counted.
+
+    Attributes:
+        input_tokens: the tokens of all requests together with which it ends; ``None`` for no limit, here and below.
+        output_tokens: the same of all answers.
+        total_tokens: the same of both.
+        tool_calls: how many calls it may run; an answer that asks for more gets none of its calls run.
+
+    Raises:
+        ConfigurationError: a limit that is no whole number from 1 on.
+    """
+
+    input_tokens: int | None = attrs.field(default=None, validator=_need_number)
+    output_tokens: int | None = attrs.field(default=None, validator=_need_number)
+    total_tokens: int | None = attrs.field(default=None, validator=_need_number)
+    tool_calls: int | None = attrs.field(default=None, validator=_need_number)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether one of the limits is of tokens."""
+        return any(limit is not None for limit in (self.input_tokens, self.output_tokens, self.total_tokens))
+
+    def reached(self, usage: UsageInfo, tool_calls: int) -> str | None:
+        """The name of a limit that *usage* reaches, or *tool_calls* would exceed; ``None`` for none."""
+        for name in ("input_tokens", "output_tokens", "total_tokens"):
+            limit = getattr(self, name)
+            if limit is not None and getattr(usage, name) >= limit:
+                return name
+        return "tool_calls" if self.tool_calls is not None and tool_calls > self.tool_calls else None
+
+
+@attrs.frozen
+class Output:
+    """A type of answer.
+
+    Attributes:
+        parser: reads what the model wrote.
+        instructions: tells the model the form.
+    """
+
+    parser: StructuredParser[Any]
+    instructions: str
+
+    @classmethod
+    def of(cls, kind: Any, prose: Any = Prose.ALLOW) -> Output:
+        """The type of answer that *kind* means: a type, a schema, or a parser of one schema.
+
+        Raises:
+            SchemaDefinitionError: *kind* cannot be the type of an answer.
+            ConfigurationError: a parser of several versions.
+        """
+        parser = kind if isinstance(kind, StructuredParser) else StructuredParser(kind, prose=prose)
+        if not isinstance(parser.schema, Schema):
+            raise ConfigurationError("output_type needs one schema, not several versions", key="output_type")
+        instructions = parser.schema.instructions()
+        if parser.schema.server_schema()[1]:
+            parser = parser.with_null_as_default()
+        return cls(parser, instructions)
+
+    def read(self, answer: ChatResponse) -> tuple[Any, str]:
+        """The value in *answer*, and what is wrong where there is none."""
+        result = self.parser.parse(answer)
+        return (result.value, "") if result.ok else (None, "; ".join(result.errors) or result.reason.value)
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """How an agent runs; :class:`~crosswalk.agent.Agent` says what each means."""
+
+    service: LLMService
+    runner: ToolRunner
+    config: ChatConfig
+    max_turns: int
+    instructions: str | None
+    output: Output | None
+    limits: UsageLimits
+    approve: Approve | None
+    trim: Trimming | None
+    name: str | None
+    telemetry: AgentTelemetry | None
