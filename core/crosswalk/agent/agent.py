@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from crosswalk.agent.calls import open_calls
-from crosswalk.agent.chat import ChatConfig, async_service, need
+from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.loop import Loop
 from crosswalk.agent.plan import Output, Plan, UsageLimits
 from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
+from crosswalk.agent.services import async_service, need
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
+from crosswalk.agent.services import async_service, need, sync_service
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming, shorter
-from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
+from crosswalk.errors import ContextOverflowError, ProviderError
 from crosswalk.service.request import (
     CacheMark,
     ChatRequest,
@@ -116,51 +116,6 @@ class ChatConfig:
     @property
     def _options(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
-
-
-def need(option: str, given: object, kind: Any) -> None:
-    """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
-    if given is not None and not isinstance(given, kind):
-        wanted = "a function" if kind is Callable else kind.__name__
-        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
-
-
-def async_service(service: LLMService | Endpoint | str) -> LLMService:
-    """The service that *service* is, or one of that endpoint.
-
-    Raises:
-        ConfigurationError: it is neither, or a service of the other kind.
-    """
-    from crosswalk.service import Endpoint, LLMService
-
-    if isinstance(service, Endpoint | str):
-        return LLMService(service)
-    _need_service(service, is_async=True)
-    return service
-
-
-def sync_service(service: SyncLLMService | Endpoint | str) -> SyncLLMService:
-    """As :func:`async_service`, for programs without an event loop."""
-    from crosswalk.service import Endpoint, SyncLLMService
-
-    if isinstance(service, Endpoint | str):
-        return SyncLLMService(service)
-    _need_service(service, is_async=False)
-    return service
-
-
-def _need_service(service: object, *, is_async: bool) -> None:
-    from crosswalk.service import SyncLLMService
-
-    complete = getattr(service, "complete", None)
-    is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
-    if is_other or not callable(complete) or isinstance(service, type):
-        wanted = "LLMService" if is_async else "SyncLLMService"
-        raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
 
 
 class ChatAgent:

@@ -1,0 +1,59 @@
+"""The service of an agent: the one you pass, or a new one for an endpoint, which the agent closes itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from crosswalk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from crosswalk.service import Endpoint, LLMService, SyncLLMService
+
+__all__ = []
+
+
+def need(option: str, given: object, kind: Any) -> None:
+    """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if given is not None and not isinstance(given, kind):
+        wanted = "a function" if kind is Callable else kind.__name__
+        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
+
+
+def async_service(service: LLMService | Endpoint | str) -> LLMService:
+    """The service that *service* is, or one of that endpoint.
+
+    Raises:
+        ConfigurationError: it is neither, or a service of the other kind.
+    """
+    from crosswalk.service import Endpoint, LLMService
+
+    if isinstance(service, Endpoint | str):
+        return LLMService(service)
+    _need_service(service, is_async=True)
+    return service
+
+
+def sync_service(service: SyncLLMService | Endpoint | str) -> SyncLLMService:
+    """As :func:`async_service`, for programs without an event loop."""
+    from crosswalk.service import Endpoint, SyncLLMService
+
+    if isinstance(service, Endpoint | str):
+        return SyncLLMService(service)
+    _need_service(service, is_async=False)
+    return service
+
+
+def _need_service(service: object, *, is_async: bool) -> None:
+    from crosswalk.service import SyncLLMService
+
+    complete = getattr(service, "complete", None)
+    is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
+    if is_other or not callable(complete) or isinstance(service, type):
+        wanted = "LLMService" if is_async else "SyncLLMService"
+        raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
