@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crosswalk.agent.mcp import *
     from crosswalk.agent.otel import *
     from crosswalk.agent.plan import *
-    from crosswalk.agent.result import *
+    from crosswalk.agent.results import *
     from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
     from crosswalk.agent.session import *
@@ -32,5 +32,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "agent chat mcp otel plan result run runner session signature store sync tools trimming turn",
+        "agent chat mcp otel plan results run runner session signature store sync tools trimming turn",
     )

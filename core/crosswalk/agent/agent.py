@@ -9,7 +9,7 @@ from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.loop import Loop
 from crosswalk.agent.plan import Output, Plan, UsageLimits
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
+from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.services import async_service, need

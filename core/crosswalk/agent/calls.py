@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.service.request import Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.finish import IncompleteReason
@@ -19,7 +18,7 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["calls_of", "cut_by", "not_run", "open_calls", "own_calls", "waiting", "with_calls"]
+__all__ = ["calls_of", "cut_by", "open_calls", "own_calls", "with_calls"]
 
 _CUT: dict[IncompleteReason | None, str] = {
     IncompleteReason.ERROR: "error",
@@ -52,16 +51,6 @@ def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
             return tuple(call for call in calls_of(turn) if call.id not in answered)
         answered.add(message.tool_call_id)
     return ()
-
-
-def not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
-    """The result of *call*, which is not run."""
-    return ToolExecutionResult(call, "", f"not run: {reason}", outcome=ToolOutcome.NOT_RUN)
-
-
-def waiting(call: ToolCall, reason: str) -> ToolExecutionResult:
-    """The state of *call*, which stays open."""
-    return ToolExecutionResult(call, "", f"waiting: {reason}", outcome=ToolOutcome.WAITING)
 
 
 def own_calls(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:

@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.calls import (
-    calls_of,
-    cut_by,
-    not_run,
-    open_calls,
-    own_calls,
-    with_calls,
-)
+from crosswalk.agent.calls import calls_of, cut_by, open_calls, own_calls, with_calls
 from crosswalk.agent.plan import Plan
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.runner import Approve, Executed, result_of
+from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart, not_run, result_of, stopped
+from crosswalk.agent.runner import Approve, Executed
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.trimming import estimated_tokens, shortened, shorter
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of
@@ -229,7 +222,7 @@ class Loop:
                                 break
                             yield event
                 except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
-                    self._keep_stopped(events, taken)
+                    self._add_stopped_turn(events, taken)
                     raise
                 answer: ChatResponse | None = events.response
             else:
@@ -312,7 +305,7 @@ class Loop:
         finally:
             self.open_results = work.closed()
 
-    def _keep_stopped(self, events: Any, taken: set[str]) -> None:
+    def _add_stopped_turn(self, events: Any, taken: set[str]) -> None:
         """Keep what came of an answer in whose middle the run was stopped."""
         with suppress(CrosswalkError):  # nothing came: nothing was sent, even
             answer: ChatResponse = events.response
@@ -457,7 +450,7 @@ class _Work:
         """
         if isinstance(step, ToolExecutionStart):
             self._begun.add(step.call.id)
-            step = _stopped(step.call)
+            step = stopped(step.call)
         else:
             self.results[step.call.id] = step
             if step.is_waiting:
@@ -469,7 +462,7 @@ class _Work:
         return tuple(self.results.get(call.id) or self._unfinished(call) for call in self.calls)
 
     def _unfinished(self, call: ToolCall) -> ToolExecutionResult:
-        return _stopped(call) if call.id in self._begun else not_run(call, "the run was stopped")
+        return stopped(call) if call.id in self._begun else not_run(call, "the run was stopped")
 
 
 def _instructed(turns: Sequence[Turn], instructions: str | None) -> Sequence[Turn]:
@@ -480,11 +473,6 @@ def _instructed(turns: Sequence[Turn], instructions: str | None) -> Sequence[Tur
     if first.role is Role.SYSTEM and isinstance(first.content, str):
         return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
     return (ChatMessage.system(instructions), *turns)
-
-
-def _stopped(call: ToolCall) -> ToolExecutionResult:
-    text = "cancelled: the tool was stopped before its result came; it may have had its effect"
-    return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
 
 
 def _ending(answer: ChatResponse, calls: tuple[ToolCall, ...]) -> AgentOutcome | None:

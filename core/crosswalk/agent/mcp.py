@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import Any
 
-from crosswalk.agent.tools import Tool, ToolError
+from crosswalk.agent.results import ToolError
+from crosswalk.agent.tools import Tool
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import clean_message
 from crosswalk.types.json import as_frozen_object, dump_json

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from crosswalk.agent.result import ToolExecutionResult
+from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentTurn
 from crosswalk.errors import CrosswalkError

@@ -9,28 +9,28 @@ import inspect
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import attrs
-import cattrs
-import orjson
 
-from crosswalk.agent.calls import waiting
 from crosswalk.agent.places import Place, Places
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
-from crosswalk.agent.tools import Tool, ToolError, ToolRegistry, is_limit
+from crosswalk.agent.results import (
+    ToolError,
+    ToolExecutionResult,
+    ToolExecutionStart,
+    ToolOutcome,
+    result_of,
+    waiting,
+)
+from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import as_tuple
-from crosswalk.types.json import dump_json, holds_non_finite
-from crosswalk.types.message import AudioPart, FilePart, ImagePart, TextPart
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["Approve", "ToolRunner", "result_of"]
+__all__ = ["Approve", "ToolRunner"]
 
 _log = logging.getLogger("crosswalk.agent")
 
@@ -293,63 +293,3 @@ def _log_result(result: ToolExecutionResult) -> None:
     if result.exception is not None:
         extra["error.type"] = type(result.exception).__name__
     _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
-
-
-def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
-    """What *value*, given by the tool, is for the model: a text, parts, or JSON.
-
-    Raises:
-        ToolError: it is none of these.
-    """
-    given = value if isinstance(value, list | tuple) else (value,)
-    if not any(isinstance(one, _MEDIA) for one in given):
-        return ToolExecutionResult(call, _as_text(value), value=value)
-    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in given]
-    texts = "".join(part.text for part in parts if isinstance(part, TextPart))
-    return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
-
-
-_MEDIA = (TextPart, ImagePart, AudioPart, FilePart)
-
-
-def _refuse(part: object) -> None:
-    raise TypeError(type(part).__name__)  # as JSON it would be base64 in words
-
-
-_CONVERTER = cattrs.Converter()
-for _part in _MEDIA:
-    _CONVERTER.register_unstructure_hook(_part, _refuse)
-_CONVERTER.register_unstructure_hook(Decimal, str)
-_CONVERTER.register_unstructure_hook_func(
-    lambda cls: hasattr(cls, "model_dump") and hasattr(cls, "model_fields"),  # pydantic's, not imported here
-    lambda model: model.model_dump(mode="json", by_alias=True),
-)
-_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
-
-
-def _as_list(value: Any) -> list[Any]:
-    """A collection that orjson does not know, as a list."""
-    if isinstance(value, set | frozenset | deque):
-        return list(value)
-    raise TypeError
-
-
-def _as_text(value: Any) -> str:
-    """*value* as a model is told it: a text as it is, anything else as JSON.
-
-    Raises:
-        ToolError: it is no JSON.
-    """
-    try:
-        if isinstance(value, str):
-            value.encode()
-            return value
-        plain = _CONVERTER.unstructure(value)
-        text = dump_json(plain, default=_as_list, option=_OPTIONS).decode()
-    except UnicodeEncodeError:
-        raise ToolError("the tool's result holds text that is no Unicode") from None
-    except (TypeError, RecursionError):
-        raise ToolError(f"the tool's result, a {type(value).__name__}, cannot be written as JSON") from None
-    if "null" in text and holds_non_finite(plain):
-        raise ToolError("the tool's result holds a number that JSON has not: NaN or an infinity")
-    return text

@@ -15,7 +15,8 @@ from typing import Final
 import attrs
 import orjson
 
-from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls
+from crosswalk.agent.calls import calls_of, cut_by, open_calls
+from crosswalk.agent.results import not_run
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, what_is_wrong

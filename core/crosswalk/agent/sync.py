@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 from crosswalk.agent.agent import Agent, AgentOptions
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
+from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun
 from crosswalk.agent.runner import ToolRunner
 from crosswalk.agent.services import sync_service

@@ -9,15 +9,16 @@ from typing import Any, Final, overload
 
 import attrs
 
+from crosswalk.agent.results import ToolError
 from crosswalk.agent.signature import ToolDefinitionError, arguments_schema, read_docstring
-from crosswalk.errors import ConfigurationError, CrosswalkError, ToolCallArgumentsError
+from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["Tool", "ToolError", "ToolRegistry", "final_answer", "tool"]
+__all__ = ["Tool", "ToolRegistry", "final_answer", "tool"]
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -249,7 +250,3 @@ class ToolRegistry(Mapping[str, Tool]):
 
     def __repr__(self) -> str:
         return f"ToolRegistry({', '.join(self._tools)})"
-
-
-class ToolError(CrosswalkError):
-    """Raised by a tool's own code: what it says is given to the model, as it is, as the call's result."""

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from crosswalk.agent.calls import with_calls
-from crosswalk.agent.result import ToolExecutionResult
+from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import brief, counted, short_repr
