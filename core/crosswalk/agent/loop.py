@@ -12,7 +12,7 @@ import attrs
 from crosswalk.agent.calls import calls_of, cut_by, open_calls, own_calls, with_calls
 from crosswalk.agent.plan import Plan
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart, not_run, result_of, stopped
-from crosswalk.agent.runner import Approve, Executed
+from crosswalk.agent.runner import Approve, ToolTracer
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.trimming import estimated_tokens, shortened, shorter
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of
@@ -91,7 +91,7 @@ class Loop:
         self.open_results = tuple(open_results)
         self.events: Any = None
         self._current: Callable[[], AbstractContextManager[object]] = nullcontext
-        self._executed: Executed | None = None
+        self._executed: ToolTracer | None = None
         self._refused: tuple[ProviderAttempt, ...] = ()
         self._trimmed: dict[str, int] = {}
         self._spent = UsageInfo.EMPTY
@@ -116,7 +116,7 @@ class Loop:
 
     async def _traced(self, telemetry: AgentTelemetry) -> AsyncGenerator[Step, None]:
         span = telemetry.begin(self._plan.name, None if self.session is None else self.session.id)
-        self._current, self._executed = span.current, span.executed
+        self._current, self._executed = span.current, span.trace_tool
         error: BaseException | None = None
         try:
             async with aclosing(self._all_steps()) as steps:
@@ -293,11 +293,11 @@ class Loop:
         try:
             if cause is not None:
                 for call in calls:
-                    work.tell(not_run(call, f"the answer ended with {cause}"))
+                    work.report(not_run(call, f"the answer ended with {cause}"))
             else:
                 for call in calls:
                     if call.id in self._results:
-                        work.tell(result_of(call, self._results[call.id]))
+                        work.report(result_of(call, self._results[call.id]))
                         yield work.results[call.id]
                 async with aclosing(self._run_tools(work)) as steps:
                     async for step in steps:
@@ -365,15 +365,15 @@ class Loop:
         for calls in groups:
             if calls and calls[0] in finals and any(one.is_waiting for one in work.results.values()):
                 for call in calls:
-                    work.tell(not_run(call, "another call waits"))
+                    work.report(not_run(call, "another call waits"))
                 continue
             if any(map(self._is_final, work.results.values())):
                 for call in calls:
-                    work.tell(not_run(call, "the final answer had been given"))
+                    work.report(not_run(call, "the final answer had been given"))
                 continue
             queue: asyncio.Queue[Step | Exception | None] = asyncio.Queue()
             work_on = self._runner.run(
-                calls, tell=work.telling(queue), approve=self._approve, executed=self._executed
+                calls, report=work.telling(queue), approve=self._approve, trace_tool=self._executed
             )
             with self._current():
                 task = asyncio.create_task(work_on)
@@ -433,17 +433,17 @@ class _Work:
     def telling(self, queue: asyncio.Queue[Step | Exception | None]) -> Callable[[Any], None]:
         """What a runner tells goes into *queue*, too, or why it cannot be kept: then the tool is not run."""
 
-        def tell(step: ToolExecutionStart | ToolExecutionResult) -> None:
+        def report(step: ToolExecutionStart | ToolExecutionResult) -> None:
             try:
-                self.tell(step)
+                self.report(step)
             except Exception as error:
                 queue.put_nowait(error)
                 raise
             queue.put_nowait(step)
 
-        return tell
+        return report
 
-    def tell(self, step: ToolExecutionStart | ToolExecutionResult) -> None:
+    def report(self, step: ToolExecutionStart | ToolExecutionResult) -> None:
         """A tool begins, or there is a result.
 
         To the session, one that begins is one that was stopped: should the program end now, that is what it reads.

@@ -50,7 +50,7 @@ class AgentTelemetry:
         return RunSpan(self, span)
 
     @contextmanager
-    def executed(self, call: ToolCall, one: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
+    def trace_tool(self, call: ToolCall, one: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
         """The span of *call*; give its result to what this gives."""
         from opentelemetry.trace import Status, StatusCode
 
@@ -81,7 +81,7 @@ class RunSpan:
     """The span of a run."""
 
     def __init__(self, telemetry: AgentTelemetry, span: Span) -> None:
-        self.executed = telemetry.executed
+        self.trace_tool = telemetry.trace_tool
         self._span = span
 
     def current(self) -> AbstractContextManager[object]:

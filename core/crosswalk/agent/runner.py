@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.places import Place, Places
 from crosswalk.agent.results import (
     ToolError,
     ToolExecutionResult,
@@ -24,6 +23,7 @@ from crosswalk.agent.results import (
     result_of,
     waiting,
 )
+from crosswalk.agent.slots import ToolSlot, ToolSlots
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
@@ -39,7 +39,7 @@ Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str | No
 """Is asked whether a call may run: ``True``, or not; a text says why not, to the model. ``None``: it is decided later."""
 
 
-Executed: TypeAlias = Callable[
+ToolTracer: TypeAlias = Callable[
     [ToolCall, Tool], AbstractContextManager[Callable[[ToolExecutionResult], None]]
 ]
 
@@ -49,12 +49,12 @@ def _ignore(_: object) -> None:
 
 
 @attrs.frozen
-class _Asking:
+class _RunHooks:
     """Who is asked and told about the calls of one run."""
 
     approve: Approve | None
-    tell: Callable[[ToolExecutionStart | ToolExecutionResult], object]
-    executed: Executed | None
+    report: Callable[[ToolExecutionStart | ToolExecutionResult], object]
+    trace_tool: ToolTracer | None
     lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
@@ -91,15 +91,15 @@ class ToolRunner:
             raise ConfigurationError("max_parallel must be a whole number of at least 1", key="max_parallel")
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._timeout = timeout
-        self._places = Places(max_parallel)
+        self._slots = ToolSlots(max_parallel)
 
     async def run(
         self,
         calls: Iterable[ToolCall],
         *,
-        tell: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
+        report: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
         approve: Approve | None = None,
-        executed: Executed | None = None,
+        trace_tool: ToolTracer | None = None,
     ) -> tuple[ToolExecutionResult, ...]:
         """Run *calls* side by side; the results in the order of the calls.
 
@@ -120,22 +120,22 @@ class ToolRunner:
         for call in calls:
             if not isinstance(call, ToolCall):
                 raise ResponseValidationError(f"a runner runs ToolCalls, not {type(call).__name__}")
-        asking = _Asking(approve, tell, executed)
+        hooks = _RunHooks(approve, report, trace_tool)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_told(call, asking)) for call in calls]
+            tasks = [group.create_task(self._run_and_report(call, hooks)) for call in calls]
         return tuple(task.result() for task in tasks)
 
-    async def _run_told(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
-        result = await self._run_one(call, asking)
+    async def _run_and_report(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult:
+        result = await self._run_call(call, hooks)
         _log_result(result)
-        asking.tell(result)
+        hooks.report(result)
         return result
 
-    async def _run_one(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
+    async def _run_call(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult:
         one = self.tools.get(call.name)
         if one is None:
-            known = ", ".join(self.tools) or "none"
-            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {known}"
+            names = ", ".join(self.tools) or "none"
+            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {names}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.UNKNOWN_TOOL)
         try:
             arguments = one.read_arguments(call)
@@ -144,31 +144,31 @@ class ToolRunner:
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
         if one.is_external:
             return waiting(call, "its result comes from elsewhere")
-        if one.needs_approval and (declined := await self._declined(call, asking)) is not None:
+        if one.needs_approval and (declined := await self._declined(call, hooks)) is not None:
             return declined
-        place = await self._places.take()
+        slot = await self._slots.acquire()
         try:
-            asking.tell(ToolExecutionStart(call))
-            if asking.executed is None:
-                return await self._execute(one, call, arguments, place)
-            with asking.executed(call, one) as tell:
-                result = await self._execute(one, call, arguments, place)
-                tell(result)
+            hooks.report(ToolExecutionStart(call))
+            if hooks.trace_tool is None:
+                return await self._execute(one, call, arguments, slot)
+            with hooks.trace_tool(call, one) as report:
+                result = await self._execute(one, call, arguments, slot)
+                report(result)
                 return result
         finally:
-            if not place.is_left:
-                self._places.give_back(place)
+            if not slot.is_abandoned:
+                self._slots.release(slot)
 
-    async def _declined(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult | None:
+    async def _declined(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult | None:
         """Why *call* is not to be run now; ``None`` where it is approved of."""
         said: object = "nobody can approve of it"
         failure: BaseException | None = None
-        if asking.approve is not None:
+        if hooks.approve is not None:
             try:
-                async with asking.lock:
-                    said = await self._call(functools.partial(asking.approve, call), {}, Place())
+                async with hooks.lock:
+                    said = await self._call(functools.partial(hooks.approve, call), {}, ToolSlot())
             except BaseException as error:
-                if _is_from_outside(error):
+                if _must_propagate(error):
                     raise
                 said, failure = "nobody could be asked", error
         if said is True:
@@ -179,20 +179,20 @@ class ToolRunner:
         return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
 
     async def _execute(
-        self, one: Tool, call: ToolCall, arguments: Mapping[str, Any], place: Place
+        self, one: Tool, call: ToolCall, arguments: Mapping[str, Any], slot: ToolSlot
     ) -> ToolExecutionResult:
         limit = self._timeout if one.timeout is None else one.timeout
-        place.deadline = None if limit is None else time.monotonic() + limit
+        slot.deadline = None if limit is None else time.monotonic() + limit
         given = ToolExecutionResult(call, "")
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                given = result_of(call, await self._call(one.function, arguments, place))
+                given = result_of(call, await self._call(one.function, arguments, slot))
         except BaseException as error:
-            if isinstance(error, SystemExit) and place.thread is not None:
+            if isinstance(error, SystemExit) and slot.thread is not None:
                 # In a thread no signal ends the program. What the model calls must not do so either.
                 failure = ToolError("the tool tried to end the program")
-            elif _is_from_outside(error):
+            elif _must_propagate(error):
                 raise
             else:
                 failure = error
@@ -200,30 +200,30 @@ class ToolRunner:
             text = "the tool was cancelled"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=failure)
         if limit is not None and scope.expired():  # even where the tool took no notice and gave a result
-            self._places.give_back(place, is_late=place.is_left)
+            self._slots.release(slot, is_late=slot.is_abandoned)
             text = f"the tool took longer than {counted(limit, 'second')}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.TIMED_OUT, exception=failure)
         if failure is not None:
-            text = _said_by(failure)
+            text = _error_text(failure)
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.FAILED, exception=failure)
         return given
 
-    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place) -> Any:
+    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot) -> Any:
         """What *function* gives; one that is not asynchronous runs in a thread."""
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             type(function).__call__
         )
-        value = function(**arguments) if is_async else await self._in_thread(function, arguments, place)
+        value = function(**arguments) if is_async else await self._call_in_thread(function, arguments, slot)
         return await value if inspect.isawaitable(value) else value
 
-    async def _in_thread(
-        self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place
+    async def _call_in_thread(
+        self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot
     ) -> Any:
         """Run *function* in a thread that nobody has to wait for.
 
         The event loop's own threads would not do: a program cannot end before a thread of theirs does.
         """
-        if self._places.too_many_late:
+        if self._slots.has_too_many_late:
             raise ToolError("the tool was not run: too many calls run on after their time limit")
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
@@ -237,25 +237,25 @@ class ToolRunner:
                 ended.append((None, error))
             with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
                 loop.call_soon_threadsafe(done.set)
-            if place.is_left:
-                self._places.give_back(place)
+            if slot.is_abandoned:
+                self._slots.release(slot)
 
-        place.thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
-        place.thread.start()
+        slot.thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
+        slot.thread.start()
         try:
             await done.wait()
         except asyncio.CancelledError:
-            place.is_left = True  # before looking, so that one of the two gives the place back
+            slot.is_abandoned = True  # before looking, so that one of the two gives the place back
             if not ended:
                 raise
-            place.is_left = False  # what it did is not to be lost
+            slot.is_abandoned = False  # what it did is not to be lost
         value, failure = ended[0]
         if failure is not None:
             raise failure
         return value
 
 
-def _is_from_outside(error: BaseException) -> bool:
+def _must_propagate(error: BaseException) -> bool:
     """Whether *error* is no failure of what was called: the program ends, or whoever waits has been cancelled."""
     task = asyncio.current_task()
     is_cancelled = task is not None and task.cancelling() > 0
@@ -264,7 +264,7 @@ def _is_from_outside(error: BaseException) -> bool:
     )
 
 
-def _said_by(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """What the model is told of *error*: a tool's own words as they are, of any other a cleaned message."""
     name = clean_message(type(error).__name__, 80)
     try:

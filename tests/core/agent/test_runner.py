@@ -662,7 +662,7 @@ def test_what_a_thread_had_done_when_its_run_was_cancelled_is_its_result() -> No
     told: list[Any] = []
 
     async def main() -> None:
-        task = asyncio.create_task(runner_of(counted).run([CALL], tell=told.append))
+        task = asyncio.create_task(runner_of(counted).run([CALL], report=told.append))
         await asyncio.to_thread(counted.begun.acquire)
         counted.go.set()
         for thread in threading.enumerate():
