@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crosswalk.agent.run import *
     from crosswalk.agent.runner import *
     from crosswalk.agent.session import *
+    from crosswalk.agent.session_json import *
     from crosswalk.agent.signature import *
     from crosswalk.agent.store import *
     from crosswalk.agent.sync import *
@@ -32,5 +33,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "agent chat mcp otel plan results run runner session signature store sync tools trimming turn",
+        "agent chat mcp otel plan results run runner session session_json signature store sync tools trimming turn",
     )

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
-
-import attrs
-import orjson
 
 from crosswalk.agent.calls import calls_of, cut_by, open_calls
 from crosswalk.agent.results import not_run
+from crosswalk.agent.session_json import read_document, write_file, write_session
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
-from crosswalk.codec import to_jsonable
-from crosswalk.codec.converters import shared_converter, what_is_wrong
 from crosswalk.codec.problems import cannot
-from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
+from crosswalk.errors import ProviderError, ResponseValidationError
 from crosswalk.service.given import turns_of
 from crosswalk.service.request import Messages, Turn
 from crosswalk.service.turns import message_of
-from crosswalk.text import json_type_name
 from crosswalk.types._value import as_text
-from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
-
-SESSION_FORMAT_VERSION: Final = "1.0"
-"""The version of a session's JSON, as ``major.minor``; every reader of a major number reads all of its minors."""
-
-_READABLE: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
+__all__ = ["ChatSession"]
 
 
 class ChatSession:
@@ -261,24 +245,7 @@ class ChatSession:
         Raises:
             CanonicalJSONError: a turn holds what JSON cannot say, or is nested too deeply.
         """
-        turns = [
-            {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
-            for turn in self._turns
-        ]
-        plain = {
-            "format_version": SESSION_FORMAT_VERSION,
-            "id": self.id,
-            "created": self.created,
-            "turns": turns,
-            **({"refused_lengths": self.refused_lengths} if self.refused_lengths else {}),
-        }
-        try:
-            if not isinstance(self.id, str):  # it may be set
-                raise TypeError("the id is no text")
-            return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
-        except TypeError as error:
-            # A turn that can just be written is too deep in here; an id is half a character.
-            raise cannot("write", ChatSession, [f"{error} @ $"]) from None
+        return write_session(self, indent=indent)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
@@ -288,33 +255,16 @@ class ChatSession:
             CanonicalJSONError: it is no JSON, of another format version, or no session; ``problems`` says what
                 is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
         """
-        try:
-            plain = load_json(data)
-        except orjson.JSONDecodeError as error:
-            raise _cannot_read([f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
-        version = plain.get("format_version", "1.0") if isinstance(plain, dict) else "1.0"
-        if not isinstance(version, str):
-            raise _cannot_read([f"expected string, got {json_type_name(version)} @ $.format_version"])
-        if not _READABLE.fullmatch(version):
-            said = f"unknown format version {version[:40]!r} (readable: 1.x)"
-            raise _cannot_read([f"{said} @ $.format_version"])
-        try:
-            found = shared_converter().structure(plain, _Document)
-        except Exception as error:
-            problems = what_is_wrong(error)
-        else:
-            problems = []
-        if problems:  # out here the error has no context, which would quote content
-            raise _cannot_read(problems)
+        document = read_document(data, cls)
         try:
             return cls(
-                [turn.said for turn in found.turns],
-                id=found.id,
-                created=found.created,
-                refused_lengths=found.refused_lengths,
+                [turn.turn for turn in document.turns],
+                id=document.id,
+                created=document.created,
+                refused_lengths=document.refused_lengths,
             )
         except ProviderError:
-            raise _cannot_read(["an error response is no turn @ $.turns"]) from None
+            raise cannot("read", cls, ["an error response cannot be a turn @ $.turns"]) from None
 
     def save(self, file: Path | str) -> None:
         """Write the session to *file*, which is complete or, if that fails, what it was.
@@ -325,7 +275,7 @@ class ChatSession:
             CanonicalJSONError: a turn holds what JSON cannot say.
             OSError: the file cannot be written.
         """
-        write_whole(Path(file), self.to_json(indent=True) + b"\n")
+        write_file(Path(file), self.to_json(indent=True) + b"\n")
 
     @classmethod
     def load(cls, file: Path | str) -> ChatSession:
@@ -336,51 +286,3 @@ class ChatSession:
             OSError: the file cannot be read.
         """
         return cls.from_json(Path(file).read_bytes())
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """Write *data* to *file*, which is complete or, if that fails, what it was."""
-    file = Path(os.path.realpath(file))
-    handle, name = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(data)
-        if file.exists():
-            shutil.copymode(file, name)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-@attrs.frozen
-class _Turn:
-    """A turn in JSON: one of the two."""
-
-    message: ChatMessage | None = None
-    response: ChatResponse | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if (self.message is None) == (self.response is None):
-            raise ResponseValidationError("a turn is either a message or a response")
-
-    @property
-    def said(self) -> Turn:
-        """Whichever it is."""
-        turn = self.message if self.response is None else self.response
-        assert turn is not None
-        return turn
-
-
-@attrs.frozen
-class _Document:
-    """A session in JSON."""
-
-    id: str = attrs.field(validator=attrs.validators.min_len(1))
-    created: datetime
-    turns: list[_Turn]
-    refused_lengths: dict[str, int] = attrs.field(factory=dict)
-
-
-def _cannot_read(problems: Sequence[str]) -> CanonicalJSONError:
-    return cannot("read", ChatSession, problems)

@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from crosswalk.agent.session import ChatSession, write_whole
+from crosswalk.agent.session import ChatSession
+from crosswalk.agent.session_json import write_file
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
 from crosswalk.types.json import load_json
 
@@ -174,7 +175,7 @@ class _Folder:
         if data is None:
             self._file(key).unlink(missing_ok=True)
         else:
-            write_whole(self._file(key), data)
+            write_file(self._file(key), data)
 
     def names(self) -> list[str]:
         """Those whose files are there."""
