@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig
-from crosswalk.agent.loop import Loop
-from crosswalk.agent.plan import Output, Plan, UsageLimits
+from crosswalk.agent.loop import AgentLoop
+from crosswalk.agent.plan import AgentPlan, Output, UsageLimits
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
@@ -117,7 +117,7 @@ class Agent:
         output = None if output_type is None else Output.of(output_type, prose)
         if output is not None:
             instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
-        self._plan = Plan(
+        self._plan = AgentPlan(
             service=asked,
             runner=runner,
             instructions=instructions,
@@ -232,7 +232,7 @@ class Agent:
             if session is not None and void and session.turns[-len(void) :] == void:
                 session.pop()
         return run._resume(
-            Loop(
+            AgentLoop(
                 self._plan,
                 done.messages,
                 streamed=done.streamed,
@@ -252,7 +252,7 @@ class Agent:
         results: Mapping[str, Any] | None,
         *,
         streamed: bool,
-    ) -> Loop:
+    ) -> AgentLoop:
         need("session", session, ChatSession)
         need("save", save, Callable)
         said = () if messages is None else ChatRequest(messages).messages
@@ -266,7 +266,7 @@ class Agent:
                 raise ConfigurationError(
                     f"no call {id[:80]!r} waits: it was answered, or never asked for", key=id
                 )
-        return Loop(
+        return AgentLoop(
             self._plan,
             said,
             streamed=streamed,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.runner import Approve, ToolRunner
-from crosswalk.agent.trimming import Trimming
+from crosswalk.agent.trimming import Trimming, estimated_tokens
 from crosswalk.errors import ConfigurationError
+from crosswalk.service.answer import with_schema
+from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.turns import message_of
 from crosswalk.structured import Prose, Schema, StructuredParser
+from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
 
@@ -62,6 +67,33 @@ class UsageLimits:
         return "tool_calls" if self.tool_calls is not None and tool_calls > self.tool_calls else None
 
 
+class RunUsage:
+    """The tokens of a run, compared with its limits.
+
+    Attributes:
+        is_estimated: whether the tokens of the last answer count for a limit although the provider did not report them.
+    """
+
+    def __init__(self, limits: UsageLimits) -> None:
+        self._limits = limits
+        self._usage = UsageInfo.EMPTY
+        self.is_estimated = False
+
+    def add(self, request: ChatRequest, answer: ChatResponse) -> None:
+        """Add the tokens of *answer* to *request*, estimated if the provider did not report them."""
+        is_reported = bool(answer.usage.total_tokens)
+        self._usage += (
+            answer.usage
+            if is_reported
+            else UsageInfo(estimated_tokens(request.messages), estimated_tokens([answer]))
+        )
+        self.is_estimated = not is_reported and self._limits.counts_tokens
+
+    def limit_reached(self, tool_calls: int) -> str | None:
+        """Return the limit that the tokens have reached, or that *tool_calls* calls would exceed."""
+        return self._limits.reached(self._usage, tool_calls)
+
+
 @attrs.frozen
 class Output:
     """A type of answer.
@@ -97,8 +129,8 @@ class Output:
 
 
 @attrs.frozen(kw_only=True)
-class Plan:
-    """How an agent runs; :class:`~crosswalk.agent.Agent` says what each means."""
+class AgentPlan:
+    """The options of an agent; :class:`~crosswalk.agent.Agent` describes each."""
 
     service: LLMService
     runner: ToolRunner
@@ -111,3 +143,21 @@ class Plan:
     trim: Trimming | None
     name: str | None
     telemetry: AgentTelemetry | None
+
+    def request(self, turns: Sequence[Turn]) -> ChatRequest:
+        """Return the request that sends *turns*, with the instructions and the runner's tools of this moment."""
+        config = attrs.evolve(self.config, tools=self.runner.tools.values())
+        request = config.request(_with_instructions(turns, self.instructions))
+        if self.output is None or request.tools:  # many servers accept a schema or tools, not both
+            return request
+        return with_schema(request, self.output.parser, instruct=False)
+
+
+def _with_instructions(turns: Sequence[Turn], instructions: str | None) -> Sequence[Turn]:
+    """Return *turns* with *instructions* in one leading system message, because many chat templates read only the first."""
+    if instructions is None or not turns:
+        return turns
+    first = message_of(turns[0])
+    if first.role is Role.SYSTEM and isinstance(first.content, str):
+        return (ChatMessage.system(f"{instructions}\n\n{first.content}"), *turns[1:])
+    return (ChatMessage.system(instructions), *turns)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, Generic, Self, TypeVar, cast
 
-from crosswalk.agent.loop import Loop
+from crosswalk.agent.loop import AgentLoop
 from crosswalk.agent.turn import AgentResponse, AgentTurn, conversation_of
 from crosswalk.service.nested import Nested
 from crosswalk.service.request import Turn
@@ -24,7 +24,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
     Belongs to one event loop.
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: AgentLoop) -> None:
         self._loop = loop
         self._steps = loop.steps()
         self._reader: asyncio.Task[Any] | None = None
@@ -104,7 +104,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         if self._reader is not None:
             self._reader.cancel()
 
-    def _resume(self, loop: Loop) -> AgentRun[StepT]:
+    def _resume(self, loop: AgentLoop) -> AgentRun[StepT]:
         """A run of *loop* in its place: it does nothing more itself, also where it had not begun."""
         self.stop()
         self._resumed = AgentRun(loop)

@@ -128,10 +128,10 @@ def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None)
     info = answer.error_info
     if policy is None or info is None or info.kind is not ErrorKind.CONTEXT_OVERFLOW:
         return None
-    return shortened(request, policy)
+    return trimmed_request(request, policy)
 
 
-def shortened(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
+def trimmed_request(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
     """*request* with what *policy* leaves of the conversation; ``None`` where nothing would be left, or left out."""
     turns = trimmed(request.messages, policy)
     count = len(turns)

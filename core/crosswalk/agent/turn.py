@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -13,7 +13,7 @@ from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import brief, counted, short_repr
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
@@ -51,6 +51,27 @@ class AgentOutcome(StrEnum):
     ``approved=`` or ``results=``, in this process or another one."""
     USAGE_LIMIT = "usage_limit"
     """The run has used as much as it may; what the model asked for last was not run."""
+
+
+_OUTCOMES = {
+    IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
+    IncompleteReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
+    IncompleteReason.CANCELLED: AgentOutcome.CANCELLED,
+    IncompleteReason.ERROR: AgentOutcome.ERROR,
+    IncompleteReason.UNKNOWN_FINISH_REASON: AgentOutcome.UNMAPPED,
+    IncompleteReason.UNKNOWN_EVENT: AgentOutcome.UNMAPPED,
+    IncompleteReason.REFUSAL: AgentOutcome.REFUSED,
+    IncompleteReason.MISSING_CALL: AgentOutcome.MISSING_CALL,
+}
+"""The outcome of a run that ends with an incomplete answer. A paused answer is sent back instead."""
+
+
+def outcome_of(answer: ChatResponse, calls: Sequence[ToolCall]) -> AgentOutcome | None:
+    """Return how a run ends with *answer*, which made *calls*; ``None`` if the run continues."""
+    reason = answer.incomplete_reason
+    if reason in _OUTCOMES:
+        return _OUTCOMES[reason]
+    return None if calls or reason is IncompleteReason.PAUSED else AgentOutcome.ANSWERED
 
 
 def _as_object(value: Mapping[str, Any]) -> FrozenObject:

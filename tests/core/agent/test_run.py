@@ -509,7 +509,7 @@ def test_what_breaks_around_a_tool_is_raised(server: ReplayServer, run: Run, sai
     server.add(said(None, PAY))
 
     class Broken(AgentTelemetry):
-        def executed(self, call: ToolCall, one: Tool) -> Any:
+        def trace_tool(self, call: ToolCall, one: Tool) -> Any:
             raise LookupError("no span")
 
     shop = Shop()
