@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig
@@ -12,7 +12,7 @@ from crosswalk.agent.plan import AgentPlan, Output, UsageLimits
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
-from crosswalk.agent.services import async_service, need
+from crosswalk.agent.services import AsyncServiceOwner, need
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
@@ -44,7 +44,7 @@ class AgentOptions(TypedDict, total=False):
     telemetry: AgentTelemetry | None
 
 
-class Agent:
+class Agent(AsyncServiceOwner):
     """Asks a service, runs tools, asks again.
 
     Args:
@@ -113,12 +113,12 @@ class Agent:
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
-        self._own_service = None if (asked := async_service(service)) is service else asked
+        super().__init__(service)
         output = None if output_type is None else Output.of(output_type, prose)
         if output is not None:
             instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
         self._plan = AgentPlan(
-            service=asked,
+            service=self._service,
             runner=runner,
             instructions=instructions,
             output=output,
@@ -130,17 +130,6 @@ class Agent:
             name=name,
             telemetry=telemetry,
         )
-
-    async def aclose(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            await self._own_service.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     def run(
         self,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from crosswalk.agent.services import async_service, need, sync_service
+from crosswalk.agent.services import AsyncServiceOwner, SyncServiceOwner, need
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming, shorter
 from crosswalk.errors import ContextOverflowError, ProviderError
@@ -118,7 +118,7 @@ class ChatConfig:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
 
 
-class ChatAgent:
+class ChatAgent(SyncServiceOwner):
     """Sends a conversation and gives the model's answer.
 
     Args:
@@ -139,21 +139,9 @@ class ChatAgent:
         trim: Trimming | None = None,
     ) -> None:
         need("trim", trim, Callable)
-        self._service = sync_service(service)
-        self._own_service = None if self._service is service else self._service
+        super().__init__(service)
         self._config = _checked(config) or ChatConfig()
         self._trim = trim
-
-    def close(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            self._own_service.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer.
@@ -186,7 +174,7 @@ class ChatAgent:
         return ChatStream(self._service, (_checked(config) or self._config).request(messages), self._trim)
 
 
-class AsyncChatAgent:
+class AsyncChatAgent(AsyncServiceOwner):
     """The same as :class:`ChatAgent`, for programs with an event loop.
 
     Args:
@@ -206,21 +194,9 @@ class AsyncChatAgent:
         trim: Trimming | None = None,
     ) -> None:
         need("trim", trim, Callable)
-        self._service = async_service(service)
-        self._own_service = None if self._service is service else self._service
+        super().__init__(service)
         self._config = _checked(config) or ChatConfig()
         self._trim = trim
-
-    async def aclose(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            await self._own_service.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""

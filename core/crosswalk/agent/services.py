@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from crosswalk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService
 
-__all__ = []
+__all__ = ["AsyncServiceOwner", "SyncServiceOwner", "need"]
 
 
 def need(option: str, given: object, kind: Any) -> None:
@@ -57,3 +57,48 @@ def _need_service(service: object, *, is_async: bool) -> None:
     if is_other or not callable(complete) or isinstance(service, type):
         wanted = "LLMService" if is_async else "SyncLLMService"
         raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
+
+
+class AsyncServiceOwner:
+    """An agent that asks a service, and closes it if the agent made it from an endpoint.
+
+    Args:
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+
+    Raises:
+        ConfigurationError: *service* is neither, or synchronous.
+    """
+
+    def __init__(self, service: LLMService | Endpoint | str) -> None:
+        self._service = async_service(service)
+        self._is_owner = self._service is not service
+
+    async def aclose(self) -> None:
+        """Close the service, if the agent made it from an endpoint."""
+        if self._is_owner:
+            await self._service.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class SyncServiceOwner:
+    """:class:`AsyncServiceOwner` without ``await``."""
+
+    def __init__(self, service: SyncLLMService | Endpoint | str) -> None:
+        self._service = sync_service(service)
+        self._is_owner = self._service is not service
+
+    def close(self) -> None:
+        """Close the service, if the agent made it from an endpoint."""
+        if self._is_owner:
+            self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

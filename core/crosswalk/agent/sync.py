@@ -11,7 +11,7 @@ from crosswalk.agent.agent import Agent, AgentOptions
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun
 from crosswalk.agent.runner import ToolRunner
-from crosswalk.agent.services import sync_service
+from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentResponse, AgentTurn
@@ -33,7 +33,7 @@ _PATIENCE = 4
 StepT = TypeVar("StepT", covariant=True)
 
 
-class SyncAgent:
+class SyncAgent(SyncServiceOwner):
     """:class:`Agent` without ``await``: takes the same, but for the service, and does the same.
 
     Tools run side by side, asynchronous ones too, in an event loop of the run's own. While an answer is awaited, the
@@ -54,20 +54,8 @@ class SyncAgent:
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         **options: Unpack[AgentOptions],
     ) -> None:
-        asked = sync_service(service)
-        self._own_service = None if asked is service else asked
-        self._agent = Agent(cast("LLMService", _Awaited(asked)), tools, **options)
-
-    def close(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            self._own_service.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(service)
+        self._agent = Agent(cast("LLMService", _Awaited(self._service)), tools, **options)
 
     def run(
         self,
