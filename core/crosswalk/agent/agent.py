@@ -12,7 +12,7 @@ from crosswalk.agent.plan import AgentPlan, Output, UsageLimits
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
-from crosswalk.agent.services import AsyncServiceOwner, need
+from crosswalk.agent.services import AsyncServiceOwner, check_type
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
@@ -104,11 +104,11 @@ class Agent(AsyncServiceOwner):
             "name": (name, str),
         }
         for option, (given, kind) in wanted.items():
-            need(option, given, kind)
+            check_type(option, given, kind)
         if telemetry is not None:
             from crosswalk.agent.otel import AgentTelemetry
 
-            need("telemetry", telemetry, AgentTelemetry)
+            check_type("telemetry", telemetry, AgentTelemetry)
         config = config or ChatConfig()
         if config.tools:
             raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
@@ -207,8 +207,8 @@ class Agent(AsyncServiceOwner):
         """
         if not isinstance(run, AgentRun):
             raise ConfigurationError(f"what goes on is an AgentRun, not {type(run).__name__}", key="run")
-        run = run._last
-        if run._goes_on:
+        run = run._latest
+        if run._is_active:
             raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
         done = run._loop
         turns, session = list(done.turns), done.session
@@ -242,8 +242,8 @@ class Agent(AsyncServiceOwner):
         *,
         streamed: bool,
     ) -> AgentLoop:
-        need("session", session, ChatSession)
-        need("save", save, Callable)
+        check_type("session", session, ChatSession)
+        check_type("save", save, Callable)
         said = () if messages is None else ChatRequest(messages).messages
         if session is not None:
             session.extend(said)

@@ -18,7 +18,7 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["calls_of", "cut_by", "open_calls", "own_calls", "with_calls"]
+__all__ = ["calls_of", "cut_reason", "open_calls", "with_calls", "with_unique_ids"]
 
 _CUT: dict[IncompleteReason | None, str] = {
     IncompleteReason.ERROR: "error",
@@ -35,7 +35,7 @@ def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
     return message_of(turn).tool_calls or ()
 
 
-def cut_by(turn: Turn) -> str | None:
+def cut_reason(turn: Turn) -> str | None:
     """What ended *turn* before its time, as far as is known, so that none of its calls may be run: one may be half."""
     if not isinstance(turn, ChatResponse):
         return None
@@ -53,7 +53,7 @@ def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
     return ()
 
 
-def own_calls(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
+def with_unique_ids(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
     """*calls* with ids that are not *taken*, changed where need be; adds them to *taken*."""
     own: list[ToolCall] = []
     for call in calls:
@@ -76,14 +76,14 @@ def with_calls(answer: ChatResponse, calls: Sequence[ToolCall]) -> ChatResponse:
 
 def _renamed_segments(answer: ChatResponse, calls: Sequence[ToolCall]) -> list[Segment]:
     """The segments of *answer*; those of its calls stand in the order of the calls."""
-    left = list(zip(answer.tool_calls, calls, strict=True))
+    pairs = list(zip(answer.tool_calls, calls, strict=True))
     segments = []
     for segment in answer.segments:
         if segment.type is SegmentType.TOOL_CALL:
-            said = segment.metadata.get("id")
-            pair = next((pair for pair in left if pair[0].id == said), None)
+            segment_id = segment.metadata.get("id")
+            pair = next((pair for pair in pairs if pair[0].id == segment_id), None)
             if pair is not None:
-                left.remove(pair)
+                pairs.remove(pair)
                 segment = attrs.evolve(segment, metadata={**segment.metadata, "id": pair[1].id})
         segments.append(segment)
     return segments

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from crosswalk.agent.services import AsyncServiceOwner, SyncServiceOwner, need
+from crosswalk.agent.services import AsyncServiceOwner, SyncServiceOwner, check_type
 from crosswalk.agent.tools import Tool
-from crosswalk.agent.trimming import Trimming, shorter
+from crosswalk.agent.trimming import Trimming, trim_refused_request
 from crosswalk.errors import ContextOverflowError, ProviderError
 from crosswalk.service.request import (
     CacheMark,
@@ -138,9 +138,9 @@ class ChatAgent(SyncServiceOwner):
         *,
         trim: Trimming | None = None,
     ) -> None:
-        need("trim", trim, Callable)
+        check_type("trim", trim, Callable)
         super().__init__(service)
-        self._config = _checked(config) or ChatConfig()
+        self._config = _check_config(config) or ChatConfig()
         self._trim = trim
 
     def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
@@ -155,11 +155,11 @@ class ChatAgent(SyncServiceOwner):
             MappingError: the answer cannot be read; its ``partial`` holds what came.
             CrosswalkError: the request cannot be sent.
         """
-        request = (_checked(config) or self._config).request(messages)
+        request = (_check_config(config) or self._config).request(messages)
         try:
             return self._service.complete(request)
         except ContextOverflowError as error:
-            return self._service.complete(_less_or_raise(request, error, self._trim))
+            return self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatStream:
         """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
@@ -171,7 +171,9 @@ class ChatAgent(SyncServiceOwner):
         Raises:
             ResponseValidationError: *messages* are no conversation.
         """
-        return ChatStream(self._service, (_checked(config) or self._config).request(messages), self._trim)
+        return ChatStream(
+            self._service, (_check_config(config) or self._config).request(messages), self._trim
+        )
 
 
 class AsyncChatAgent(AsyncServiceOwner):
@@ -193,18 +195,18 @@ class AsyncChatAgent(AsyncServiceOwner):
         *,
         trim: Trimming | None = None,
     ) -> None:
-        need("trim", trim, Callable)
+        check_type("trim", trim, Callable)
         super().__init__(service)
-        self._config = _checked(config) or ChatConfig()
+        self._config = _check_config(config) or ChatConfig()
         self._trim = trim
 
     async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
         """The model's next answer; see :meth:`ChatAgent.chat`."""
-        request = (_checked(config) or self._config).request(messages)
+        request = (_check_config(config) or self._config).request(messages)
         try:
             return await self._service.complete(request)
         except ContextOverflowError as error:
-            return await self._service.complete(_less_or_raise(request, error, self._trim))
+            return await self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> AsyncChatStream:
         """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
@@ -213,21 +215,21 @@ class AsyncChatAgent(AsyncServiceOwner):
         ``async with`` to be sure that the connection is closed.
         """
         return AsyncChatStream(
-            self._service, (_checked(config) or self._config).request(messages), self._trim
+            self._service, (_check_config(config) or self._config).request(messages), self._trim
         )
 
 
-def _checked(config: ChatConfig | None) -> ChatConfig | None:
-    need("config", config, ChatConfig)
+def _check_config(config: ChatConfig | None) -> ChatConfig | None:
+    check_type("config", config, ChatConfig)
     return config
 
 
-def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
+def _trimmed_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
     """What to ask instead of *request*, which was too long; *error* is raised where there is nothing."""
-    less = None if error.response is None else shorter(request, error.response, trim)
-    if less is None:
+    trimmed = None if error.response is None else trim_refused_request(request, error.response, trim)
+    if trimmed is None:
         raise error
-    return less
+    return trimmed
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
@@ -245,7 +247,7 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         self._service = service
         self._events = service.stream(request)
         self._is_stopped = False
-        self._deltas = self._shown_deltas(request, trim)
+        self._deltas = self._all_deltas(request, trim)
 
     @property
     def response(self) -> ChatResponse:
@@ -275,34 +277,34 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         self.stop()
         self._deltas.close()
 
-    def _shown_deltas(
+    def _all_deltas(
         self, request: ChatRequest, trim: Trimming | None
     ) -> Generator[ResponseDelta, None, ChatResponse]:
         while True:
-            less, is_shown = None, False
+            trimmed, is_shown = None, False
             with self._events as events:
                 for event in events:
-                    less = None if is_shown else _instead(request, event, trim)
-                    if less is None and (delta := _shown(event)) is not None:
+                    trimmed = None if is_shown else _trimmed_retry(request, event, trim)
+                    if trimmed is None and (delta := _delta_of(event)) is not None:
                         is_shown = True
                         yield delta
-            if less is None:
+            if trimmed is None:
                 return events.response.raise_for_error()
-            request, trim, self._events = less, None, self._service.stream(less)
+            request, trim, self._events = trimmed, None, self._service.stream(trimmed)
             if self._is_stopped:  # by another thread, meanwhile
                 self._events.cancel()
 
 
-def _shown(event: StreamEvent) -> ResponseDelta | None:
+def _delta_of(event: StreamEvent) -> ResponseDelta | None:
     """The delta of *event*, or one that says that all before it is void; ``None`` for an event without."""
     if event.event_type is StreamEventType.RETRIED:
         return ResponseDelta(0, extensions={RETRIED: len(event.attempts)})
     return event.delta
 
 
-def _instead(request: ChatRequest, event: StreamEvent, trim: Trimming | None) -> ChatRequest | None:
+def _trimmed_retry(request: ChatRequest, event: StreamEvent, trim: Trimming | None) -> ChatRequest | None:
     """What to ask instead of *request*, where *event* is the end and says that it is too long; else ``None``."""
-    return None if event.response is None else shorter(request, event.response, trim)
+    return None if event.response is None else trim_refused_request(request, event.response, trim)
 
 
 class AsyncChatStream(StreamingChatResponse):
@@ -314,7 +316,7 @@ class AsyncChatStream(StreamingChatResponse):
     def __init__(self, service: LLMService, request: ChatRequest, trim: Trimming | None) -> None:
         self._service = service
         self._events = service.stream(request)
-        super().__init__(self._shown_deltas(request, trim), lambda: self._events.response.raise_for_error())
+        super().__init__(self._all_deltas(request, trim), lambda: self._events.response.raise_for_error())
 
     async def response(self) -> ChatResponse:
         """The complete answer; reads the rest of it first. Of one that was closed, what came: it is ``cancelled``.
@@ -327,18 +329,16 @@ class AsyncChatStream(StreamingChatResponse):
             return self._events.response
         return await super().response()
 
-    async def _shown_deltas(
-        self, request: ChatRequest, trim: Trimming | None
-    ) -> AsyncIterator[ResponseDelta]:
+    async def _all_deltas(self, request: ChatRequest, trim: Trimming | None) -> AsyncIterator[ResponseDelta]:
         while True:
-            less, is_shown = None, False
+            trimmed, is_shown = None, False
             async with self._events as events:
                 async for event in events:
-                    less = None if is_shown else _instead(request, event, trim)
-                    if less is None and (delta := _shown(event)) is not None:
+                    trimmed = None if is_shown else _trimmed_retry(request, event, trim)
+                    if trimmed is None and (delta := _delta_of(event)) is not None:
                         is_shown = True
                         yield delta
-            if less is None:
+            if trimmed is None:
                 events.response.raise_for_error()
                 return
-            request, trim, self._events = less, None, self._service.stream(less)
+            request, trim, self._events = trimmed, None, self._service.stream(trimmed)

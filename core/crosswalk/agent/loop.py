@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
-from crosswalk.agent.calls import calls_of, cut_by, open_calls, own_calls, with_calls
+from crosswalk.agent.calls import calls_of, cut_reason, open_calls, with_calls, with_unique_ids
 from crosswalk.agent.plan import AgentPlan, RunUsage
 from crosswalk.agent.results import ToolExecutionResult, not_run, result_of
 from crosswalk.agent.tool_phase import ToolPhase, ToolStep, is_final_result
-from crosswalk.agent.trimming import shorter, trimmed_request
+from crosswalk.agent.trimming import trim_refused_request, trimmed_request
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of, outcome_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
 from crosswalk.service.request import ChatRequest, ToolChoice, Turn
@@ -135,7 +135,7 @@ class AgentLoop:
                 async for event in events:
                     yield event
             answer, failure = self._answer
-            if (trimmed := shorter(request, answer, trim)) is not None:
+            if (trimmed := trim_refused_request(request, answer, trim)) is not None:
                 self._note_refusal(request, answer)
                 self._note_trimming(request, trimmed)
                 request, trim = trimmed, None
@@ -224,10 +224,10 @@ class AgentLoop:
         if self._refused_attempts:
             answer = attrs.evolve(answer, attempts=(*self._refused_attempts, *answer.attempts))
             self._refused_attempts = ()
-        calls = own_calls(answer.tool_calls, taken_ids)
+        calls = with_unique_ids(answer.tool_calls, taken_ids)
         self._usage.add(self._request, answer)
         outcome = outcome_of(answer, calls)
-        cause = f"the answer ended with {cut_by(answer) or outcome}"
+        cause = f"the answer ended with {cut_reason(answer) or outcome}"
         if outcome is None and (limit := self._usage.limit_reached(len(calls) + self._tools_run)) is not None:
             outcome, cause = AgentOutcome.USAGE_LIMIT, f"the limit of {limit} is reached"
         self._add_to_session(with_calls(answer, calls))
@@ -254,7 +254,7 @@ class AgentLoop:
     ) -> AsyncGenerator[Step, None]:
         """Run *calls*, with which *turns* ended. The calls of a cut answer are marked as not run instead."""
         phase = self._tool_phase(calls)
-        cause = cut_by(next(turn for turn in reversed(turns) if calls_of(turn)))
+        cause = cut_reason(next(turn for turn in reversed(turns) if calls_of(turn)))
         try:
             if cause is not None:
                 for call in calls:
@@ -290,7 +290,7 @@ class AgentLoop:
         """Add the partial answer of a stream that was stopped."""
         with suppress(CrosswalkError):  # nothing arrived, or nothing was sent
             answer: ChatResponse = events.response
-            calls = own_calls(answer.tool_calls, taken_ids)
+            calls = with_unique_ids(answer.tool_calls, taken_ids)
             results = tuple(not_run(call, "the run was stopped") for call in calls)
             self._add_to_session(with_calls(answer, calls))
             outcome = outcome_of(answer, calls) or AgentOutcome.CANCELLED

@@ -45,33 +45,33 @@ async def mcp_tools(
         client_of = import_module("mcp").Client
     except ImportError:
         raise CrosswalkError("this needs the package mcp: pip install 'crosswalk-llm[mcp]'") from None
-    async with _unwrapped(), AsyncExitStack() as stack:
+    async with _without_groups(), AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(client_of(server))
         except Exception as error:
-            raise CrosswalkError(f"no connection to the MCP server: {_first(error)}") from error
-        found, cursor = [], None
+            raise CrosswalkError(f"no connection to the MCP server: {_first_cause(error)}") from error
+        descriptions, cursor = [], None
         while True:
             page = await client.list_tools(cursor=cursor)
-            found += page.tools
+            descriptions += page.tools
             cursor = page.next_cursor
             if not cursor:
                 break
         yield [
             Tool(
-                name=re.sub(r"[^a-zA-Z0-9_-]", "_", f"{prefix}{one.name}")[:64],
-                description=one.description or one.title or "",
-                schema=as_frozen_object(one.input_schema),
-                function=_calling(client, one.name),
+                name=re.sub(r"[^a-zA-Z0-9_-]", "_", f"{prefix}{mcp_tool.name}")[:64],
+                description=mcp_tool.description or mcp_tool.title or "",
+                schema=as_frozen_object(mcp_tool.input_schema),
+                function=_call_function(client, mcp_tool.name),
                 timeout=timeout,
                 needs_approval=needs_approval,
             )
-            for one in found
+            for mcp_tool in descriptions
         ]
 
 
 @asynccontextmanager
-async def _unwrapped() -> AsyncIterator[None]:
+async def _without_groups() -> AsyncIterator[None]:
     """Raises what is raised in the block, which the task groups of the package put into groups of one."""
     try:
         yield
@@ -84,28 +84,28 @@ async def _unwrapped() -> AsyncIterator[None]:
         raise error from error.__cause__
 
 
-def _first(error: BaseException) -> str:
+def _first_cause(error: BaseException) -> str:
     """What went wrong first; what waits in groups tells it in groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return clean_message(f"{type(error).__name__}: {error}", 200)
 
 
-def _calling(client: Any, name: str) -> Callable[..., Any]:
+def _call_function(client: Any, name: str) -> Callable[..., Any]:
     async def call(**arguments: Any) -> Any:
         result = await client.call_tool(name, arguments)
-        said = [_told(block) for block in result.content]
-        texts = [one for one in said if isinstance(one, str)]
+        content = [_content_of(block) for block in result.content]
+        texts = [part for part in content if isinstance(part, str)]
         if result.is_error:
             raise ToolError("\n".join(texts) or "the tool failed")
-        if not said and result.structured_content is not None:
+        if not content and result.structured_content is not None:
             return result.structured_content
-        return "\n".join(texts) if len(texts) == len(said) else said
+        return "\n".join(texts) if len(texts) == len(content) else content
 
     return call
 
 
-def _told(block: Any) -> str | ContentPart:
+def _content_of(block: Any) -> str | ContentPart:
     """What a part of a result is for a model."""
     match block.type:
         case "text":

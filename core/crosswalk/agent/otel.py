@@ -41,31 +41,31 @@ class AgentTelemetry:
 
     def begin(self, name: str | None, conversation: str | None) -> RunSpan:
         """A run of the agent *name* begins, in the session *conversation*."""
-        said = {"gen_ai.operation.name": "invoke_agent"}
+        attributes = {"gen_ai.operation.name": "invoke_agent"}
         if name is not None:
-            said["gen_ai.agent.name"] = name
+            attributes["gen_ai.agent.name"] = name
         if conversation is not None:
-            said["gen_ai.conversation.id"] = conversation
-        span = self._tracer.start_span(" ".join(filter(None, ("invoke_agent", name))), attributes=said)
+            attributes["gen_ai.conversation.id"] = conversation
+        span = self._tracer.start_span(" ".join(filter(None, ("invoke_agent", name))), attributes=attributes)
         return RunSpan(self, span)
 
     @contextmanager
-    def trace_tool(self, call: ToolCall, one: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
+    def trace_tool(self, call: ToolCall, tool: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
         """The span of *call*; give its result to what this gives."""
         from opentelemetry.trace import Status, StatusCode
 
-        said = {
+        attributes = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": one.name,
+            "gen_ai.tool.name": tool.name,
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": clean_message(call.id, 200),
-            "gen_ai.tool.description": one.description,
+            "gen_ai.tool.description": tool.description,
         }
         with self._tracer.start_as_current_span(
-            f"execute_tool {one.name}", attributes=said, record_exception=False
+            f"execute_tool {tool.name}", attributes=attributes, record_exception=False
         ) as span:
 
-            def tell(result: ToolExecutionResult) -> None:
+            def set_result(result: ToolExecutionResult) -> None:
                 span.set_attribute("crosswalk.outcome", result.outcome.value)
                 if result.error is not None:
                     kind = (
@@ -74,7 +74,7 @@ class AgentTelemetry:
                     span.set_attribute("error.type", kind)
                     span.set_status(Status(StatusCode.ERROR))
 
-            yield tell
+            yield set_result
 
 
 class RunSpan:
@@ -96,16 +96,16 @@ class RunSpan:
 
         usage = sum((turn.response.usage for turn in turns), UsageInfo.EMPTY)
         outcome = (turns[-1].outcome if turns else None) or AgentOutcome.CANCELLED
-        said: dict[str, str | int] = {"crosswalk.turns": len(turns), "crosswalk.outcome": outcome.value}
+        attributes: dict[str, str | int] = {"crosswalk.turns": len(turns), "crosswalk.outcome": outcome.value}
         if usage.total_tokens:
-            said["gen_ai.usage.input_tokens"] = usage.prompt_tokens
-            said["gen_ai.usage.output_tokens"] = usage.completion_tokens
+            attributes["gen_ai.usage.input_tokens"] = usage.prompt_tokens
+            attributes["gen_ai.usage.output_tokens"] = usage.completion_tokens
         if error is not None:
-            said["error.type"] = type(error).__name__
+            attributes["error.type"] = type(error).__name__
         elif outcome is AgentOutcome.ERROR:
             info = turns[-1].response.error_info
-            said["error.type"] = "_OTHER" if info is None else info.kind.value
-        self._span.set_attributes(said)
-        if "error.type" in said:
+            attributes["error.type"] = "_OTHER" if info is None else info.kind.value
+        self._span.set_attributes(attributes)
+        if "error.type" in attributes:
             self._span.set_status(Status(StatusCode.ERROR))
         self._span.end()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["UsageLimits"]
 
 
-def _need_number(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+def _check_limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if value is not None and (type(value) is not int or value < 1):
         name = attribute.name
         raise ConfigurationError(f"{name} must be a whole number of at least 1, or None", key=name)
@@ -48,10 +48,10 @@ class UsageLimits:
         ConfigurationError: a limit that is no whole number from 1 on.
     """
 
-    input_tokens: int | None = attrs.field(default=None, validator=_need_number)
-    output_tokens: int | None = attrs.field(default=None, validator=_need_number)
-    total_tokens: int | None = attrs.field(default=None, validator=_need_number)
-    tool_calls: int | None = attrs.field(default=None, validator=_need_number)
+    input_tokens: int | None = attrs.field(default=None, validator=_check_limit)
+    output_tokens: int | None = attrs.field(default=None, validator=_check_limit)
+    total_tokens: int | None = attrs.field(default=None, validator=_check_limit)
+    tool_calls: int | None = attrs.field(default=None, validator=_check_limit)
 
     @property
     def counts_tokens(self) -> bool:

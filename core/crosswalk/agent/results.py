@@ -140,10 +140,10 @@ def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
     Raises:
         ToolError: it is none of these.
     """
-    given = value if isinstance(value, list | tuple) else (value,)
-    if not any(isinstance(one, _MEDIA) for one in given):
+    values = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(one, _MEDIA) for one in values):
         return ToolExecutionResult(call, _as_text(value), value=value)
-    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in given]
+    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in values]
     texts = "".join(part.text for part in parts if isinstance(part, TextPart))
     return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
 

@@ -27,13 +27,13 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
     def __init__(self, loop: AgentLoop) -> None:
         self._loop = loop
         self._steps = loop.steps()
-        self._reader: asyncio.Task[Any] | None = None
+        self._consumer: asyncio.Task[Any] | None = None
         self._is_stopped = False
-        self._is_begun = False
+        self._is_started = False
         self._resumed: AgentRun[StepT] | None = None
 
     @property
-    def _last(self) -> AgentRun[StepT]:
+    def _latest(self) -> AgentRun[StepT]:
         """The run that goes on with it, as far as it was resumed; else itself."""
         last = self
         while last._resumed is not None:
@@ -41,9 +41,9 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         return last
 
     @property
-    def _goes_on(self) -> bool:
+    def _is_active(self) -> bool:
         """Whether it has neither come to its end nor been left: its tools may be running."""
-        return self._is_begun and getattr(self._steps, "ag_frame", None) is not None
+        return self._is_started and getattr(self._steps, "ag_frame", None) is not None
 
     @property
     def turns(self) -> tuple[AgentTurn, ...]:
@@ -74,19 +74,19 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         """
         if self._is_stopped:
             await self.aclose()
-        self._reader = asyncio.current_task()
-        self._is_begun = True
+        self._consumer = asyncio.current_task()
+        self._is_started = True
         try:
             while True:
                 step = await Nested(self._steps.__anext__())
                 if self._loop.streamed or isinstance(step, AgentTurn):
                     return cast(StepT, step)
         except asyncio.CancelledError:
-            if self._is_stopped and self._reader is not None and not self._reader.uncancel():
+            if self._is_stopped and self._consumer is not None and not self._consumer.uncancel():
                 raise StopAsyncIteration from None
             raise
         finally:
-            self._reader = None
+            self._consumer = None
 
     def stop(self) -> None:
         """Stop it, from any task of its event loop: whoever iterates over it comes to its end.
@@ -96,13 +96,13 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         if not self._is_stopped:
             self._is_stopped = True
             if (
-                self._reader is not None
+                self._consumer is not None
             ):  # soon: where that is the task that says it, it may be about to give a step
-                self._reader.get_loop().call_soon(self._cancel_reader)
+                self._consumer.get_loop().call_soon(self._cancel_consumer)
 
-    def _cancel_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
+    def _cancel_consumer(self) -> None:
+        if self._consumer is not None:
+            self._consumer.cancel()
 
     def _resume(self, loop: AgentLoop) -> AgentRun[StepT]:
         """A run of *loop* in its place: it does nothing more itself, also where it had not begun."""

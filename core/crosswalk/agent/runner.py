@@ -132,27 +132,27 @@ class ToolRunner:
         return result
 
     async def _run_call(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult:
-        one = self.tools.get(call.name)
-        if one is None:
-            names = ", ".join(self.tools) or "none"
-            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {names}"
+        tool = self.tools.get(call.name)
+        if tool is None:
+            tool_names = ", ".join(self.tools) or "none"
+            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {tool_names}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.UNKNOWN_TOOL)
         try:
-            arguments = one.read_arguments(call)
+            arguments = tool.read_arguments(call)
         except ToolCallArgumentsError as error:
             outcome = ToolOutcome.INVALID_ARGUMENTS
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
-        if one.is_external:
+        if tool.is_external:
             return waiting(call, "its result comes from elsewhere")
-        if one.needs_approval and (declined := await self._declined(call, hooks)) is not None:
+        if tool.needs_approval and (declined := await self._declined(call, hooks)) is not None:
             return declined
         slot = await self._slots.acquire()
         try:
             hooks.report(ToolExecutionStart(call))
             if hooks.trace_tool is None:
-                return await self._execute(one, call, arguments, slot)
-            with hooks.trace_tool(call, one) as report:
-                result = await self._execute(one, call, arguments, slot)
+                return await self._execute(tool, call, arguments, slot)
+            with hooks.trace_tool(call, tool) as report:
+                result = await self._execute(tool, call, arguments, slot)
                 report(result)
                 return result
         finally:
@@ -161,33 +161,33 @@ class ToolRunner:
 
     async def _declined(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult | None:
         """Why *call* is not to be run now; ``None`` where it is approved of."""
-        said: object = "nobody can approve of it"
+        answer: object = "nobody can approve of it"
         failure: BaseException | None = None
         if hooks.approve is not None:
             try:
                 async with hooks.lock:
-                    said = await self._call(functools.partial(hooks.approve, call), {}, ToolSlot())
+                    answer = await self._call(functools.partial(hooks.approve, call), {}, ToolSlot())
             except BaseException as error:
                 if _must_propagate(error):
                     raise
-                said, failure = "nobody could be asked", error
-        if said is True:
+                answer, failure = "nobody could be asked", error
+        if answer is True:
             return None
-        if said is None:
+        if answer is None:
             return waiting(call, "nobody has decided yet")
-        text = f"declined: {said}" if isinstance(said, str) and said else "declined"
+        text = f"declined: {answer}" if isinstance(answer, str) and answer else "declined"
         return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
 
     async def _execute(
-        self, one: Tool, call: ToolCall, arguments: Mapping[str, Any], slot: ToolSlot
+        self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], slot: ToolSlot
     ) -> ToolExecutionResult:
-        limit = self._timeout if one.timeout is None else one.timeout
+        limit = self._timeout if tool.timeout is None else tool.timeout
         slot.deadline = None if limit is None else time.monotonic() + limit
-        given = ToolExecutionResult(call, "")
+        result = ToolExecutionResult(call, "")
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                given = result_of(call, await self._call(one.function, arguments, slot))
+                result = result_of(call, await self._call(tool.function, arguments, slot))
         except BaseException as error:
             if isinstance(error, SystemExit) and slot.thread is not None:
                 # In a thread no signal ends the program. What the model calls must not do so either.
@@ -206,7 +206,7 @@ class ToolRunner:
         if failure is not None:
             text = _error_text(failure)
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.FAILED, exception=failure)
-        return given
+        return result
 
     async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot) -> Any:
         """What *function* gives; one that is not asynchronous runs in a thread."""

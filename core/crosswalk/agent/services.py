@@ -11,10 +11,10 @@ from crosswalk.errors import ConfigurationError
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncLLMService
 
-__all__ = ["AsyncServiceOwner", "SyncServiceOwner", "need"]
+__all__ = ["AsyncServiceOwner", "SyncServiceOwner", "check_type"]
 
 
-def need(option: str, given: object, kind: Any) -> None:
+def check_type(option: str, given: object, kind: Any) -> None:
     """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
 
     Raises:
@@ -35,7 +35,7 @@ def async_service(service: LLMService | Endpoint | str) -> LLMService:
 
     if isinstance(service, Endpoint | str):
         return LLMService(service)
-    _need_service(service, is_async=True)
+    _check_service(service, is_async=True)
     return service
 
 
@@ -45,11 +45,11 @@ def sync_service(service: SyncLLMService | Endpoint | str) -> SyncLLMService:
 
     if isinstance(service, Endpoint | str):
         return SyncLLMService(service)
-    _need_service(service, is_async=False)
+    _check_service(service, is_async=False)
     return service
 
 
-def _need_service(service: object, *, is_async: bool) -> None:
+def _check_service(service: object, *, is_async: bool) -> None:
     from crosswalk.service import SyncLLMService
 
     complete = getattr(service, "complete", None)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crosswalk.agent.calls import calls_of, cut_by, open_calls
+from crosswalk.agent.calls import calls_of, cut_reason, open_calls
 from crosswalk.agent.results import not_run
 from crosswalk.agent.session_json import read_document, write_file, write_session
-from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
+from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import ProviderError, ResponseValidationError
 from crosswalk.service.given import turns_of
@@ -94,7 +94,7 @@ class ChatSession:
         if not isinstance(message, ChatMessage):
             raise ResponseValidationError(f"a session takes messages, not {type(message).__name__}")
         if message.role is Role.TOOL:
-            self._answer(message)
+            self._add_result(message)
         else:
             self._add(message)
 
@@ -131,7 +131,7 @@ class ChatSession:
         del self._turns[-len(taken) :]
         return taken
 
-    def replace(self, place: int, *turns: Turn) -> None:
+    def replace(self, index: int, *turns: Turn) -> None:
         """Put *turns* in the place of a turn; an answer is replaced with the results of its calls.
 
         Args:
@@ -143,17 +143,17 @@ class ChatSession:
             ResponseValidationError: something is no turn, or not a result where one stood.
             ProviderError: something is an error response.
         """
-        old = self.turns[place]
-        place %= len(self._turns)
+        old = self.turns[index]
+        index %= len(self._turns)
         if (call := message_of(old).tool_call_id) is not None:
             if [message_of(turn).tool_call_id for turn in turns] != [call]:
                 raise ResponseValidationError(
                     "in the place of a result there can be one of the same call alone"
                 )
-            self._set((*self._turns[:place], *turns, *self._turns[place + 1 :]))
+            self._replace_all((*self._turns[:index], *turns, *self._turns[index + 1 :]))
         else:
-            group = groups_of(self._turns[place:])[0]
-            self._set((*self._turns[:place], *turns, *self._turns[place + len(group) :]))
+            group = groups_of(self._turns[index:])[0]
+            self._replace_all((*self._turns[:index], *turns, *self._turns[index + len(group) :]))
 
     def fork(self, end: int | None = None, *, id: str | None = None) -> ChatSession:
         """A session of its own that begins with the turns of this one.
@@ -185,11 +185,11 @@ class ChatSession:
             ResponseValidationError: *policy* gives what is no turn.
         """
         before = self.turns
-        self._set(trimmed(before, policy))
-        left = {id(turn) for turn in self._turns}
-        return tuple(turn for turn in before if id(turn) not in left)
+        self._replace_all(trim_turns(before, policy))
+        remaining = {id(turn) for turn in self._turns}
+        return tuple(turn for turn in before if id(turn) not in remaining)
 
-    def _set(self, turns: Iterable[Turn]) -> None:
+    def _replace_all(self, turns: Iterable[Turn]) -> None:
         self._turns = ChatSession(turns)._turns
         self.refused_lengths.clear()  # of another conversation
 
@@ -197,29 +197,29 @@ class ChatSession:
 
     def _add(self, turn: Turn) -> None:
         for call in self.open_calls:
-            self._answer(not_run(call, "the conversation went on").message)
+            self._add_result(not_run(call, "the conversation went on").message)
         self._turns.append(turn)
-        cause = cut_by(turn)
+        cause = cut_reason(turn)
         if cause is not None:
             for call in calls_of(turn):
-                self._answer(not_run(call, f"the answer ended with {cause}").message)
+                self._add_result(not_run(call, f"the answer ended with {cause}").message)
 
-    def _answer(self, result: ChatMessage) -> None:
+    def _add_result(self, result: ChatMessage) -> None:
         """Put *result* behind the last answer that asked for it, in the order of the calls; an earlier one goes."""
         turns, id = self._turns, result.tool_call_id
-        asked = len(turns) - 1
-        while asked >= 0 and all(call.id != id for call in calls_of(turns[asked])):
-            asked -= 1
-        if asked < 0:  # it answers no call, and stays where it was said
+        position = len(turns) - 1
+        while position >= 0 and all(call.id != id for call in calls_of(turns[position])):
+            position -= 1
+        if position < 0:  # it answers no call, and stays where it was said
             turns.append(result)
             return
-        order = {call.id: number for number, call in enumerate(calls_of(turns[asked]))}
-        begin = end = asked + 1
+        order = {call.id: number for number, call in enumerate(calls_of(turns[position]))}
+        begin = end = position + 1
         while end < len(turns) and message_of(turns[end]).role is Role.TOOL:
             end += 1
-        found = [one for one in turns[begin:end] if message_of(one).tool_call_id != id]
+        others = [one for one in turns[begin:end] if message_of(one).tool_call_id != id]
         turns[begin:end] = sorted(
-            [*found, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
+            [*others, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
         )
 
     def __len__(self) -> int:

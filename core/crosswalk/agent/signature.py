@@ -18,7 +18,7 @@ from crosswalk.structured import Schema, SchemaDefinitionError
 
 __all__ = ["ToolDefinitionError"]
 
-_TAKEN: Final = frozenset({"self", "NOTHING"})
+_RESERVED: Final = frozenset({"self", "NOTHING"})
 """Names that the constructor of an attrs class uses itself."""
 
 
@@ -38,13 +38,15 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
     _, documented = read_docstring(function)
     for parameter in _parameters(function, name):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise _unfit(name, parameter, "cannot be given by name")
-        if parameter.name in _TAKEN or parameter.name.startswith("__"):
-            raise _unfit(name, parameter, "cannot be named so")
+            raise _parameter_error(name, parameter, "cannot be given by name")
+        if parameter.name in _RESERVED or parameter.name.startswith("__"):
+            raise _parameter_error(name, parameter, "cannot be named so")
         if parameter.name not in types:
-            raise _unfit(name, parameter, "needs a type annotation")
-        said = [text for text in _metadata(annotated[parameter.name]) if isinstance(text, str)]
-        description = said[0] if said else documented.get(parameter.name)
+            raise _parameter_error(name, parameter, "needs a type annotation")
+        descriptions = [
+            text for text in _annotated_metadata(annotated[parameter.name]) if isinstance(text, str)
+        ]
+        description = descriptions[0] if descriptions else documented.get(parameter.name)
         default: Any = attrs.NOTHING
         if parameter.default is not parameter.empty:
             # By a factory, so that _default_word alone tells the schema about it.
@@ -55,7 +57,7 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             alias=parameter.name,
             metadata={
                 **({"description": description} if description else {}),
-                "json_schema": _default_word(parameter.default),
+                "json_schema": _schema_default(parameter.default),
             },
             default=default,
         )
@@ -65,7 +67,7 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
         raise ToolDefinitionError(f"tool {name!r}: {error}", tool=name) from error
 
 
-def _unfit(name: str, parameter: inspect.Parameter, cause: str) -> ToolDefinitionError:
+def _parameter_error(name: str, parameter: inspect.Parameter, cause: str) -> ToolDefinitionError:
     text = f"tool {name!r}: parameter {parameter.name!r} {cause}"
     return ToolDefinitionError(text, tool=name, parameter=parameter.name)
 
@@ -90,7 +92,7 @@ def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any]
         raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name) from None
 
 
-def _metadata(hint: Any) -> tuple[Any, ...]:
+def _annotated_metadata(hint: Any) -> tuple[Any, ...]:
     return hint.__metadata__ if typing.get_origin(hint) is typing.Annotated else ()
 
 
@@ -98,13 +100,13 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _default_word(default: object) -> dict[str, Any]:
+def _schema_default(default: object) -> dict[str, Any]:
     """The default as the JSON Schema tells it; nothing where JSON cannot. ``null`` goes without saying."""
     try:
-        word = None if default is inspect.Parameter.empty else orjson.loads(orjson.dumps(default))
+        default_json = None if default is inspect.Parameter.empty else orjson.loads(orjson.dumps(default))
     except (TypeError, RecursionError):
         return {}
-    return {} if word is None else {"default": word}
+    return {} if default_json is None else {"default": default_json}
 
 
 _PARAMETERS: Final = frozenset({"args", "arguments", "parameters", "params", "attributes"})
@@ -141,19 +143,19 @@ def read_docstring(documented: object) -> tuple[str, dict[str, str]]:
     lines = (inspect.getdoc(documented) or "").splitlines()
     for line, below in zip(lines, [*lines[1:], ""], strict=False):
         field = _FIELD.fullmatch(line)
-        word = line.rstrip(" :").lower()
+        default_json = line.rstrip(" :").lower()
         if field:
             is_parameter = field[1] in {"param", "parameter", "arg", "argument"} and field[2]
             section = parameters.setdefault(field[2], []) if is_parameter else []
             section.append(field[3])
-        elif word in _PARAMETERS | _OTHERS and (line.endswith(":") or _UNDERLINE.fullmatch(below)):
+        elif default_json in _PARAMETERS | _OTHERS and (line.endswith(":") or _UNDERLINE.fullmatch(below)):
             section, is_numpy = [], not line.endswith(":")
-            if word in _PARAMETERS:
+            if default_json in _PARAMETERS:
                 entries.append((section, is_numpy))
         elif not (is_numpy and _UNDERLINE.fullmatch(line)):
             section.append(line)
-    for found, is_numpy in entries:
-        _read_entries(textwrap.dedent("\n".join(found)), is_numpy, parameters)
+    for lines_of_section, is_numpy in entries:
+        _read_entries(textwrap.dedent("\n".join(lines_of_section)), is_numpy, parameters)
     return _joined(description), {name: _joined(texts) for name, texts in parameters.items()}
 
 

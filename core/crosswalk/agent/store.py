@@ -23,7 +23,7 @@ from crosswalk.types.json import load_json
 __all__ = ["DirectoryStore", "SQLiteStore", "SessionConflictError", "SessionStore"]
 
 
-_LONGEST = 200
+_MAX_NAME_LENGTH = 200
 """So many characters of an id, as it is written there, the name of a file has at most."""
 
 
@@ -51,7 +51,7 @@ class _Store(ABC):
     """What is the same for every kind of storage: nobody overwrites what he has not seen."""
 
     def __init__(self) -> None:
-        self._seen: WeakKeyDictionary[ChatSession, bytes] = WeakKeyDictionary()
+        self._digests: WeakKeyDictionary[ChatSession, bytes] = WeakKeyDictionary()
 
     def load(self, id: str) -> ChatSession:
         """The session of that name; an empty one where none is kept.
@@ -61,11 +61,11 @@ class _Store(ABC):
             ResponseValidationError: *id* is no text, or an empty one.
             OSError, sqlite3.Error: the storage cannot be read.
         """
-        with self._opened() as storage:
+        with self._open_storage() as storage:
             data = storage.read(_key(id))
         session = ChatSession(id=id) if data is None else ChatSession.from_json(data)
         session.id = id  # whatever a copy of another one says: it is saved where it was found
-        self._seen[session] = _digest(data)
+        self._digests[session] = _digest(data)
         return session
 
     def save(self, session: ChatSession) -> None:
@@ -79,11 +79,11 @@ class _Store(ABC):
         if not isinstance(session, ChatSession):
             raise ResponseValidationError(f"a store keeps sessions, not {type(session).__name__}")
         data, key = session.to_json(indent=True) + b"\n", _key(session.id)
-        with self._opened() as storage:
-            if _digest(storage.read(key)) != self._seen.get(session, _digest(None)):
+        with self._open_storage() as storage:
+            if _digest(storage.read(key)) != self._digests.get(session, _digest(None)):
                 raise SessionConflictError(session.id)
             storage.write(key, data)
-        self._seen[session] = _digest(data)
+        self._digests[session] = _digest(data)
 
     def delete(self, id: str) -> None:
         """Forget the session of that name, if there is one.
@@ -91,7 +91,7 @@ class _Store(ABC):
         Raises:
             OSError, sqlite3.Error: the storage cannot be written.
         """
-        with self._opened() as storage:
+        with self._open_storage() as storage:
             storage.write(_key(id), None)
 
     def ids(self) -> list[str]:
@@ -100,11 +100,11 @@ class _Store(ABC):
         Raises:
             OSError, sqlite3.Error: the storage cannot be read.
         """
-        with self._opened() as storage:
+        with self._open_storage() as storage:
             return sorted(storage.names())
 
     @abstractmethod
-    def _opened(self) -> AbstractContextManager[_Storage]:
+    def _open_storage(self) -> AbstractContextManager[_Storage]:
         """The storage, for this caller alone."""
 
 
@@ -150,10 +150,10 @@ class DirectoryStore(_Store):
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextmanager
-    def _opened(self) -> Iterator[_Folder]:
+    def _open_storage(self) -> Iterator[_Folder]:
         handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _wait_for(handle)
+            _lock_file(handle)
             yield _Folder(self._folder)
         finally:
             os.close(handle)  # which lets the next one in
@@ -179,30 +179,30 @@ class _Folder:
 
     def names(self) -> list[str]:
         """Those whose files are there."""
-        found = []
+        names = []
         for file in self._folder.glob("*.json"):
             with suppress(UnicodeError, orjson.JSONDecodeError):
-                name = _said_id(file) if "~" in file.stem else unquote(file.stem, errors="strict")
+                name = _stored_id(file) if "~" in file.stem else unquote(file.stem, errors="strict")
                 if isinstance(name, str) and self._file(name.encode()) == file:
-                    found.append(name)
-        return found
+                    names.append(name)
+        return names
 
     def _file(self, key: bytes) -> Path:
         # No name that means something to a file system, and none that differs from another by its capitals alone.
         plain = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
         name = "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in key)
-        if len(name) > _LONGEST:  # file systems take 255 bytes
-            name = f"{name[: _LONGEST - 65]}~{hashlib.sha256(key).hexdigest()}"
+        if len(name) > _MAX_NAME_LENGTH:  # file systems take 255 bytes
+            name = f"{name[: _MAX_NAME_LENGTH - 65]}~{hashlib.sha256(key).hexdigest()}"
         return self._folder / f"{name}.json"
 
 
-def _said_id(file: Path) -> object:
+def _stored_id(file: Path) -> object:
     """What a file, whose name does not tell it all, says to be the id of its session."""
     said = load_json(file.read_bytes())
     return said.get("id") if isinstance(said, dict) else None
 
 
-def _wait_for(handle: int) -> None:
+def _lock_file(handle: int) -> None:
     """Lock a file, which an end of the program unlocks."""
     try:
         import fcntl
@@ -232,13 +232,13 @@ class SQLiteStore(_Store):
             )
         self._file = Path(file)
         is_new = not self._file.exists()
-        with self._opened() as storage:
+        with self._open_storage() as storage:
             storage.begin()
         if is_new:  # only now: who opens and closes the file itself takes SQLite's locks away
             self._file.chmod(0o600)
 
     @contextmanager
-    def _opened(self) -> Iterator[_Table]:
+    def _open_storage(self) -> Iterator[_Table]:
         # A connection for each use: one belongs to its thread, and to its process.
         with closing(sqlite3.connect(self._file, timeout=60, isolation_level=None)) as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -268,11 +268,11 @@ class _Table:
 
     def names(self) -> list[str]:
         """Those of the rows that a store has written."""
-        found = []
+        names = []
         for (key,) in self._run("SELECT id FROM sessions WHERE typeof(id) = 'blob'"):
             with suppress(UnicodeDecodeError):
-                found.append(bytes(key).decode())
-        return found
+                names.append(bytes(key).decode())
+        return names
 
 
 class SessionConflictError(CrosswalkError):

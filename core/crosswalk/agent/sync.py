@@ -27,7 +27,7 @@ __all__ = ["SyncAgent", "SyncAgentRun"]
 
 T = TypeVar("T")
 
-_PATIENCE = 4
+_MAX_INTERRUPTIONS = 4
 """How often a thread that was interrupted waits for what it has cancelled: whoever presses Ctrl-C more often leaves it."""
 
 StepT = TypeVar("StepT", covariant=True)
@@ -55,7 +55,7 @@ class SyncAgent(SyncServiceOwner):
         **options: Unpack[AgentOptions],
     ) -> None:
         super().__init__(service)
-        self._agent = Agent(cast("LLMService", _Awaited(self._service)), tools, **options)
+        self._agent = Agent(cast("LLMService", _AsyncService(self._service)), tools, **options)
 
     def run(
         self,
@@ -174,19 +174,19 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT]):
         try:
             while True:
                 try:
-                    step = _done(loop, self._run.__anext__())
+                    step = _run_until_done(loop, self._run.__anext__())
                 except StopAsyncIteration:
                     return
                 yield step
         finally:
             try:
-                _done(loop, self._run.aclose())
-                _done(loop, loop.shutdown_asyncgens())
+                _run_until_done(loop, self._run.aclose())
+                _run_until_done(loop, loop.shutdown_asyncgens())
             finally:
                 loop.close()
 
 
-def _done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
     """What *work* gives; where this thread is interrupted, *work* is cancelled, and has ended."""
     task = loop.create_task(work)
     try:
@@ -194,14 +194,14 @@ def _done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
     except BaseException:
         task.cancel()
         for _ in range(
-            _PATIENCE
+            _MAX_INTERRUPTIONS
         ):  # an interruption passes through each task that waits for the interrupted one
             with suppress(BaseException):
                 loop.run_until_complete(asyncio.wait({task}))
         raise
 
 
-class _Awaited:
+class _AsyncService:
     """A service that blocks, where one is awaited: nothing else is to be done meanwhile."""
 
     def __init__(self, service: SyncLLMService) -> None:
@@ -210,11 +210,11 @@ class _Awaited:
     async def complete(self, request: ChatRequest) -> ChatResponse:
         return self._service.complete(request)
 
-    def stream(self, request: ChatRequest) -> _AwaitedStream:
-        return _AwaitedStream(self._service.stream(request))
+    def stream(self, request: ChatRequest) -> _AsyncStream:
+        return _AsyncStream(self._service.stream(request))
 
 
-class _AwaitedStream:
+class _AsyncStream:
     def __init__(self, blocking: SyncEventStream) -> None:
         self.blocking = blocking
 

@@ -31,7 +31,7 @@ def keep_turns(number: int) -> Trimming:
     Raises:
         ConfigurationError: *number* is no whole number from 1 on.
     """
-    _need_number(number)
+    _check_number(number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
         places = [place for place, group in enumerate(groups) if _role(group) is Role.USER]
@@ -50,13 +50,13 @@ def keep_tokens(number: int) -> Trimming:
     Raises:
         ConfigurationError: *number* is no whole number from 1 on.
     """
-    _need_number(number)
+    _check_number(number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
         counts = [_usage(group) for group in groups]
         known = [count for count in counts if count is not None]
         if not known:
-            return _fitting(groups, [estimated_tokens(group) for group in groups], number)
+            return _last_fitting(groups, [estimated_tokens(group) for group in groups], number)
         if known[-1].total_tokens <= number:
             return groups
         costs, before = [], 0
@@ -68,12 +68,12 @@ def keep_tokens(number: int) -> Trimming:
                 fits = before <= whole and (before or whole <= known[-1].total_tokens)
                 cost, before = whole - before if fits else count.completion_tokens, whole
             costs.append(cost)
-        return _fitting(groups, costs, number)
+        return _last_fitting(groups, costs, number)
 
     return trim
 
 
-def _fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> Sequence[Group]:
+def _last_fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> Sequence[Group]:
     """The last of *groups* whose *costs* fit into *room*; at least one, if there is one."""
     place = len(groups)
     while place and (room := room - costs[place - 1]) >= 0:
@@ -101,7 +101,7 @@ def groups_of(turns: Iterable[Turn]) -> list[Group]:
     return groups
 
 
-def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
+def trim_turns(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
     """What *policy* leaves of *turns*.
 
     The system messages at the beginning stay. Where an answer would be the first to speak, which servers refuse, the user's
@@ -119,7 +119,9 @@ def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
     return (*system, *(turn for group in kept for turn in group))
 
 
-def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None) -> ChatRequest | None:
+def trim_refused_request(
+    request: ChatRequest, answer: ChatResponse, policy: Trimming | None
+) -> ChatRequest | None:
     """*request* with what *policy* leaves of the conversation, if *answer* says that it is too long for the model.
 
     ``None`` if it does not, and where nothing would be left, or left out. Marks of the cache on messages that are not
@@ -133,7 +135,7 @@ def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None)
 
 def trimmed_request(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
     """*request* with what *policy* leaves of the conversation; ``None`` where nothing would be left, or left out."""
-    turns = trimmed(request.messages, policy)
+    turns = trim_turns(request.messages, policy)
     count = len(turns)
     if not 0 < count < len(request.messages):
         return None
@@ -162,6 +164,6 @@ def _usage(group: Group) -> UsageInfo | None:
     return answer.usage if isinstance(answer, ChatResponse) and answer.usage.total_tokens else None
 
 
-def _need_number(number: int) -> None:
+def _check_number(number: int) -> None:
     if type(number) is not int or number < 1:
         raise ConfigurationError("how much to keep must be a whole number of at least 1", key="number")
