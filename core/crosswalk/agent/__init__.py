@@ -1,9 +1,9 @@
 """Conversations, tools and agents on top of the service.
 
-- :class:`ChatAgent` and :class:`AsyncChatAgent`: the next answer of a conversation, whole or as it comes.
-- :class:`ChatSession`: a conversation that is saved, resumed, edited and trimmed; a :class:`SessionStore` keeps many.
-- :func:`tool`, :class:`Tool`: typed functions that a model may call; :class:`ToolRunner` runs them.
-- :class:`Agent`: asks, runs tools and asks again, turn by turn; an :class:`AgentRun` keeps what was done.
+- :class:`ChatAgent` and :class:`AsyncChatAgent` get the next answer of a conversation, whole or streamed.
+- :class:`ChatSession` is a conversation that you can save, resume, edit and trim. A :class:`SessionStore` holds many.
+- :func:`tool` and :class:`Tool` make typed functions that a model may call. :class:`ToolRunner` runs them.
+- :class:`Agent` asks, runs tools and asks again until it has an answer. An :class:`AgentRun` records what happened.
   :class:`SyncAgent` is the same without ``await``.
 """
 

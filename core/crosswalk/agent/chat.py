@@ -1,4 +1,4 @@
-"""A conversation's next answer, whole or as it comes."""
+"""The next answer of a conversation, whole or streamed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatCon
 
 
 RETRIED: Final = "crosswalk.retried"
-"""The key in a delta's ``extensions`` that says that all deltas before it are void: how many attempts have failed."""
+"""A key in a delta's ``extensions``: all deltas before it are void. Its value is the number of failed attempts."""
 
 
 def _as_definitions(
@@ -56,29 +56,29 @@ def _as_definition(one: Tool | ToolDefinition | Mapping[str, Any] | Callable[...
 
 @attrs.frozen(kw_only=True)
 class ChatConfig:
-    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation.
+    """The options of a request: everything in a :class:`~crosswalk.service.ChatRequest` except the conversation.
 
     Attributes:
-        model: the model's name as the provider knows it; ``None`` for the endpoint's own.
-        temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
+        model: the provider's name of the model, or ``None`` for the endpoint's own.
+        temperature: the randomness of the answer, from 0, or ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
         top_k: sample from this many most likely tokens.
-        max_tokens: the most tokens that the answer may have, reasoning included.
+        max_tokens: the maximum tokens of the answer, including reasoning.
         stop: texts at which generation ends.
-        seed: makes sampling repeatable, as far as the server does that.
-        tools: what the model may call: definitions, also in OpenAI's form, tools, or functions to make tools of. They are
-            told to the model; only an :class:`~crosswalk.agent.Agent` runs tools.
-        hosted_tools: what the provider itself runs for the model: ``HostedTool``, or its kind (``"web_search"``).
-        tool_choice: whether it may, must, or must call a certain one.
-        parallel_tool_calls: whether it may call several at once.
-        response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
-        reasoning_effort: how much to reason.
-        cache_marks: how far the prompt is to be cached, where the API wants to be told: ``CacheMark``, or what it stands
-            after: ``"tools"``, ``"system"``, a message's number, -1 for the last.
+        seed: makes sampling repeatable, as far as the server supports it.
+        tools: what the model may call: definitions, also in OpenAI's form, tools, or functions to make tools from. They are
+            only sent to the model. Use an :class:`~crosswalk.agent.Agent` to run them.
+        hosted_tools: tools that the provider runs for the model: ``HostedTool``, or its kind (``"web_search"``).
+        tool_choice: whether the model may call a tool, must call one, or must call a certain one.
+        parallel_tool_calls: whether the model may make several calls at once.
+        response_format: requires JSON, and its schema, or ``None`` for free text.
+        reasoning_effort: how much the model reasons.
+        cache_marks: where the prompt is to be cached, for APIs that need to know: ``CacheMark``, or the position after which
+            it stands: ``"tools"``, ``"system"``, the index of a message, -1 for the last.
         provider_options: JSON objects by provider id, each merged into the body for that provider.
 
     Raises:
-        ResponseValidationError: a field of another type or outside its bounds.
+        ResponseValidationError: a field has the wrong type or is out of bounds.
         ToolDefinitionError: a function cannot be a tool.
     """
 
@@ -99,17 +99,17 @@ class ChatConfig:
     provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
 
     def __attrs_post_init__(self) -> None:
-        # A wrong option is refused here, not with the first question. Which messages there are to mark, nobody knows yet.
+        # Refuse a wrong option now, not with the first request. Cache marks are checked later, against the messages.
         ChatRequest("", **{**self._options, "cache_marks": ()})
 
     def request(self, messages: Messages) -> ChatRequest:
-        """The request that asks *messages* in this way.
+        """Return a request for *messages* with these options.
 
         Args:
             messages: the conversation, or the user's message alone.
 
         Raises:
-            ResponseValidationError: it is no conversation.
+            ResponseValidationError: *messages* is not a conversation.
         """
         return ChatRequest(messages, **self._options)
 
@@ -119,16 +119,16 @@ class ChatConfig:
 
 
 class ChatAgent(SyncServiceOwner):
-    """Sends a conversation and gives the model's answer.
+    """Sends a conversation and returns the model's answer.
 
     Args:
-        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
-        config: how to ask where a call does not say; ``None`` for the provider's defaults.
-        trim: what to send of a conversation that is too long for the model, once in a call: ``keep_turns(10)``,
-            ``keep_tokens(8000)``, or a function of one's own; ``None``: the call fails.
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+        config: the options for calls that pass none, or ``None`` for the provider's defaults.
+        trim: a policy for a conversation that is too long for the model, used once in a call: ``keep_turns(10)``,
+            ``keep_tokens(8000)``, or a custom function. With ``None`` the call fails.
 
     Raises:
-        ConfigurationError: *service* is of the other kind, or an option of another type.
+        ConfigurationError: *service* is asynchronous, or an option has the wrong type.
     """
 
     def __init__(
@@ -144,15 +144,15 @@ class ChatAgent(SyncServiceOwner):
         self._trim = trim
 
     def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
-        """The model's next answer.
+        """Return the model's next answer.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
-            config: how to ask, instead of the agent's own way.
+            messages: the conversation, oldest first, or the user's message alone. Messages of OpenAI's SDK are accepted.
+            config: the options of this call, instead of the agent's.
 
         Raises:
-            ProviderError: the provider failed; its ``response`` holds what came.
-            MappingError: the answer cannot be read; its ``partial`` holds what came.
+            ProviderError: the provider failed. Its ``response`` holds the partial answer.
+            MappingError: the answer cannot be read. Its ``partial`` holds the partial answer.
             CrosswalkError: the request cannot be sent.
         """
         request = (_check_config(config) or self._config).request(messages)
@@ -162,14 +162,14 @@ class ChatAgent(SyncServiceOwner):
             return self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatStream:
-        """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
+        """Stream the model's next answer: a generator of deltas whose return value is the whole response.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
-            config: how to ask, instead of the agent's own way.
+            messages: the conversation, oldest first, or the user's message alone. Messages of OpenAI's SDK are accepted.
+            config: the options of this call, instead of the agent's.
 
         Raises:
-            ResponseValidationError: *messages* are no conversation.
+            ResponseValidationError: *messages* is not a conversation.
         """
         return ChatStream(
             self._service, (_check_config(config) or self._config).request(messages), self._trim
@@ -177,15 +177,15 @@ class ChatAgent(SyncServiceOwner):
 
 
 class AsyncChatAgent(AsyncServiceOwner):
-    """The same as :class:`ChatAgent`, for programs with an event loop.
+    """:class:`ChatAgent` for programs with an event loop.
 
     Args:
-        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
-        config: how to ask where a call does not say; ``None`` for the provider's defaults.
-        trim: what to send of a conversation that is too long for the model; see :class:`ChatAgent`.
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+        config: the options for calls that pass none, or ``None`` for the provider's defaults.
+        trim: a policy for a conversation that is too long for the model. See :class:`ChatAgent`.
 
     Raises:
-        ConfigurationError: *service* is of the other kind, or an option of another type.
+        ConfigurationError: *service* is synchronous, or an option has the wrong type.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class AsyncChatAgent(AsyncServiceOwner):
         self._trim = trim
 
     async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
-        """The model's next answer; see :meth:`ChatAgent.chat`."""
+        """Return the model's next answer. See :meth:`ChatAgent.chat`."""
         request = (_check_config(config) or self._config).request(messages)
         try:
             return await self._service.complete(request)
@@ -209,10 +209,10 @@ class AsyncChatAgent(AsyncServiceOwner):
             return await self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> AsyncChatStream:
-        """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
+        """Stream the model's next answer: iterate over it, then ``await`` its ``response()``.
 
-        An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
-        ``async with`` to be sure that the connection is closed.
+        An asynchronous generator has no return value. Otherwise this is :meth:`ChatAgent.stream_chat`. Use ``async with`` to
+        be sure that the connection is closed.
         """
         return AsyncChatStream(
             self._service, (_check_config(config) or self._config).request(messages), self._trim
@@ -225,7 +225,7 @@ def _check_config(config: ChatConfig | None) -> ChatConfig | None:
 
 
 def _trimmed_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
-    """What to ask instead of *request*, which was too long; *error* is raised where there is nothing."""
+    """Return *request*, which was too long, trimmed by *trim*. Raise *error* if that is not possible."""
     trimmed = None if error.response is None else trim_refused_request(request, error.response, trim)
     if trimmed is None:
         raise error
@@ -233,14 +233,14 @@ def _trimmed_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
-    """The deltas of an answer as they come, made by :meth:`ChatAgent.stream_chat`.
+    """The deltas of an answer as they arrive, made by :meth:`ChatAgent.stream_chat`.
 
-    Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
-    ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;
-    ``CrosswalkError`` if the request cannot be sent.
+    Iterate over it. Afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises
+    ``ProviderError`` after the deltas that arrived if the provider failed, ``MappingError`` if the answer cannot be
+    read, and ``CrosswalkError`` if the request cannot be sent.
 
-    A service whose ``RetryPolicy`` starts over after the first token gives a delta with :data:`RETRIED` among its
-    ``extensions`` then: what came before it is void.
+    If the service's ``RetryPolicy`` starts over after the first token, a delta has :data:`RETRIED` in its ``extensions``.
+    All deltas before it are void.
     """
 
     def __init__(self, service: SyncLLMService, request: ChatRequest, trim: Trimming | None) -> None:
@@ -251,21 +251,21 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
 
     @property
     def response(self) -> ChatResponse:
-        """The answer, once it has ended; what came of it where it was stopped (``cancelled``) or failed.
+        """The complete answer, or the partial one if the stream was stopped (``cancelled``) or failed.
 
         Raises:
-            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
-            CrosswalkError: what was raised, where nothing was sent.
+            ResponseValidationError: the answer has not ended (``ACODE-RSP-008``).
+            CrosswalkError: the error, if nothing was sent.
         """
         return self._events.response
 
     def stop(self) -> None:
-        """End the answer here, from any thread: whoever iterates comes to its end, and ``response`` holds what came."""
+        """End the answer here, from any thread. The iteration over it ends, and ``response`` holds what arrived."""
         self._is_stopped = True
         self._events.cancel()
 
     def send(self, _: None = None, /) -> ResponseDelta:
-        """The next delta."""
+        """Return the next delta."""
         return next(self._deltas)
 
     def throw(self, *error: Any) -> ResponseDelta:
@@ -273,7 +273,7 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         return self._deltas.throw(*error)
 
     def close(self) -> None:
-        """As :meth:`stop`, for whoever iterates."""
+        """End the answer here, from the thread that iterates over it."""
         self.stop()
         self._deltas.close()
 
@@ -296,21 +296,21 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
 
 
 def _delta_of(event: StreamEvent) -> ResponseDelta | None:
-    """The delta of *event*, or one that says that all before it is void; ``None`` for an event without."""
+    """Return the delta of *event*, a delta that voids all before it, or ``None`` for an event without a delta."""
     if event.event_type is StreamEventType.RETRIED:
         return ResponseDelta(0, extensions={RETRIED: len(event.attempts)})
     return event.delta
 
 
 def _trimmed_retry(request: ChatRequest, event: StreamEvent, trim: Trimming | None) -> ChatRequest | None:
-    """What to ask instead of *request*, where *event* is the end and says that it is too long; else ``None``."""
+    """Return the trimmed request to send instead, if *event* is the end and says that *request* is too long, or ``None``."""
     return None if event.response is None else trim_refused_request(request, event.response, trim)
 
 
 class AsyncChatStream(StreamingChatResponse):
-    """The same as :class:`ChatStream`, made by :meth:`AsyncChatAgent.stream_chat`; for one consumer or several.
+    """:class:`ChatStream` for programs with an event loop, made by :meth:`AsyncChatAgent.stream_chat`.
 
-    ``aclose()`` ends the answer where it is.
+    It may have several consumers. ``aclose()`` ends the answer where it is.
     """
 
     def __init__(self, service: LLMService, request: ChatRequest, trim: Trimming | None) -> None:
@@ -319,10 +319,10 @@ class AsyncChatStream(StreamingChatResponse):
         super().__init__(self._all_deltas(request, trim), lambda: self._events.response.raise_for_error())
 
     async def response(self) -> ChatResponse:
-        """The complete answer; reads the rest of it first. Of one that was closed, what came: it is ``cancelled``.
+        """Read the rest of the answer and return it. If the stream was closed, return the partial, ``cancelled`` answer.
 
         Raises:
-            ProviderError: the provider failed; its ``response`` holds what came.
+            ProviderError: the provider failed. Its ``response`` holds the partial answer.
             CrosswalkError: the answer cannot be read, or nothing was sent.
         """
         if self.state is StreamState.CANCELLED:

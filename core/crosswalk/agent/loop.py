@@ -42,15 +42,15 @@ class AgentLoop:
         plan: the options of the agent.
         messages: the conversation so far.
         streamed: whether to ask for answers as streams.
-        session: receives each turn at once; ``None`` for no session.
-        save: called with the session after each change; ``None`` for no call.
+        session: receives each turn at once, or ``None`` for no session.
+        save: called with the session after each change, or ``None`` for no call.
         turns: the turns of the run that this one resumes.
         open_results: the results of calls that were open when that run began.
         approved: decisions about open calls, by call id.
         results: results of open calls that were run elsewhere, by call id.
 
     Attributes:
-        events: the stream of the current or last answer; ``None`` before the first.
+        events: the stream of the current or last answer, or ``None`` before the first.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class AgentLoop:
 
     @property
     def final(self) -> tuple[str | None, Any]:
-        """The final answer as text and value; ``(None, None)`` while there is no answer."""
+        """The final answer as text and value, or ``(None, None)`` while there is no answer."""
         if self.turns:
             return self.turns[-1].final_output, self.turns[-1].value
         final = next(filter(self._is_final, self.open_results), None)
@@ -166,7 +166,7 @@ class AgentLoop:
     def _next_request(self, request: ChatRequest, turn: AgentTurn) -> ChatRequest:
         """Return the request that follows *turn*.
 
-        A ``tool_choice`` that forces a call is dropped after the first call; otherwise the model could never answer.
+        A ``tool_choice`` that forces a call is dropped after the first call. Otherwise the model could never answer.
         """
         request = request.with_turns(*turn.conversation)
         is_free = request.tool_choice in (None, ToolChoice.AUTO, ToolChoice.NONE)
@@ -190,7 +190,7 @@ class AgentLoop:
         self._trim_note = {"sent": len(trimmed.messages), "of": len(request.messages)}
 
     async def _ask(self, request: ChatRequest, taken_ids: set[str]) -> AsyncGenerator[StreamEvent, None]:
-        """Yield the events of the answer; set ``_answer`` to the answer and the error that the service raised."""
+        """Yield the events of the answer, and set ``_answer`` to the answer and the error that the service raised."""
         service, failure = self._plan.service, None
         try:
             if self.streamed:

@@ -1,4 +1,4 @@
-"""Spans of agents and their tools in the words of OpenTelemetry's GenAI conventions; needs ``crosswalk-llm[otel]``."""
+"""OpenTelemetry spans of agents and their tools, after the GenAI conventions. Needs ``crosswalk-llm[otel]``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["AgentTelemetry"]
 
 
 class AgentTelemetry:
-    """Makes a span ``invoke_agent`` for each run and a span ``execute_tool`` for each tool that is begun.
+    """Creates a span ``invoke_agent`` for each run and a span ``execute_tool`` for each tool that starts.
 
-    The spans of the service, made by ``crosswalk.service.otel.OpenTelemetry``, stand below the run's. No span holds content.
+    The spans of ``crosswalk.service.otel.OpenTelemetry`` are children of the run's span. No span contains content.
 
     Args:
-        tracer_provider: makes spans; ``None`` for the global one.
+        tracer_provider: creates the tracer, or ``None`` for the global provider.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -40,7 +40,7 @@ class AgentTelemetry:
         self._tracer = trace.get_tracer("crosswalk.agent", tracer_provider=tracer_provider)
 
     def begin(self, name: str | None, conversation: str | None) -> RunSpan:
-        """A run of the agent *name* begins, in the session *conversation*."""
+        """Start the span of a run of the agent *name* in the session *conversation*."""
         attributes = {"gen_ai.operation.name": "invoke_agent"}
         if name is not None:
             attributes["gen_ai.agent.name"] = name
@@ -51,7 +51,7 @@ class AgentTelemetry:
 
     @contextmanager
     def trace_tool(self, call: ToolCall, tool: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
-        """The span of *call*; give its result to what this gives."""
+        """Open the span of *call*. Pass the result to the function that the block yields."""
         from opentelemetry.trace import Status, StatusCode
 
         attributes = {
@@ -85,13 +85,13 @@ class RunSpan:
         self._span = span
 
     def current(self) -> AbstractContextManager[object]:
-        """A block in which it is the current span."""
+        """Return a block in which this is the current span."""
         from opentelemetry.trace import use_span
 
         return use_span(self._span, record_exception=False, set_status_on_exception=False)
 
     def end(self, turns: list[AgentTurn], error: BaseException | None) -> None:
-        """The run has ended with *turns*, or with *error*, which is raised."""
+        """End the span of a run that made *turns*, or raised *error*."""
         from opentelemetry.trace import Status, StatusCode
 
         usage = sum((turn.response.usage for turn in turns), UsageInfo.EMPTY)

@@ -34,18 +34,19 @@ def _check_limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 
 @attrs.frozen(kw_only=True)
 class UsageLimits:
-    """How much a run may use; looked at after each answer, before its tools run and the model is asked again.
+    """Limits of an agent run, checked after each answer, before its tools run and the model is asked again.
 
-    Tokens that a provider does not report are not counted.
+    If a provider does not report tokens, they are estimated at four characters a token.
 
     Attributes:
-        input_tokens: the tokens of all requests together with which it ends; ``None`` for no limit, here and below.
-        output_tokens: the same of all answers.
-        total_tokens: the same of both.
-        tool_calls: how many calls it may run; an answer that asks for more gets none of its calls run.
+        input_tokens: the run ends when all requests together reach this many tokens, or ``None`` for no limit, here and
+            below.
+        output_tokens: the same for all answers.
+        total_tokens: the same for both.
+        tool_calls: how many calls the run may execute. An answer that would exceed it gets none of its calls run.
 
     Raises:
-        ConfigurationError: a limit that is no whole number from 1 on.
+        ConfigurationError: a limit is not a whole number of at least 1.
     """
 
     input_tokens: int | None = attrs.field(default=None, validator=_check_limit)
@@ -55,11 +56,11 @@ class UsageLimits:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether one of the limits is of tokens."""
+        """Whether there is a limit on tokens."""
         return any(limit is not None for limit in (self.input_tokens, self.output_tokens, self.total_tokens))
 
     def reached(self, usage: UsageInfo, tool_calls: int) -> str | None:
-        """The name of a limit that *usage* reaches, or *tool_calls* would exceed; ``None`` for none."""
+        """Return the name of a limit that *usage* reaches or *tool_calls* exceeds, or ``None`` if there is none."""
         for name in ("input_tokens", "output_tokens", "total_tokens"):
             limit = getattr(self, name)
             if limit is not None and getattr(usage, name) >= limit:
@@ -96,11 +97,11 @@ class RunUsage:
 
 @attrs.frozen
 class Output:
-    """A type of answer.
+    """The type of an agent's answer.
 
     Attributes:
-        parser: reads what the model wrote.
-        instructions: tells the model the form.
+        parser: reads the value from an answer.
+        instructions: describe the required form to the model.
     """
 
     parser: StructuredParser[Any]
@@ -108,11 +109,11 @@ class Output:
 
     @classmethod
     def of(cls, kind: Any, prose: Any = Prose.ALLOW) -> Output:
-        """The type of answer that *kind* means: a type, a schema, or a parser of one schema.
+        """Return the output type for *kind*: a type, a schema, or a parser of one schema.
 
         Raises:
             SchemaDefinitionError: *kind* cannot be the type of an answer.
-            ConfigurationError: a parser of several versions.
+            ConfigurationError: *kind* is a parser of several versions.
         """
         parser = kind if isinstance(kind, StructuredParser) else StructuredParser(kind, prose=prose)
         if not isinstance(parser.schema, Schema):
@@ -123,14 +124,14 @@ class Output:
         return cls(parser, instructions)
 
     def read(self, answer: ChatResponse) -> tuple[Any, str]:
-        """The value in *answer*, and what is wrong where there is none."""
+        """Return the value in *answer* and ``""``, or ``None`` and what is wrong."""
         result = self.parser.parse(answer)
         return (result.value, "") if result.ok else (None, "; ".join(result.errors) or result.reason.value)
 
 
 @attrs.frozen(kw_only=True)
 class AgentPlan:
-    """The options of an agent; :class:`~crosswalk.agent.Agent` describes each."""
+    """The options of an agent, described in :class:`~crosswalk.agent.Agent`."""
 
     service: LLMService
     runner: ToolRunner

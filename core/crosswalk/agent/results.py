@@ -21,40 +21,41 @@ __all__ = ["ToolError", "ToolExecutionResult", "ToolExecutionStart", "ToolOutcom
 
 
 class ToolError(CrosswalkError):
-    """Raised by a tool's own code: what it says is given to the model, as it is, as the call's result."""
+    """An error that a tool raises to tell the model its message, unchanged, as the result of the call."""
 
 
 class ToolOutcome(StrEnum):
     """How a tool call ended: a closed set."""
 
     OK = "ok"
-    """The tool gave its result."""
+    """The tool returned a result."""
     UNKNOWN_TOOL = "unknown_tool"
     """No tool has that name."""
     INVALID_ARGUMENTS = "invalid_arguments"
-    """The arguments are no JSON object, or do not fit the tool's parameters."""
+    """The arguments are not a JSON object, or do not fit the tool's parameters."""
     FAILED = "failed"
-    """The tool raised an error, or gave a result that cannot be told to a model."""
+    """The tool raised an error, or returned a value that cannot be sent to a model."""
     TIMED_OUT = "timed_out"
     """The tool took longer than its time limit."""
     CANCELLED = "cancelled"
-    """The tool cancelled itself, or was stopped before its result came; it may have had its effect."""
+    """The tool cancelled itself, or was stopped before its result arrived. It may have taken effect."""
     DECLINED = "declined"
-    """Whoever was asked did not approve of it; nothing was run."""
+    """The approval was refused. Nothing was run."""
     WAITING = "waiting"
-    """Nobody has decided yet whether the tool may run, or somebody else runs it; the call stays open."""
+    """The approval is still undecided, or the tool runs elsewhere. The call stays open."""
     NOT_RUN = "not_run"
-    """The tool was not begun: the answer was cut, the run was stopped or at its limit, or the final answer
-    had been given."""
+    """The tool did not start: the answer was cut, the run was stopped or at its limit, or the final answer
+    had been given.
+    """
 
 
 @brief
 @attrs.frozen(repr=False)
 class ToolExecutionStart:
-    """A tool begins to run.
+    """The start of a tool call.
 
     Attributes:
-        call: what the model asked for.
+        call: the call that the model made.
     """
 
     call: ToolCall
@@ -65,16 +66,16 @@ class ToolExecutionStart:
 @brief
 @attrs.frozen(repr=False)
 class ToolExecutionResult:
-    """A tool call and what came of it.
+    """A tool call and its result.
 
     Attributes:
-        call: what the model asked for; its id differs from the provider's where that one was taken.
-        output: what the tool gave: its text, or its value as JSON; ``""`` when it gave none. Of parts, their texts.
-        error: what went wrong, as it is told to the model; ``None`` when nothing did.
-        outcome: the same as a word.
-        exception: what the tool raised, for the application; ``None`` when it raised nothing.
-        value: what the tool gave, as it is; ``None`` where it gave nothing.
-        parts: images, sounds, files and texts that the tool gave; empty where it gave something else.
+        call: the call that the model made. Its id differs from the provider's if that id was already taken.
+        output: the result of the tool: text, or its value as JSON. ``""`` if there is none. For parts, their texts.
+        error: the error message for the model, or ``None`` on success.
+        outcome: the kind of result.
+        exception: the exception that the tool raised, for the application, or ``None`` if it raised none.
+        value: the value that the tool returned, or ``None`` if it returned none.
+        parts: images, audio, files and texts that the tool returned, empty for any other value.
     """
 
     call: ToolCall
@@ -91,12 +92,12 @@ class ToolExecutionResult:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the call stays open, until it is decided or its result is there."""
+        """Whether the call stays open until it is decided or its result arrives."""
         return self.outcome is ToolOutcome.WAITING
 
     @property
     def was_run(self) -> bool:
-        """Whether the tool was begun."""
+        """Whether the tool started."""
         return self.outcome in (
             ToolOutcome.OK,
             ToolOutcome.FAILED,
@@ -106,7 +107,7 @@ class ToolExecutionResult:
 
     @property
     def message(self) -> ChatMessage:
-        """What the model is told: the output or, where the call failed, the error."""
+        """The message for the model: the output or, if the call failed, the error."""
         call = self.call
         if self.error is None:
             return ChatMessage.tool_result(call.id, self.parts or self.output, name=call.name)
@@ -116,16 +117,17 @@ class ToolExecutionResult:
 
 
 def not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
-    """The result of *call*, which is not run."""
+    """Return the result of *call*, which is not run because of *reason*."""
     return ToolExecutionResult(call, "", f"not run: {reason}", outcome=ToolOutcome.NOT_RUN)
 
 
 def waiting(call: ToolCall, reason: str) -> ToolExecutionResult:
-    """The state of *call*, which stays open."""
+    """Return the result of *call*, which stays open because of *reason*."""
     return ToolExecutionResult(call, "", f"waiting: {reason}", outcome=ToolOutcome.WAITING)
 
 
 def stopped(call: ToolCall) -> ToolExecutionResult:
+    """Return the result of *call*, which was stopped while its tool ran."""
     text = "cancelled: the tool was stopped before its result came; it may have had its effect"
     return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
 
@@ -135,10 +137,10 @@ _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
-    """What *value*, given by the tool, is for the model: a text, parts, or JSON.
+    """Return the result of *call*, whose tool returned *value*: text, parts, or any value as JSON.
 
     Raises:
-        ToolError: it is none of these.
+        ToolError: *value* cannot be written as JSON.
     """
     values = value if isinstance(value, list | tuple) else (value,)
     if not any(isinstance(one, _MEDIA) for one in values):
@@ -169,17 +171,17 @@ _CONVERTER = _make_converter()
 
 
 def _as_list(value: Any) -> list[Any]:
-    """A collection that orjson does not know, as a list."""
+    """Return a collection that orjson does not support as a list."""
     if isinstance(value, set | frozenset | deque):
         return list(value)
     raise TypeError
 
 
 def _as_text(value: Any) -> str:
-    """*value* as a model is told it: a text as it is, anything else as JSON.
+    """Return *value* as text for a model: a string unchanged, anything else as JSON.
 
     Raises:
-        ToolError: it is no JSON.
+        ToolError: *value* cannot be written as JSON.
     """
     try:
         if isinstance(value, str):
@@ -188,9 +190,9 @@ def _as_text(value: Any) -> str:
         plain = _CONVERTER.unstructure(value)
         text = dump_json(plain, default=_as_list, option=_JSON_OPTIONS).decode()
     except UnicodeEncodeError:
-        raise ToolError("the tool's result holds text that is no Unicode") from None
+        raise ToolError("the tool's result contains an unpaired surrogate") from None
     except (TypeError, RecursionError):
         raise ToolError(f"the tool's result, a {type(value).__name__}, cannot be written as JSON") from None
     if "null" in text and holds_non_finite(plain):
-        raise ToolError("the tool's result holds a number that JSON has not: NaN or an infinity")
+        raise ToolError("the tool's result contains NaN or an infinity, which JSON does not have")
     return text

@@ -1,4 +1,4 @@
-"""A run of an agent: what it did is kept, however it ends."""
+"""A run of an agent. Its results so far are available, however it ends."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ StepT = TypeVar("StepT", covariant=True)
 
 
 class AgentRun(AsyncIterator[StepT], Generic[StepT]):
-    """A run of an agent, made by ``Agent.run``, ``Agent.stream`` or ``Agent.resume``: iterate over it.
+    """A run of an agent, made by ``Agent.run``, ``Agent.stream`` or ``Agent.resume``. Iterate over it.
 
-    It keeps what it has done, whether it comes to its end, is stopped, or its task is cancelled: tools that have ended
-    with their true results, the others as cancelled. Use it in ``async with``, so that it is stopped where it is left.
-    Belongs to one event loop.
+    The run records what it has done, whether it completes, is stopped, or its task is cancelled. Finished tools have
+    their real results, the others are cancelled. Use ``async with``, so that the run stops when you leave the block.
+    A run belongs to one event loop.
     """
 
     def __init__(self, loop: AgentLoop) -> None:
@@ -34,7 +34,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
 
     @property
     def _latest(self) -> AgentRun[StepT]:
-        """The run that goes on with it, as far as it was resumed; else itself."""
+        """The last run that resumed this one, or this run."""
         last = self
         while last._resumed is not None:
             last = last._resumed
@@ -42,20 +42,20 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
 
     @property
     def _is_active(self) -> bool:
-        """Whether it has neither come to its end nor been left: its tools may be running."""
+        """Whether the run has started and neither completed nor been closed. Its tools may be running."""
         return self._is_started and getattr(self._steps, "ag_frame", None) is not None
 
     @property
     def turns(self) -> tuple[AgentTurn, ...]:
-        """The turns so far, the one in which it was stopped included."""
+        """The turns so far, including the one in which the run was stopped."""
         return tuple(self._loop.turns)
 
     @property
     def response(self) -> AgentResponse:
-        """The run as far as it has come; its ``outcome`` is ``cancelled`` where it has not come to its end.
+        """The response so far. Its ``outcome`` is ``cancelled`` if the run has not completed.
 
         Raises:
-            ResponseValidationError: nothing has come yet.
+            ResponseValidationError: there are no turns yet.
         """
         loop = self._loop
         text, value = loop.final
@@ -63,14 +63,14 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
-        """What it has added to the conversation so far; every call in it has a result."""
+        """The turns that the run has added to the conversation so far. Every call in it has a result."""
         return conversation_of(self._loop.open_results, self._loop.turns)
 
     async def __anext__(self) -> StepT:
-        """The next step.
+        """Return the next step.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all.
+            CrosswalkError: the request cannot be sent.
         """
         if self._is_stopped:
             await self.aclose()
@@ -89,15 +89,14 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
             self._consumer = None
 
     def stop(self) -> None:
-        """Stop it, from any task of its event loop: whoever iterates over it comes to its end.
+        """Stop the run, from any task of its event loop. The iteration over it ends.
 
-        An answer that is coming is cancelled, and so are tools that run; a thread cannot be, and runs on.
+        The answer in progress and running tools are cancelled. A thread cannot be cancelled and keeps running.
         """
         if not self._is_stopped:
             self._is_stopped = True
-            if (
-                self._consumer is not None
-            ):  # soon: where that is the task that says it, it may be about to give a step
+            if self._consumer is not None:
+                # Not at once: the consumer may be the calling task, about to return a step.
                 self._consumer.get_loop().call_soon(self._cancel_consumer)
 
     def _cancel_consumer(self) -> None:
@@ -105,7 +104,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
             self._consumer.cancel()
 
     def _resume(self, loop: AgentLoop) -> AgentRun[StepT]:
-        """A run of *loop* in its place: it does nothing more itself, also where it had not begun."""
+        """Return a run of *loop* that replaces this one. This run does nothing more, even if it had not started."""
         self.stop()
         self._resumed = AgentRun(loop)
         return self._resumed
@@ -114,14 +113,14 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         """Run to the end.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all.
+            CrosswalkError: the request cannot be sent.
         """
         async for _ in self:
             pass
         return self.response
 
     async def aclose(self) -> None:
-        """Stop it, by whoever iterates over it."""
+        """Stop the run, from the task that iterates over it."""
         await self._steps.aclose()
 
     async def __aenter__(self) -> Self:
@@ -132,10 +131,10 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
 
 
 async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
-    """Run to the end what ``Agent.run`` gives, and put the turns together.
+    """Run an iterator of ``Agent.run`` to the end, and return its turns as a response.
 
     Raises:
-        ResponseValidationError: there are none: the iterator had been closed before its first turn.
+        ResponseValidationError: there are no turns: the iterator was closed before the first.
     """
     if isinstance(turns, AgentRun):
         return await turns.finish()

@@ -1,4 +1,4 @@
-"""Run the tools that a model asks for: side by side, each within its time, every ending a result."""
+"""A runner of tools: calls run concurrently, each with a time limit, and every outcome is a result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ _log = logging.getLogger("crosswalk.agent")
 
 
 Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str | None] | None]
-"""Is asked whether a call may run: ``True``, or not; a text says why not, to the model. ``None``: it is decided later."""
+"""A function that decides whether a call may run. It returns ``True`` to approve, ``None`` to decide later, or a refusal.
+A text is the reason for the refusal and is sent to the model.
+"""
 
 
 ToolTracer: TypeAlias = Callable[
@@ -45,12 +47,12 @@ ToolTracer: TypeAlias = Callable[
 
 
 def _ignore(_: object) -> None:
-    """Nobody wants to know."""
+    """Ignore a report."""
 
 
 @attrs.frozen
 class _RunHooks:
-    """Who is asked and told about the calls of one run."""
+    """The callbacks of one run."""
 
     approve: Approve | None
     report: Callable[[ToolExecutionStart | ToolExecutionResult], object]
@@ -59,23 +61,23 @@ class _RunHooks:
 
 
 class ToolRunner:
-    """Runs calls of the tools in *tools*.
+    """Runs calls of *tools*.
 
-    A call never raises: whatever goes wrong is its result, which the model is told. Only a cancellation from
-    outside, and what ends a program (``SystemExit``, ``KeyboardInterrupt``), get through. How long an output may be is
-    for the tool to say: the model gets all of it.
+    A call never raises. Every error becomes its result, which is sent to the model. Only a cancellation from outside and
+    the end of the program (``SystemExit``, ``KeyboardInterrupt``) propagate. The model gets the whole output of a tool,
+    whatever its length.
 
     Args:
-        tools: a registry, or tools and functions to make one of.
-        timeout: how many seconds a call may take, where its tool does not say; ``None`` for no limit. An
-            asynchronous tool is cancelled then. A thread cannot be: a function that is not asynchronous runs on
-            to its end, and its result is dropped. While four times *max_parallel* of them run on, no other is begun.
-        max_parallel: how many calls may run at the same time, of all runs together; the others wait for their turn. What
-            a tool asks of the same runner runs in the tool's own place.
+        tools: a registry, or tools and functions to make one from.
+        timeout: how many seconds a call may take if its tool has no limit, or ``None`` for no limit. An asynchronous tool
+            is cancelled then. A thread cannot be cancelled: a function that is not asynchronous runs to its end, and its
+            result is dropped. While four times *max_parallel* such threads are running, no other starts.
+        max_parallel: how many calls may run at the same time, over all runs together. A call that a tool makes through the
+            same runner uses the tool's own slot.
 
     Raises:
-        ToolDefinitionError: a function cannot be a tool, or two tools have one name.
-        ConfigurationError: a limit that is none.
+        ToolDefinitionError: a function cannot be a tool, or two tools have the same name.
+        ConfigurationError: a limit is invalid.
     """
 
     def __init__(
@@ -101,20 +103,18 @@ class ToolRunner:
         approve: Approve | None = None,
         trace_tool: ToolTracer | None = None,
     ) -> tuple[ToolExecutionResult, ...]:
-        """Run *calls* side by side; the results in the order of the calls.
+        """Run *calls* concurrently and return their results in the order of the calls.
 
         Args:
-            calls: what the model asks for.
-            tell: is told when a tool begins, and each result when it is there; also those that a cancellation of the
-                whole leaves behind.
-            approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not;
-                ``None`` leaves the call open.
-                A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
-                tool is run.
-            executed: gives the block in which a tool runs, which is told its result: a span.
+            calls: the calls that the model made.
+            report: called when a tool starts and with each result, including those of a run that is cancelled.
+            approve: called before a tool runs that needs approval, for one call at a time. A function that is not
+                asynchronous runs in a thread and may wait for an answer. Without *approve* no such tool runs.
+            trace_tool: returns a block in which the tool runs, such as a span. The block yields a function that gets the
+                result.
 
         Raises:
-            ResponseValidationError: something in *calls* is no call; nothing is run.
+            ResponseValidationError: an item of *calls* is not a tool call. Nothing is run.
         """
         calls = as_tuple(calls)
         for call in calls:
@@ -160,8 +160,8 @@ class ToolRunner:
                 self._slots.release(slot)
 
     async def _declined(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult | None:
-        """Why *call* is not to be run now; ``None`` where it is approved of."""
-        answer: object = "nobody can approve of it"
+        """Return the result of *call* if it may not run now, or ``None`` if it is approved."""
+        answer: object = "no approval is possible here"
         failure: BaseException | None = None
         if hooks.approve is not None:
             try:
@@ -170,11 +170,11 @@ class ToolRunner:
             except BaseException as error:
                 if _must_propagate(error):
                     raise
-                answer, failure = "nobody could be asked", error
+                answer, failure = "the approval failed", error
         if answer is True:
             return None
         if answer is None:
-            return waiting(call, "nobody has decided yet")
+            return waiting(call, "the approval is undecided")
         text = f"declined: {answer}" if isinstance(answer, str) and answer else "declined"
         return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
 
@@ -190,7 +190,7 @@ class ToolRunner:
                 result = result_of(call, await self._call(tool.function, arguments, slot))
         except BaseException as error:
             if isinstance(error, SystemExit) and slot.thread is not None:
-                # In a thread no signal ends the program. What the model calls must not do so either.
+                # A tool that the model calls must not end the program.
                 failure = ToolError("the tool tried to end the program")
             elif _must_propagate(error):
                 raise
@@ -199,7 +199,7 @@ class ToolRunner:
         if isinstance(failure, asyncio.CancelledError):
             text = "the tool was cancelled"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=failure)
-        if limit is not None and scope.expired():  # even where the tool took no notice and gave a result
+        if limit is not None and scope.expired():  # even if the tool ignored the cancellation and returned
             self._slots.release(slot, is_late=slot.is_abandoned)
             text = f"the tool took longer than {counted(limit, 'second')}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.TIMED_OUT, exception=failure)
@@ -209,7 +209,7 @@ class ToolRunner:
         return result
 
     async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot) -> Any:
-        """What *function* gives; one that is not asynchronous runs in a thread."""
+        """Return the result of *function*. It runs in a thread unless it is asynchronous."""
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             type(function).__call__
         )
@@ -219,12 +219,12 @@ class ToolRunner:
     async def _call_in_thread(
         self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot
     ) -> Any:
-        """Run *function* in a thread that nobody has to wait for.
+        """Run *function* in a daemon thread, so that a program can end while it runs.
 
-        The event loop's own threads would not do: a program cannot end before a thread of theirs does.
+        Threads of the event loop would block that.
         """
         if self._slots.has_too_many_late:
-            raise ToolError("the tool was not run: too many calls run on after their time limit")
+            raise ToolError("the tool was not run: too many calls are running past their time limit")
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
         ended: list[tuple[Any, BaseException | None]] = []
@@ -235,7 +235,7 @@ class ToolRunner:
                 ended.append((context.run(function, **arguments), None))
             except BaseException as error:
                 ended.append((None, error))
-            with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
+            with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(done.set)
             if slot.is_abandoned:
                 self._slots.release(slot)
@@ -245,10 +245,12 @@ class ToolRunner:
         try:
             await done.wait()
         except asyncio.CancelledError:
-            slot.is_abandoned = True  # before looking, so that one of the two gives the place back
+            slot.is_abandoned = (
+                True  # set before the check, so that this task or the thread releases the slot
+            )
             if not ended:
                 raise
-            slot.is_abandoned = False  # what it did is not to be lost
+            slot.is_abandoned = False  # the result exists: return it
         value, failure = ended[0]
         if failure is not None:
             raise failure
@@ -256,7 +258,7 @@ class ToolRunner:
 
 
 def _must_propagate(error: BaseException) -> bool:
-    """Whether *error* is no failure of what was called: the program ends, or whoever waits has been cancelled."""
+    """Whether *error* ends the program or cancels the waiting task, rather than being a failure of the function."""
     task = asyncio.current_task()
     is_cancelled = task is not None and task.cancelling() > 0
     return isinstance(error, SystemExit | KeyboardInterrupt) or (
@@ -265,12 +267,12 @@ def _must_propagate(error: BaseException) -> bool:
 
 
 def _error_text(error: BaseException) -> str:
-    """What the model is told of *error*: a tool's own words as they are, of any other a cleaned message."""
+    """Return the text of *error* for the model: the message of a ``ToolError``, or a cleaned message."""
     name = clean_message(type(error).__name__, 80)
     try:
         text = str(error)
     except BaseException:
-        return name  # an error that cannot be told
+        return name  # str() of the error fails
     return (
         text.encode(errors="replace").decode()
         if isinstance(error, ToolError)
@@ -279,7 +281,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _log_result(result: ToolExecutionResult) -> None:
-    """Log that a call was run: a failed one at INFO, any other at DEBUG; without arguments, output and error text."""
+    """Log the result of a call, without arguments, output and error text: a failure at INFO, a success at DEBUG."""
     level = logging.DEBUG if result.error is None else logging.INFO
     if not _log.isEnabledFor(level):
         return

@@ -15,10 +15,15 @@ __all__ = ["AsyncServiceOwner", "SyncServiceOwner", "check_type"]
 
 
 def check_type(option: str, given: object, kind: Any) -> None:
-    """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
+    """Raise unless *given* is ``None`` or an instance of *kind*.
+
+    Args:
+        option: the name of the option, for the error.
+        given: its value.
+        kind: a class, or ``Callable``.
 
     Raises:
-        ConfigurationError: it is something else.
+        ConfigurationError: *given* has another type.
     """
     if given is not None and not isinstance(given, kind):
         wanted = "a function" if kind is Callable else kind.__name__
@@ -26,10 +31,10 @@ def check_type(option: str, given: object, kind: Any) -> None:
 
 
 def async_service(service: LLMService | Endpoint | str) -> LLMService:
-    """The service that *service* is, or one of that endpoint.
+    """Return *service*, or a new service for that endpoint.
 
     Raises:
-        ConfigurationError: it is neither, or a service of the other kind.
+        ConfigurationError: *service* is neither, or synchronous.
     """
     from crosswalk.service import Endpoint, LLMService
 
@@ -40,7 +45,7 @@ def async_service(service: LLMService | Endpoint | str) -> LLMService:
 
 
 def sync_service(service: SyncLLMService | Endpoint | str) -> SyncLLMService:
-    """As :func:`async_service`, for programs without an event loop."""
+    """:func:`async_service` for programs without an event loop."""
     from crosswalk.service import Endpoint, SyncLLMService
 
     if isinstance(service, Endpoint | str):

@@ -1,4 +1,4 @@
-"""A conversation that is kept."""
+"""A conversation that can be saved, resumed, edited and trimmed."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ __all__ = ["ChatSession"]
 
 
 class ChatSession:
-    """A conversation, oldest turn first, that can be saved and resumed; may be given wherever turns are.
+    """A conversation, oldest turn first, that can be saved and resumed. Pass it wherever turns are accepted.
 
-    What a model answered is kept as it came: ``turns`` gives it back to the provider with what only a whole
-    response holds, such as the signature of its reasoning; ``messages`` is the plain conversation.
+    Answers are stored unchanged. ``turns`` sends them back to the provider with everything that only a whole response
+    holds, such as the signature of its reasoning. ``messages`` is the plain conversation.
 
-    No server takes a conversation in which a call has no result. So the calls of an answer that was cancelled or cut
-    are answered at once, as not run, and those that are still open when somebody else speaks; a result that comes
-    later takes the place of such an answer.
+    Servers refuse a conversation in which a call has no result. So the calls of an answer that was cancelled or cut get the
+    result "not run" at once, and open calls get it when the next message is added. A result that arrives later replaces it.
 
     Args:
-        turns: how it begins: messages, also in OpenAI's chat form, and answers as they came.
-        id: its name; ``None`` to make one up.
-        created: when it began; ``None`` for now.
-        refused_lengths: how many messages were too many for a model, by its name as requests have it, ``""`` where they name
-            none; an agent with ``trim=`` fills it in, so that such a conversation is not sent whole again.
+        turns: the first turns: messages, also in OpenAI's chat form, and answers.
+        id: the id of the session, or ``None`` for a random one.
+        created: when the conversation began, or ``None`` for now.
+        refused_lengths: how many messages were too many, by the name of the model in requests (``""`` for no name). An agent
+            with ``trim=`` fills it in, so that such a conversation is not sent whole again.
 
     Raises:
-        ResponseValidationError: something in *turns* is no turn, *id* no text, or *created* has no time zone.
-        ProviderError: something in *turns* is an error response.
+        ResponseValidationError: an item of *turns* is not a turn, *id* is not a string, or *created* has no time zone.
+        ProviderError: an item of *turns* is an error response.
     """
 
     def __init__(
@@ -55,23 +54,23 @@ class ChatSession:
         created: datetime | None = None,
         refused_lengths: Mapping[str, int] | None = None,
     ) -> None:
-        given: object = datetime.now(UTC) if created is None else created
-        if not isinstance(given, datetime) or given.utcoffset() is None:
+        start: object = datetime.now(UTC) if created is None else created
+        if not isinstance(start, datetime) or start.utcoffset() is None:
             raise ResponseValidationError("created must be a datetime with a time zone")
         self.id = as_text(id or str(uuid.uuid4()), "the id of a session")
-        self.created = given.astimezone(UTC)
+        self.created = start.astimezone(UTC)
         self._turns: list[Turn] = []
         self.refused_lengths: dict[str, int] = dict(refused_lengths or {})
         self.extend(turns)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The conversation as a request takes it."""
+        """The conversation for a request."""
         return tuple(self._turns)
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """The conversation as messages alone."""
+        """The conversation as messages only."""
         return tuple(map(message_of, self._turns))
 
     @property
@@ -86,10 +85,10 @@ class ChatSession:
         return sum(answers, UsageInfo.EMPTY)
 
     def add_message(self, message: ChatMessage) -> None:
-        """Add what the user, a tool or anybody else says; results stand in the order of their calls.
+        """Add a message. The results of calls are placed in the order of the calls.
 
         Raises:
-            ResponseValidationError: it is no message.
+            ResponseValidationError: *message* is not a message.
         """
         if not isinstance(message, ChatMessage):
             raise ResponseValidationError(f"a session takes messages, not {type(message).__name__}")
@@ -99,28 +98,26 @@ class ChatSession:
             self._add(message)
 
     def add_response(self, response: ChatResponse) -> None:
-        """Add a model's answer.
+        """Add an answer of the model.
 
         Raises:
-            ResponseValidationError: it is no response.
-            ProviderError: it is an error response, which is no part of a conversation.
+            ResponseValidationError: *response* is not a response.
+            ProviderError: *response* is an error response, which cannot be part of a conversation.
         """
         if not isinstance(response, ChatResponse):
             raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
         self._add(response.raise_for_error())
 
     def extend(self, turns: Messages) -> None:
-        """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
+        """Add several turns, such as ``AgentResponse.conversation``. See :meth:`add_message` and :meth:`add_response`."""
         for turn in turns_of(turns):
             if isinstance(turn, ChatResponse):
                 self.add_response(turn)
             else:
                 self.add_message(turn)
 
-    # ------------------------------------------------------------------------------------------ edited
-
     def pop(self) -> Group:
-        """Take the last turn away; an answer goes with the results of its calls, and they with it.
+        """Remove the last turn and return it. An answer is removed together with the results of its calls.
 
         Raises:
             IndexError: the session is empty.
@@ -132,23 +129,23 @@ class ChatSession:
         return taken
 
     def replace(self, index: int, *turns: Turn) -> None:
-        """Put *turns* in the place of a turn; an answer is replaced with the results of its calls.
+        """Replace a turn by *turns*. An answer is replaced together with the results of its calls.
 
         Args:
-            place: the turn's index in :attr:`turns`.
-            turns: what to say instead; for a result, another one of the same call.
+            index: the index of the turn in :attr:`turns`.
+            turns: the replacement. A result can only be replaced by another result of the same call.
 
         Raises:
             IndexError: there is no such turn.
-            ResponseValidationError: something is no turn, or not a result where one stood.
-            ProviderError: something is an error response.
+            ResponseValidationError: an item is not a turn, or not a result of the same call.
+            ProviderError: an item is an error response.
         """
         old = self.turns[index]
         index %= len(self._turns)
         if (call := message_of(old).tool_call_id) is not None:
             if [message_of(turn).tool_call_id for turn in turns] != [call]:
                 raise ResponseValidationError(
-                    "in the place of a result there can be one of the same call alone"
+                    "a result can only be replaced by another result of the same call"
                 )
             self._replace_all((*self._turns[:index], *turns, *self._turns[index + 1 :]))
         else:
@@ -156,12 +153,12 @@ class ChatSession:
             self._replace_all((*self._turns[:index], *turns, *self._turns[index + len(group) :]))
 
     def fork(self, end: int | None = None, *, id: str | None = None) -> ChatSession:
-        """A session of its own that begins with the turns of this one.
+        """Return a new session that begins with the turns of this one.
 
         Args:
-            end: only with the turns before this index; an answer whose results would be left behind stays behind with
-                them. ``None`` for all.
-            id: its name; ``None`` to make one up.
+            end: take only the turns before this index. An answer whose results are excluded is excluded too. ``None``
+                for all.
+            id: the id of the new session, or ``None`` for a random one.
         """
         turns = self._turns[:end]
         while len(turns) < len(self._turns) and message_of(self._turns[len(turns)]).role is Role.TOOL:
@@ -169,20 +166,20 @@ class ChatSession:
         return ChatSession(turns, id=id)
 
     def clear(self) -> None:
-        """Forget what was said; system messages at the beginning stay."""
+        """Remove all turns except leading system messages."""
         self.trim(lambda _: ())
 
     def trim(self, policy: Trimming) -> tuple[Turn, ...]:
-        """Make the session shorter, and give what was taken away.
+        """Trim the session and return the removed turns.
 
-        System messages at the beginning stay, no answer loses the results of its calls, and where an answer would be the
-        first to speak, the user's message before it stays too.
+        Leading system messages stay, and no answer loses the results of its calls. If an answer would come first, the user's
+        message before it stays too.
 
         Args:
-            policy: what to keep: ``keep_turns(10)``, ``keep_tokens(8000)``, or a function of one's own.
+            policy: selects the turns to keep: ``keep_turns(10)``, ``keep_tokens(8000)``, or a custom function.
 
         Raises:
-            ResponseValidationError: *policy* gives what is no turn.
+            ResponseValidationError: *policy* returns something other than groups of turns.
         """
         before = self.turns
         self._replace_all(trim_turns(before, policy))
@@ -191,9 +188,7 @@ class ChatSession:
 
     def _replace_all(self, turns: Iterable[Turn]) -> None:
         self._turns = ChatSession(turns)._turns
-        self.refused_lengths.clear()  # of another conversation
-
-    # ------------------------------------------------------------------------------------------ added to
+        self.refused_lengths.clear()  # they belong to the old conversation
 
     def _add(self, turn: Turn) -> None:
         for call in self.open_calls:
@@ -205,12 +200,12 @@ class ChatSession:
                 self._add_result(not_run(call, f"the answer ended with {cause}").message)
 
     def _add_result(self, result: ChatMessage) -> None:
-        """Put *result* behind the last answer that asked for it, in the order of the calls; an earlier one goes."""
+        """Insert *result* after the last answer with its call, in the order of the calls. It replaces an earlier result."""
         turns, id = self._turns, result.tool_call_id
         position = len(turns) - 1
         while position >= 0 and all(call.id != id for call in calls_of(turns[position])):
             position -= 1
-        if position < 0:  # it answers no call, and stays where it was said
+        if position < 0:  # the result of an unknown call stays at the end
             turns.append(result)
             return
         order = {call.id: number for number, call in enumerate(calls_of(turns[position]))}
@@ -226,7 +221,7 @@ class ChatSession:
         return len(self._turns)
 
     def __bool__(self) -> bool:
-        return True  # an empty session is one
+        return True  # an empty session is still a session
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(self.turns)
@@ -234,26 +229,24 @@ class ChatSession:
     def __repr__(self) -> str:
         return f"ChatSession(id={self.id[:60]!r}, turns={len(self)})"
 
-    # -------------------------------------------------------------------------------------- as JSON
-
     def to_json(self, *, indent: bool = False) -> bytes:
-        """The session as JSON, each turn in canonical form; raw events are not kept.
+        """Return the session as JSON, each turn in canonical form. Raw events are not included.
 
         Args:
-            indent: two spaces a level, for people.
+            indent: indent by two spaces a level.
 
         Raises:
-            CanonicalJSONError: a turn holds what JSON cannot say, or is nested too deeply.
+            CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
         """
         return write_session(self, indent=indent)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
-        """Read what :meth:`to_json` wrote, in this version or an older one; unknown keys are ignored.
+        """Read a session that :meth:`to_json` wrote, in this version or an older one. Unknown keys are ignored.
 
         Raises:
-            CanonicalJSONError: it is no JSON, of another format version, or no session; ``problems`` says what
-                is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
+            CanonicalJSONError: *data* is not JSON, has another format version, or is not a session. ``problems`` lists
+                what is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
         """
         document = read_document(data, cls)
         try:
@@ -267,12 +260,12 @@ class ChatSession:
             raise cannot("read", cls, ["an error response cannot be a turn @ $.turns"]) from None
 
     def save(self, file: Path | str) -> None:
-        """Write the session to *file*, which is complete or, if that fails, what it was.
+        """Write the session to *file*, which afterwards is complete or, if writing fails, unchanged.
 
-        A new file can be read by its owner alone; one that is there keeps its permissions, a link what it points to.
+        A new file is readable by its owner alone. An existing file keeps its permissions, and a link its target.
 
         Raises:
-            CanonicalJSONError: a turn holds what JSON cannot say.
+            CanonicalJSONError: a turn holds a value that JSON cannot represent.
             OSError: the file cannot be written.
         """
         write_file(Path(file), self.to_json(indent=True) + b"\n")
@@ -282,7 +275,7 @@ class ChatSession:
         """Read a session that :meth:`save` wrote.
 
         Raises:
-            CanonicalJSONError: it holds no session that can be read.
+            CanonicalJSONError: the file does not contain a readable session.
             OSError: the file cannot be read.
         """
         return cls.from_json(Path(file).read_bytes())

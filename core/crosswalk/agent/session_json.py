@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["SESSION_FORMAT_VERSION"]
 
 SESSION_FORMAT_VERSION: Final = "1.0"
-"""The version of a session's JSON, as ``major.minor``; every reader of a major number reads all of its minors."""
+"""The version of a session's JSON, as ``major.minor``. A reader of a major version reads all its minor versions."""
 
 _READABLE_VERSION: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
 
@@ -91,7 +91,7 @@ def write_session(session: ChatSession, *, indent: bool) -> bytes:
 
 
 def read_document(data: bytes | str, cls: type[ChatSession]) -> SessionDocument:
-    """Read the JSON of a session; unknown keys are ignored.
+    """Read the JSON of a session. Unknown keys are ignored.
 
     Args:
         data: the JSON.

@@ -1,4 +1,4 @@
-"""The parameters of a function as an attrs class, so that what reads a class reads a call's arguments."""
+"""The schema of a tool's arguments, from the signature and the docstring of its function."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ _RESERVED: Final = frozenset({"self", "NOTHING"})
 
 
 def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
-    """What the arguments of *function* have to be: each parameter's name, type, default and description.
+    """Return a schema with each parameter's name, type, default and description.
 
     Args:
-        function: a function, a bound method, or an object that can be called.
-        name: the tool's name, for messages.
+        function: a function, a bound method, or a callable object.
+        name: the name of the tool, for messages.
 
     Raises:
-        ToolDefinitionError: a parameter has no annotation, or one that no JSON can stand for, or cannot be
-            given by name.
+        ToolDefinitionError: a parameter has no annotation, its type has no JSON Schema, or it cannot be passed by name.
     """
     fields: dict[str, Any] = {}
     types, annotated = _type_hints(function, name)
     _, documented = read_docstring(function)
     for parameter in _parameters(function, name):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise _parameter_error(name, parameter, "cannot be given by name")
+            raise _parameter_error(name, parameter, "cannot be passed by name")
         if parameter.name in _RESERVED or parameter.name.startswith("__"):
-            raise _parameter_error(name, parameter, "cannot be named so")
+            raise _parameter_error(name, parameter, "has a reserved name")
         if parameter.name not in types:
             raise _parameter_error(name, parameter, "needs a type annotation")
         descriptions = [
@@ -49,7 +48,7 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
         description = descriptions[0] if descriptions else documented.get(parameter.name)
         default: Any = attrs.NOTHING
         if parameter.default is not parameter.empty:
-            # By a factory, so that _default_word alone tells the schema about it.
+            # A factory, so that the schema takes the default from _schema_default alone.
             default = attrs.Factory(functools.partial(_same, parameter.default))
         fields[parameter.name] = attrs.field(
             type=types[parameter.name],
@@ -76,11 +75,13 @@ def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Paramet
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise ToolDefinitionError(f"tool {name!r}: it has no signature ({error})", tool=name) from None
+        raise ToolDefinitionError(
+            f"tool {name!r}: the function has no signature ({error})", tool=name
+        ) from None
 
 
 def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The types of the parameters, and the same with what ``Annotated`` says about them."""
+    """Return the types of the parameters, without and with the metadata of ``Annotated``."""
     if isinstance(function, functools.partial):
         function = function.func
     elif not inspect.isroutine(function):
@@ -101,7 +102,7 @@ def _same(value: Any) -> Any:
 
 
 def _schema_default(default: object) -> dict[str, Any]:
-    """The default as the JSON Schema tells it; nothing where JSON cannot. ``null`` goes without saying."""
+    """Return the ``default`` of the JSON Schema, or ``{}`` if JSON cannot represent it or it is ``null``."""
     try:
         default_json = None if default is inspect.Parameter.empty else orjson.loads(orjson.dumps(default))
     except (TypeError, RecursionError):
@@ -110,10 +111,7 @@ def _schema_default(default: object) -> dict[str, Any]:
 
 
 _PARAMETERS: Final = frozenset({"args", "arguments", "parameters", "params", "attributes"})
-
-
 _OTHERS: Final = frozenset({"returns", "return", "yields", "raises", "example", "examples", "note", "notes"})
-
 
 _UNDERLINE: Final = re.compile(r"-{3,}\s*")
 
@@ -131,10 +129,10 @@ _NUMPY_ENTRY: Final = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?()")
 
 
 def read_docstring(documented: object) -> tuple[str, dict[str, str]]:
-    """The description in the docstring of *documented*, and what it says about each parameter.
+    """Return the description in the docstring of *documented*, and the description of each parameter.
 
-    Google's, numpy's and Sphinx's forms are read. What stands in other sections (returns, raises, examples)
-    is for people, not for a model, and is left out.
+    Google, NumPy and Sphinx styles are read. Other sections (returns, raises, examples) address people, not a model,
+    and are left out.
     """
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
@@ -160,7 +158,7 @@ def read_docstring(documented: object) -> tuple[str, dict[str, str]]:
 
 
 def _read_entries(section: str, is_numpy: bool, parameters: dict[str, list[str]]) -> None:
-    """Add what *section* says to *parameters*: an entry begins a line, what goes on is indented."""
+    """Add the entries of *section* to *parameters*. An entry starts a line, and its continuation is indented."""
     current: list[str] = []
     for line in section.splitlines():
         entry = (_NUMPY_ENTRY if is_numpy else _GOOGLE_ENTRY).fullmatch(line)
@@ -170,17 +168,17 @@ def _read_entries(section: str, is_numpy: bool, parameters: dict[str, list[str]]
 
 
 def _joined(lines: list[str]) -> str:
-    """Paragraphs of one line each."""
+    """Return the paragraphs of *lines*, each on one line."""
     paragraphs = re.split(r"\n\s*\n", "\n".join(lines).strip())
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 class ToolDefinitionError(CrosswalkError, TypeError):
-    """A function's signature cannot be described to a model, or two tools have one name.
+    """The signature of a function cannot be described to a model, or two tools have the same name.
 
     Attributes:
-        tool: the tool's name.
-        parameter: the parameter that is at fault; ``None`` when it is none of them.
+        tool: the name of the tool.
+        parameter: the parameter at fault, or ``None`` if the error is not about one.
     """
 
     def __init__(self, message: str, *, tool: str, parameter: str | None = None) -> None:

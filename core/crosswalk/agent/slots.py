@@ -13,18 +13,17 @@ import attrs
 
 __all__ = ["ToolSlot", "ToolSlots"]
 
-_MANY = 4
-"""So many times as many calls as may run at a time may run on behind their time limit."""
+_LATE_THREADS_PER_SLOT = 4  # threads that may run past their time limit
 
 
 @attrs.define(eq=False)
 class ToolSlot:
-    """Where a call runs, or waits for that.
+    """The slot of one call, running or waiting to run.
 
     Attributes:
-        thread: what runs it; ``None`` where it runs in its event loop.
-        deadline: when its time is over, by the monotonic clock; ``None`` for never.
-        is_left: whether its run was cancelled while its thread, which cannot be stopped, runs on.
+        thread: the thread that runs the call, or ``None`` if it runs in its event loop.
+        deadline: when its time limit ends, on the monotonic clock, or ``None`` for no limit.
+        is_abandoned: whether its run was cancelled while its thread, which cannot be stopped, keeps running.
     """
 
     thread: threading.Thread | None = None
@@ -33,10 +32,10 @@ class ToolSlot:
 
 
 class ToolSlots:
-    """Who runs, who waits for it, and what runs on that nobody waits for any longer.
+    """Limits how many calls run at the same time, and tracks threads that run past their time limit.
 
-    A call gives its place back when it is over, or its time is. One whose run was cancelled keeps it for as long as its
-    thread runs on within its time: what the number protects is still in use.
+    A call releases its slot when it ends or its time limit does. If its run is cancelled, it holds the slot while its
+    thread runs within the time limit: the limited resource is still in use.
 
     Args:
         number: how many calls may run at the same time.
@@ -51,15 +50,15 @@ class ToolSlots:
 
     @property
     def has_too_many_late(self) -> bool:
-        """Whether so many threads run on behind their time that no other may begin."""
+        """Whether so many threads run past their time limit that no other may start."""
         with self._lock:
             self._late_threads = {thread for thread in self._late_threads if thread.is_alive()}
-            return len(self._late_threads) >= _MANY * self._number
+            return len(self._late_threads) >= _LATE_THREADS_PER_SLOT * self._number
 
     async def acquire(self) -> ToolSlot:
-        """A place, once there is one; first come, first served.
+        """Wait for a slot, first come, first served.
 
-        A call that a running one makes, by an agent in a tool, runs in that one's place.
+        A call made by a running call, by an agent inside a tool, shares the slot of the outer call.
         """
         slot, free = ToolSlot(), asyncio.Event()
         if self in _held_slots.get():
@@ -68,7 +67,7 @@ class ToolSlots:
             self._waiting.append((slot, free, asyncio.get_running_loop()))
         try:
             while not free.is_set():
-                # Looked at again when the time of a call that was left is over: nothing else would tell.
+                # An abandoned call whose time limit ends does not notify anyone, so check again then.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._grant_free_slots(slot)):
                         await free.wait()
@@ -79,11 +78,11 @@ class ToolSlots:
         return slot
 
     def release(self, slot: ToolSlot, *, is_late: bool = False) -> None:
-        """Let the next call have *slot*; may be said twice, and by any thread.
+        """Release *slot* for the next call, from any thread. Releasing it again has no effect.
 
         Args:
-            place: what :meth:`take` gave, or was about to give.
-            is_late: whether its thread runs on behind its time.
+            slot: the slot that :meth:`acquire` returned or was about to return.
+            is_late: whether its thread runs past its time limit.
         """
         with self._lock:
             self._waiting = deque(one for one in self._waiting if one[0] is not slot)
@@ -93,7 +92,10 @@ class ToolSlots:
         self._grant_free_slots(slot)
 
     def _grant_free_slots(self, own: ToolSlot) -> float | None:
-        """Give what is free to those who wait; in how many seconds more may be free, ``None`` if nobody knows."""
+        """Give free slots to waiting calls.
+
+        Returns the seconds until another slot may become free, or ``None`` if that is unknown.
+        """
         with self._lock:
             now, ends = time.monotonic(), []
             for slot in list(self._running):
@@ -115,4 +117,4 @@ class ToolSlots:
 
 
 _held_slots: ContextVar[tuple[ToolSlots, ...]] = ContextVar("crosswalk_tool_places", default=())
-"""Where the call that runs has a place."""
+"""The limits in which the current call holds a slot."""

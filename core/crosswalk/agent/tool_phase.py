@@ -37,9 +37,9 @@ class ToolPhase:
     Args:
         calls: the calls, in the order of the answer.
         runner: runs them.
-        approve: asked before a tool runs that needs approval; ``None`` if there is no such function.
+        approve: asked before a tool runs that needs approval, or ``None`` if there is no such function.
         approved: decisions made before the run, by call id. They replace *approve* for these calls.
-        trace_tool: returns the span of a tool; ``None`` without telemetry.
+        trace_tool: returns the span of a tool, or ``None`` without telemetry.
         current_span: returns a block in which the span of the run is current.
         add_message: adds a message to the session.
 
@@ -89,7 +89,7 @@ class ToolPhase:
         self._add_message(step.message)
 
     def all_results(self) -> tuple[ToolExecutionResult, ...]:
-        """Return a result for each call; calls without one were stopped."""
+        """Return a result for each call. Calls without one were stopped."""
         return tuple(self.results.get(call.id) or self._unfinished(call) for call in self.calls)
 
     def _unfinished(self, call: ToolCall) -> ToolExecutionResult:

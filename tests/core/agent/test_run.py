@@ -422,7 +422,7 @@ def test_a_run_that_goes_on_cannot_be_taken_up_by_another(server: ReplayServer, 
         async for step in first:
             if isinstance(step, ToolExecutionStart):
                 break
-        with pytest.raises(CrosswalkError, match="still goes on"):
+        with pytest.raises(CrosswalkError, match="still active"):
             agent.resume(first)
         await first.aclose()
         async with agent.resume(first) as second:
