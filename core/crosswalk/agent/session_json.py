@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import attrs
 import orjson
@@ -22,9 +22,6 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
-
-if TYPE_CHECKING:
-    from crosswalk.agent.session import ChatSession
 
 __all__ = ["SESSION_FORMAT_VERSION"]
 
@@ -63,8 +60,8 @@ class SessionDocument:
     refused_lengths: dict[str, int] = attrs.field(factory=dict)
 
 
-def write_session(session: ChatSession, *, indent: bool) -> bytes:
-    """Return *session* as JSON, indented by two spaces a level if *indent*.
+def write_session(session: Any, *, indent: bool) -> bytes:
+    """Return *session*, a ``ChatSession``, as JSON, indented by two spaces a level if *indent*.
 
     Raises:
         CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
@@ -90,7 +87,7 @@ def write_session(session: ChatSession, *, indent: bool) -> bytes:
         raise cannot("write", type(session), [f"{error} @ $"]) from None
 
 
-def read_document(data: bytes | str, cls: type[ChatSession]) -> SessionDocument:
+def read_document(data: bytes | str, cls: type) -> SessionDocument:
     """Read the JSON of a session. Unknown keys are ignored.
 
     Args:
