@@ -12,7 +12,6 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk_observe.aiohttp_sessions import *
-    from crosswalk_observe.captures import *
     from crosswalk_observe.context import *
     from crosswalk_observe.exchange import *
     from crosswalk_observe.log import *
@@ -25,5 +24,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "aiohttp_sessions captures context exchange log otel parquet patches record urllib3_pools watcher",
+        "aiohttp_sessions context exchange log otel parquet patches record urllib3_pools watcher",
     )

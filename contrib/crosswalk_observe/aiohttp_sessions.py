@@ -7,8 +7,7 @@ from functools import cache, wraps
 from typing import Any, Final
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.failures import plain
-from crosswalk_observe.guard import Layer, Request, replaced_async
+from crosswalk_observe.guard import Layer, Request, as_builtin_error, replaced_async
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["aiohttp_middleware"]
@@ -118,7 +117,7 @@ def _reader() -> Any:
                 partial = getattr(error, "partial", None)  # of asyncio's IncompleteReadError
                 if isinstance(partial, bytes):
                     self._told(partial)
-                self._exchange.failed(plain(error))
+                self._exchange.failed(as_builtin_error(error))
                 raise
 
         async def read(self, n: int = -1) -> bytes:

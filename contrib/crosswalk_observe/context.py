@@ -65,3 +65,21 @@ def current_trace() -> tuple[str, str] | None:
         return None
     context = trace.get_current_span().get_span_context()
     return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context.is_valid else None
+
+
+_suppressed: Final[ContextVar[bool]] = ContextVar("crosswalk.observe.passed", default=False)
+
+
+@contextmanager
+def suppress_observation() -> Iterator[None]:
+    """Let nothing be watched meanwhile: somebody watches already what passes here, or it is a sink's own."""
+    before = _suppressed.set(True)
+    try:
+        yield
+    finally:
+        _suppressed.reset(before)
+
+
+def is_suppressed() -> bool:
+    """Whether nothing is to be watched now, in this context."""
+    return _suppressed.get()

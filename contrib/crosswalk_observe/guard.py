@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import wraps
 from inspect import isawaitable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 import attrs
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.failures import plain
 
-__all__ = ["Layer", "Request", "Watching", "begin", "replaced", "replaced_async", "send", "send_async"]
+__all__ = [
+    "Layer",
+    "Request",
+    "Watching",
+    "as_builtin_error",
+    "begin",
+    "replaced",
+    "replaced_async",
+    "send",
+    "send_async",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,7 +115,7 @@ def send(
         with exchange.sending():
             result = function(*arguments, **options)
     except BaseException as error:
-        exchange.failed(plain(error))
+        exchange.failed(as_builtin_error(error))
         raise
     _watch(exchange, layer, result, arguments, options)
     return result
@@ -124,7 +133,7 @@ async def send_async(
         with exchange.sending():
             result = await function(*arguments, **options)
     except BaseException as error:
-        exchange.failed(plain(error))
+        exchange.failed(as_builtin_error(error))
         raise
     _watch(exchange, layer, result, arguments, options)
     return result
@@ -170,3 +179,23 @@ def replaced_async(
         return await send_async(exchange, layer, original, arguments, options)
 
     return call
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+_LIBRARIES: Final = frozenset({"aiohttp", "botocore", "requests", "urllib3"})
+
+
+_UNRELATED: Final = frozenset({"DecodeError", "InvalidURL", "LocationValueError"})
+"""Those that do not mean that the connection failed."""
+
+
+def as_builtin_error(error: E) -> E | TimeoutError | ConnectionError:
+    """*error*, or Python's own where it is one of a library that means that the server was slow, away or broke off."""
+    kinds = [kind for one in (error, getattr(error, "reason", None)) for kind in type(one).__mro__]
+    names = {kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] in _LIBRARIES}
+    if not names or names & _UNRELATED or isinstance(error, OSError):
+        return error
+    is_late = "NewConnectionError" not in names and any("Timeout" in name for name in names)
+    return TimeoutError() if is_late else ConnectionError()

@@ -19,9 +19,8 @@ from crosswalk.errors import (
 )
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
-from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.operations import tokens_of
-from crosswalk_observe.options import json_object
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 

@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.failures import plain
-from crosswalk_observe.guard import Layer, Request, begin, replaced, send
+from crosswalk_observe.guard import Layer, Request, as_builtin_error, begin, replaced, send
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["requests_adapter", "watch_bedrock"]
@@ -156,7 +155,7 @@ def _watched(kind: Any) -> Any:
             try:
                 return reading(*arguments, **options)
             except Exception as error:
-                self._crosswalk_exchange.failed(plain(error))
+                self._crosswalk_exchange.failed(as_builtin_error(error))
                 raise
             finally:
                 self._crosswalk_is_reading = False

@@ -16,11 +16,10 @@ from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk import CrosswalkError, Registry, registry as installed
-from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.calls import Call, call_of, longest_wait
+from crosswalk_observe.context import is_suppressed, suppress_observation
+from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
-from crosswalk_observe.operation import Call, call_of, longest_wait
-from crosswalk_observe.options import json_object
-from crosswalk_observe.passing import is_unwatched, unwatched
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.transports import watched
@@ -33,7 +32,7 @@ Sink: TypeAlias = Callable[[ObservedExchange], object]
 """What takes records. It may have a ``close()``, which :meth:`Watcher.close` calls.
 
 It may also have ``started(exchange)``, which is called in the thread of the request when a call begins. That returns an
-:class:`~crosswalk_observe.operation.Operation`, which is given the call's last record in the place of the sink.
+:class:`~crosswalk_observe.calls.Operation`, which is given the call's last record in the place of the sink.
 """
 
 _log = logging.getLogger("crosswalk.observe")
@@ -131,7 +130,7 @@ class Watcher:
             headers: its headers; they are read later and must not change.
             content: its body; ``None`` where it is a stream.
         """
-        if method not in _METHODS or self._is_closed or is_unwatched():
+        if method not in _METHODS or self._is_closed or is_suppressed():
             return None
         try:
             site = self._hosts.site(url) if method == "POST" else self._hosts.fetched(url)
@@ -278,7 +277,7 @@ class Watcher:
             return False
         with self._changed:
             is_done = self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
-        with unwatched():
+        with suppress_observation():
             self._settle(all_of_them=True)
         return is_done
 
@@ -330,7 +329,7 @@ class Watcher:
             try:
                 if exchange is not None:
                     exchange.context.run(self._hand_on, exchange)
-                with unwatched():
+                with suppress_observation():
                     self._settle()
             except BaseException as error:  # nothing must end the watching
                 self.report("a sink", error)
@@ -344,7 +343,7 @@ class Watcher:
         return max(0.0, self._unsettled[0][0] - time.monotonic()) if self._unsettled else None
 
     def _hand_on(self, exchange: Exchange) -> None:
-        with unwatched():
+        with suppress_observation():
             record = None
             try:
                 record = record_of(exchange, self._registry, self.keep_bytes, self._remembered)
