@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from crosswalk_observe.exchange import Exchange
     from crosswalk_observe.record import ObservedExchange
 
-__all__ = ["Call", "Operation", "attempt_number", "call_of", "longest_wait"]
+__all__ = ["Call", "OpenCalls", "Operation", "attempt_number", "call_of", "longest_wait"]
 
 _COUNT: Final = "x-stainless-retry-count"
 """The header in which the SDKs of OpenAI, Anthropic and others number the attempts of one call, from 0."""
@@ -19,6 +22,9 @@ _LONGEST_WAIT: Final = 10.0
 """The most seconds that these SDKs wait before the next attempt, and some more, unless the server says how long."""
 _LONGEST_ASKED: Final = 60.0
 """The longest time of a ``retry-after`` that they obey."""
+
+
+_numbers: Final = count()  # orders calls that end at the same time
 
 
 class Operation(Protocol):
@@ -74,6 +80,39 @@ def call_of(exchange: Exchange) -> tuple[Call, bool]:
     if count is not None:
         _current.set(call)
     return call, False
+
+
+class OpenCalls:
+    """The calls whose last attempt has ended, until it is certain that no other attempt follows. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Call]] = []
+
+    def end_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float) -> bool:
+        """Let the call of *exchange* end in *wait* seconds, unless another attempt begins.
+
+        Returns whether the call was added: it has operations, and *exchange* is its last attempt.
+        """
+        call = exchange.call
+        if call is None or not call.operations or (exchange.attempt or 0) < call.attempts:
+            return False
+        call.record, call.deadline = record, time.monotonic() + wait
+        heappush(self._heap, (call.deadline, next(_numbers), call))
+        return True
+
+    def take_ended(self, *, all_of_them: bool = False) -> list[Call]:
+        """Remove and return the calls whose wait is over, or all calls."""
+        now, ended = time.monotonic(), []
+        while self._heap and (all_of_them or self._heap[0][0] <= now):
+            deadline, _, call = heappop(self._heap)
+            if call.deadline == deadline and not call.is_over:  # otherwise another attempt has begun
+                call.is_over = True
+                ended.append(call)
+        return ended
+
+    def seconds_to_next(self) -> float | None:
+        """Return the seconds until the next call ends, or ``None`` if there is none."""
+        return max(0.0, self._heap[0][0] - time.monotonic()) if self._heap else None
 
 
 def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:

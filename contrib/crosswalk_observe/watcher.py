@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from heapq import heappop, heappush
-from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
-from crosswalk import CrosswalkError, Registry, registry as installed
-from crosswalk_observe.calls import Call, call_of, longest_wait
+from crosswalk import Registry, registry as installed
+from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
 from crosswalk_observe.context import is_suppressed, suppress_observation
+from crosswalk_observe.diagnostics import Diagnostics
 from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
 from crosswalk_observe.reading import record_of
@@ -35,15 +32,10 @@ It may also have ``started(exchange)``, which is called in the thread of the req
 :class:`~crosswalk_observe.calls.Operation`, which is given the call's last record in the place of the sink.
 """
 
-_log = logging.getLogger("crosswalk.observe")
 _MIB: Final = 2**20
-_EVERY: Final = 60.0
-"""Seconds between two lines about what was dropped."""
 _AT_EXIT: Final = 5.0
 """Seconds that the end of the program waits for what has not been handed on."""
 _METHODS: Final = frozenset({"GET", "POST"})
-_numbers: Final = count()
-"""Orders calls that are over at the same time."""
 
 
 class Watcher:
@@ -89,11 +81,10 @@ class Watcher:
         self._most_bytes = most_bytes
         self._most_waiting = most_waiting
         self._in_background = in_background
-        self._told: set[object] = set()
+        self._diagnostics = Diagnostics()
         self._hosts = Hosts(
             self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
         )
-        self._last_told = -_EVERY
         self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
         self._has_begun = False
@@ -109,9 +100,10 @@ class Watcher:
         self._busy: Exchange | None = None
         self._thread: threading.Thread | None = None
         self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
-        self._unsettled: list[tuple[float, int, Call]] = []
+        self._calls = OpenCalls()
         self._held = 0
-        self._dropped = self._told_dropped = self._passed_over = 0
+        self._dropped = self._passed_over = 0
+        self._diagnostics.restart_count()
 
     # ------------------------------------------------------------------------------ what HTTP layers call
 
@@ -192,29 +184,20 @@ class Watcher:
         """Let go *exchange*, which becomes no record."""
         with self._changed:
             self.release(exchange)
-            self._settle_later(exchange, None, 0.0)
+            self._end_call_later(exchange, None, 0.0)
 
-    def _settle_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float | None) -> None:
-        """*exchange* is over, and so is its call, unless another attempt begins within *wait* seconds; the caller holds the
-        lock."""
-        call = exchange.call
-        if call is None or not call.operations or (exchange.attempt or 0) < call.attempts:
-            return
-        call.record, call.deadline = record, time.monotonic() + (wait or 0.0)
-        heappush(self._unsettled, (call.deadline, next(_numbers), call))
-        self._changed.notify_all()
+    def _end_call_later(
+        self, exchange: Exchange, record: ObservedExchange | None, wait: float | None
+    ) -> None:
+        """End the call of *exchange* in *wait* seconds, unless another attempt begins. The caller holds the lock."""
+        if self._calls.end_later(exchange, record, wait or 0.0):
+            self._changed.notify_all()
 
-    def _settle(self, *, all_of_them: bool = False) -> None:
+    def _end_calls(self, *, all_of_them: bool = False) -> None:
         """End the operations of the calls that are over."""
         with self._changed:
-            now = time.monotonic()
-            over: list[Call] = []
-            while self._unsettled and (all_of_them or self._unsettled[0][0] <= now):
-                deadline, _, call = heappop(self._unsettled)
-                if call.deadline == deadline and not call.is_over:  # else another attempt has begun since
-                    call.is_over = True
-                    over.append(call)
-        for call in over:
+            calls = self._calls.take_ended(all_of_them=all_of_them)
+        for call in calls:
             for position, operation in call.operations.items():
                 try:
                     operation.end(call.record)
@@ -278,7 +261,7 @@ class Watcher:
         with self._changed:
             is_done = self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
         with suppress_observation():
-            self._settle(all_of_them=True)
+            self._end_calls(all_of_them=True)
         return is_done
 
     def close(self, timeout: float | None = 30.0) -> None:
@@ -301,8 +284,8 @@ class Watcher:
                 self._drop(left)
             self._waiting.clear()
             self._changed.notify_all()
-        self._settle(all_of_them=True)
-        self._tell_dropped()
+        self._end_calls(all_of_them=True)
+        self._diagnostics.note_dropped(self._dropped)
         for sink in self._sinks:
             close = getattr(sink, "close", None)
             if close is not None:
@@ -322,7 +305,9 @@ class Watcher:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._is_closed, self._next_deadline())
+                self._changed.wait_for(
+                    lambda: self._waiting or self._is_closed, self._calls.seconds_to_next()
+                )
                 if self._is_closed and not self._waiting:
                     return
                 self._busy = exchange = self._waiting.popleft() if self._waiting else None
@@ -330,17 +315,13 @@ class Watcher:
                 if exchange is not None:
                     exchange.context.run(self._hand_on, exchange)
                 with suppress_observation():
-                    self._settle()
+                    self._end_calls()
             except BaseException as error:  # nothing must end the watching
                 self.report("a sink", error)
             del exchange
             with self._changed:
                 self._busy = None
                 self._changed.notify_all()
-
-    def _next_deadline(self) -> float | None:
-        """Seconds until the next call is over; the caller holds the lock."""
-        return max(0.0, self._unsettled[0][0] - time.monotonic()) if self._unsettled else None
 
     def _hand_on(self, exchange: Exchange) -> None:
         with suppress_observation():
@@ -352,8 +333,8 @@ class Watcher:
             finally:
                 self.release(exchange)
             with self._changed:
-                self._settle_later(exchange, record, longest_wait(exchange))
-            self._settle()
+                self._end_call_later(exchange, record, longest_wait(exchange))
+            self._end_calls()
             if record is None:
                 return
             if record.error is not None:
@@ -368,22 +349,23 @@ class Watcher:
                     SystemExit,
                 ) as error:  # a stranger's exit ends neither program nor watching
                     self.report(_name(sink), error)
-            self._tell_dropped()
+            self._diagnostics.note_dropped(self._dropped)
 
     # ---------------------------------------------------------------------------------- what it says
 
     def _drop(self, exchange: Exchange) -> None:
         """Leave *exchange* out; the caller holds the lock."""
         self.release(exchange)
-        self._settle_later(exchange, None, 0.0)
+        self._end_call_later(exchange, None, 0.0)
         self._dropped += 1
 
-    def _tell_dropped(self) -> None:
-        """Log how much was dropped, if that is news; not in the application's threads, where it could take long."""
-        now = time.monotonic()
-        if self._dropped != self._told_dropped and now - self._last_told >= _EVERY:
-            self._last_told, self._told_dropped = now, self._dropped
-            _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see, once for each kind."""
+        self._diagnostics.report(doing, error)
+
+    def note(self, message: str, kind: object = None) -> None:
+        """Log *message*, once for each *kind*, which is the message itself by default."""
+        self._diagnostics.note(message, kind)
 
     def _pass_over(self, site: Site, url: str) -> None:
         if not site.is_exact:  # it only ends like one
@@ -394,22 +376,6 @@ class Watcher:
         include = f"names no model; include=[{server!r}] watches it"
         why = include if site.providers else "has an answer that is not read"
         self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
-
-    def report(self, doing: str, error: BaseException) -> None:
-        """Log *error*, which the program does not see, once for each kind; the text of a stranger's may quote content."""
-        said = type(error).__name__
-        if isinstance(error, CrosswalkError):
-            said += f": {error}"
-        elif isinstance(error, OSError) and error.strerror:
-            said += f": {error.strerror}"
-        self.note(f"{doing} failed with {said} (said once)", (doing, type(error)))
-
-    def note(self, message: str, kind: object = None) -> None:
-        """Log *message*, once for each *kind*; ``None`` for the message itself."""
-        kind = message if kind is None else kind
-        if kind not in self._told:
-            self._told.add(kind)
-            _log.warning("%s", message)
 
     def _tell_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
