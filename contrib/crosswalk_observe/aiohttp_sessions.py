@@ -143,7 +143,7 @@ def _reader() -> Any:
             return self._told(self._inner.read_nowait(n))
 
         def set_exception(self, error: BaseException, *cause: BaseException) -> None:
-            self._exchange.left()  # the response is closed, or given back
+            self._exchange.abandoned()  # the response is closed, or given back
             self._inner.set_exception(error, *cause)
 
     return WatchedReader

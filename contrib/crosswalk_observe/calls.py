@@ -123,7 +123,7 @@ def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> in
 
 def longest_wait(exchange: Exchange) -> float | None:
     """The most seconds until the SDK tries again after *exchange*, which is over; ``None`` where it does not."""
-    if exchange.attempt is None or (exchange.was_left and exchange.status is None):
+    if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
         return None
     headers = _by_name(exchange.headers)
     should, status = headers.get("x-should-retry"), exchange.status

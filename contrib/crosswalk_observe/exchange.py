@@ -25,12 +25,12 @@ _OVERHEAD: Final = 128
 """About how many bytes a chunk takes beside its own."""
 
 
-class Holder(Protocol):
+class ExchangeOwner(Protocol):
     """Keeps what all exchanges hold within bounds, and takes each that is over."""
 
     keep_bytes: int
 
-    def holds(self, exchange: Exchange, size: int) -> bool:
+    def reserve(self, exchange: Exchange, size: int) -> bool:
         """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
 
     def discard(self, exchange: Exchange) -> None:
@@ -71,7 +71,7 @@ class Exchange:
 
     def __init__(
         self,
-        holder: Holder,
+        owner: ExchangeOwner,
         site: Site,
         method: str,
         url: str,
@@ -84,7 +84,7 @@ class Exchange:
         self.method = method
         self.url = url
         self.request_headers = headers
-        self.content = content if len(content or b"") <= holder.keep_bytes else None
+        self.content = content if len(content or b"") <= owner.keep_bytes else None
         model = body.get("model")
         self.model = model if isinstance(model, str) and model else site.model
         self.options = options_of(body)
@@ -101,14 +101,14 @@ class Exchange:
         self.is_cut = False
         self.context = copy_context()  # a trace that goes on there is the sinks' too
         self.error: BaseException | None = None
-        self.was_left = False
+        self.was_abandoned = False
         self.began = datetime.now(UTC)
         self.started = time.perf_counter()
         self.finished = self.started
-        self.held = 0
-        self._kept = 0
-        self._holder = holder
-        self._is_over = not holder.holds(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
+        self.reserved = 0
+        self._stored_bytes = 0
+        self._owner = owner
+        self._is_over = not owner.reserve(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
 
     @_guarded
     def answered(
@@ -141,14 +141,14 @@ class Exchange:
         """The next bytes of the body have come."""
         if self._is_over or self.is_cut or not data:
             return
-        room = self._holder.keep_bytes - self._kept
+        room = self._owner.keep_bytes - self._stored_bytes
         if len(data) > room:
             self.is_cut = True
             data = bytes(data[:room])
-        if not self._holder.holds(self, len(data) + _OVERHEAD):
+        if not self._owner.reserve(self, len(data) + _OVERHEAD):
             self._is_over = True
             return
-        self._kept += len(data)
+        self._stored_bytes += len(data)
         self.times.append(time.perf_counter())
         self.chunks.append(data if type(data) is bytes else bytes(data))
 
@@ -163,18 +163,18 @@ class Exchange:
         if isinstance(error, Exception):
             self._end(error=error)
         else:  # cancelled, interrupted, or a generator that is closed
-            self.left()
+            self.abandoned()
 
     @_guarded
-    def left(self) -> None:
+    def abandoned(self) -> None:
         """The application does not read further."""
-        self._end(was_left=True)
+        self._end(was_abandoned=True)
 
     def discard(self) -> None:
         """Nothing more is known of the exchange; it becomes no record."""
         if not self._is_over:
             self._is_over = True
-            self._holder.discard(self)
+            self._owner.discard(self)
 
     @contextmanager
     def sending(self) -> Iterator[None]:
@@ -191,20 +191,20 @@ class Exchange:
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
-        self._holder.report(doing, error)
+        self._owner.report(doing, error)
 
-    def _end(self, error: Exception | None = None, was_left: bool = False) -> None:
+    def _end(self, error: Exception | None = None, was_abandoned: bool = False) -> None:
         if self._is_over:
             return
         self._is_over = True
         self.finished = time.perf_counter()
         self.error = error
-        self.was_left = was_left
-        self._holder.deliver(self)
+        self.was_abandoned = was_abandoned
+        self._owner.deliver(self)
 
     def __del__(self) -> None:
         if not getattr(self, "_is_over", True):
-            self.left()
+            self.abandoned()
 
 
 _NUMBERS: Final = frozenset((

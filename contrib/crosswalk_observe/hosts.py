@@ -22,7 +22,7 @@ __all__ = ["Hosts", "Site"]
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _PORTS: Final = {"http": 80, "https": 443}
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")
-_REMEMBERED: Final = 1024
+_CACHE_SIZE: Final = 1024
 _CONTENT: Final = frozenset({"messages", "input", "prompt", "contents", "inputs", "message", "inputText"})
 """What requests to models call what is asked."""
 _CLOUDS: Final = {
@@ -129,17 +129,17 @@ class Hosts:
         self._environ = os.environ if environ is None else environ
         self._broken = broken
         self._names: list[str] = []
-        self._known: tuple[_Provider, ...] = ()
+        self._providers: tuple[_Provider, ...] = ()
         for name in self._named.values():
             registry.mapper(name)
-        self._find = lru_cache(_REMEMBERED)(self._found)
-        self._learn()
+        self._cached_look_up = lru_cache(_CACHE_SIZE)(self._look_up)
+        self._refresh()
 
     def site(self, url: str) -> Site | None:
         """Where a request to *url* goes; ``None`` where nobody wants to watch that."""
         if self._registry.names() != self._names:
-            self._learn()
-        return self._find(url.partition("?")[0].partition("#")[0])
+            self._refresh()
+        return self._cached_look_up(url.partition("?")[0].partition("#")[0])
 
     def fetched(self, url: str) -> Site | None:
         """The site of a stored response that a ``GET`` of *url* fetches; ``None`` where it is something else."""
@@ -147,12 +147,12 @@ class Hosts:
         site = None if made_at is None else self.site(made_at)
         return None if site is None else attrs.evolve(site, operation="fetch_response", is_known=True)
 
-    def _learn(self) -> None:
+    def _refresh(self) -> None:
         self._names = self._registry.names()
-        self._known = tuple(self._described())
-        self._find.cache_clear()
+        self._providers = tuple(self._describe_providers())
+        self._cached_look_up.cache_clear()
 
-    def _described(self) -> Iterator[_Provider]:
+    def _describe_providers(self) -> Iterator[_Provider]:
         for name in self._names:
             try:
                 mapper = self._registry.mapper(name)
@@ -178,13 +178,13 @@ class Hosts:
                 _patterns(spoken, base),
             )
 
-    def _found(self, address: str) -> Site | None:
+    def _look_up(self, address: str) -> Site | None:
         try:
             parts = urlsplit(address)
             host, port = (parts.hostname or ""), parts.port or _PORTS.get(parts.scheme, 0)
         except ValueError:
             return None
-        if not host or not port or _is_one(host, port, self._exclude):
+        if not host or not port or _matches_any(host, port, self._exclude):
             return None
         site = self._site(host, port, parts.path)
         if site is None or not site.gives_answer:
@@ -194,38 +194,38 @@ class Hosts:
     def _site(self, host: str, port: int, path: str) -> Site | None:
         other = other_operation(path)
         for pattern, name in self._named.items():
-            if _is_one(host, port, (pattern,)):
+            if _matches_any(host, port, (pattern,)):
                 if other is not None:
                     return _other_site(host, port, (name,), other, is_sure=True)
-                return self._named_site(host, port, path, name)
+                return self._site_of_named_provider(host, port, path, name)
         here = [
             (server.is_default, one)
-            for one in self._known
+            for one in self._providers
             for server in one.servers
-            if _fits(server, host, port)
+            if _is_at(server, host, port)
         ]
         if any(is_default for is_default, _ in here) and host not in _LOOPBACK:
             here = [each for each in here if each[0]]  # whoever is asked there as if he were another
-        asked = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
-        if not here and _is_one(host, port, self._include):
-            asked = sorted(self._known, key=lambda one: not one.is_original)
+        candidates = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
+        if not here and _matches_any(host, port, self._include):
+            candidates = sorted(self._providers, key=lambda one: not one.is_original)
         is_sure = bool(here) and host not in _LOOPBACK
         if other is not None:
-            names = tuple(one.name for one in asked)
+            names = tuple(one.name for one in candidates)
             return _other_site(host, port, names or self._originals(), other, is_sure, is_known=bool(names))
-        found = _all_matching(((one.name, one.own) for one in asked), path) or _all_matching(
-            ((one.name, one.spoken) for one in asked), path
+        found = _all_matching(((one.name, one.own) for one in candidates), path) or _all_matching(
+            ((one.name, one.spoken) for one in candidates), path
         )
         if not found:
             return self._site_by_path(host, port, path)
         return Site(host, port, tuple(name for name, _ in found), is_sure, _model(found[0][1]))
 
     def _originals(self) -> tuple[str, ...]:
-        return tuple(one.name for one in self._known if one.is_original)
+        return tuple(one.name for one in self._providers if one.is_original)
 
     def _site_by_path(self, host: str, port: int, path: str) -> Site | None:
         """A server that nobody has named, at a path that some plugin reads."""
-        known = sorted(self._known, key=lambda one: not one.is_original)
+        known = sorted(self._providers, key=lambda one: not one.is_original)
         if (match := _ANY_VENDOR.fullmatch(path)) is not None:
             is_read = match[2] == "invoke"  # a stream is wrapped once more
             names = self._originals() if is_read else ()
@@ -237,8 +237,10 @@ class Hosts:
         names = tuple(name for name, _ in found)
         return Site(host, port, names, False, _model(found[0][1]), is_known=False, is_exact=bool(exact))
 
-    def _named_site(self, host: str, port: int, path: str, name: str) -> Site | None:
-        patterns = [pattern for one in self._known if one.name == name for pattern in (*one.own, *one.spoken)]
+    def _site_of_named_provider(self, host: str, port: int, path: str, name: str) -> Site | None:
+        patterns = [
+            pattern for one in self._providers if one.name == name for pattern in (*one.own, *one.spoken)
+        ]
         match = _matching(patterns, path)
         if patterns and match is None:
             return None
@@ -277,13 +279,13 @@ def _server(address: str, default: str, is_default: bool) -> _Server | None:
     return _Server(re.compile(pattern, re.IGNORECASE), port, host in _LOOPBACK, is_default)
 
 
-def _fits(server: _Server, host: str, port: int) -> bool:
+def _is_at(server: _Server, host: str, port: int) -> bool:
     if server.port != port:
         return False
     return host in _LOOPBACK if server.is_loopback else server.host.fullmatch(host) is not None
 
 
-def _is_one(host: str, port: int, wanted: Iterable[str]) -> bool:
+def _matches_any(host: str, port: int, wanted: Iterable[str]) -> bool:
     full = f"{host}:{port}"
     return any(fnmatchcase(host, one.lower()) or fnmatchcase(full, one.lower()) for one in wanted)
 

@@ -10,7 +10,7 @@ from crosswalk import CrosswalkError
 from crosswalk.records import append_line, record_line
 from crosswalk.types.json import load_json
 from crosswalk_observe.record import ObservedExchange
-from crosswalk_observe.secrets import MARK
+from crosswalk_observe.secrets import PLACEHOLDER
 
 __all__ = ["CaptureFolder", "JSONLinesLog"]
 
@@ -47,16 +47,16 @@ class JSONLinesLog:
             provider=record.provider,
             id=record.id,
             response=record.response if self._include_response else None,
-            more=said_of(record, include_request=self._include_request),
+            more=describe_record(record, include_request=self._include_request),
         )
         self._path.parent.mkdir(parents=True, exist_ok=True)
         append_line(self._path, line)
 
 
-def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
+def describe_record(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
     """What a log says of *record* beside its answer, as plain JSON."""
     first = record.time_to_first_chunk
-    said: dict[str, Any] = {
+    described: dict[str, Any] = {
         "method": record.method,
         "url": record.url,
         "model": record.request.model,
@@ -68,7 +68,7 @@ def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[
         "is_complete": record.is_complete,
         "is_cancelled": record.is_cancelled,
     }
-    more = {
+    optional = {
         "trace_id": record.trace_id,
         "span_id": record.span_id,
         "session": record.labels.session,
@@ -76,10 +76,10 @@ def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[
         "tags": list(record.labels.tags),
         "resend_count": record.resend_count,
     }
-    said |= {name: value for name, value in more.items() if value}
+    described |= {name: value for name, value in optional.items() if value}
     if include_request and record.request.body is not None:
-        said["request"] = load_json(record.request.body)
-    return said
+        described["request"] = load_json(record.request.body)
+    return described
 
 
 class CaptureFolder:
@@ -118,7 +118,7 @@ class CaptureFolder:
             body=bytearray(record.body),
             is_complete=record.is_complete,
         )
-        if recording.holds_key or MARK.encode() in record.body + request:
+        if recording.holds_key or PLACEHOLDER.encode() in record.body + request:
             raise CrosswalkError("it holds what looks like a key, and is not recorded")
         case = f"{record.provider}_{record.id[:12]}" + "_stream" * record.is_stream
         store_capture(self._folder, case, recording, provider=record.provider)

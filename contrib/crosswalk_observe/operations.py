@@ -24,7 +24,7 @@ _OTHERS: Final = {
     r"/audio/speech": ("speech", "openai"),
 }
 """The endpoints that give no chat answer, and whose they are. The conventions have a name for embeddings alone."""
-_PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): said for path, said in _OTHERS.items()}
+_PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): operation for path, operation in _OTHERS.items()}
 _FETCHED: Final = re.compile(r"(.*/responses)/resp_[^/]+")
 _COUNTS: Final = {
     "input": (
@@ -55,8 +55,8 @@ class OtherOperation:
 def other_operation(path: str) -> OtherOperation | None:
     """The operation at *path*; ``None`` where answers of chat come from there."""
     for pattern, (name, provider) in _PATTERNS.items():
-        if (found := pattern.fullmatch(path)) is not None:
-            return OtherOperation(name, provider, found.groupdict().get("model"))
+        if (pattern_match := pattern.fullmatch(path)) is not None:
+            return OtherOperation(name, provider, pattern_match.groupdict().get("model"))
     return None
 
 
@@ -71,19 +71,19 @@ def operation_of(path: str) -> str:
 
 def fetched_from(url: str) -> str | None:
     """The address that made the stored response which *url* names by its id; ``None`` where it names none."""
-    found = _FETCHED.fullmatch(url.partition("?")[0].partition("#")[0])
-    return None if found is None else found[1]
+    pattern_match = _FETCHED.fullmatch(url.partition("?")[0].partition("#")[0])
+    return None if pattern_match is None else pattern_match[1]
 
 
 def tokens_of(body: Mapping[str, Any]) -> dict[str, int]:
     """The tokens that the JSON *body* of an answer counts, as ``input`` and ``output``."""
-    found: dict[str, int] = {}
+    pattern_match: dict[str, int] = {}
     for kind, places in _COUNTS.items():
         for place in places:
             value: Any = body
             for name in place:
                 value = value.get(name) if isinstance(value, Mapping) else None
             if type(value) is int:
-                found[kind] = value
+                pattern_match[kind] = value
                 break
-    return found
+    return pattern_match

@@ -13,7 +13,7 @@ from uuid import uuid4
 from crosswalk import ChatResponse, CrosswalkError
 from crosswalk.commands import written
 from crosswalk.types.json import dump_json
-from crosswalk_observe.log import said_of
+from crosswalk_observe.log import describe_record
 from crosswalk_observe.record import ObservedExchange
 
 __all__ = ["ParquetLog"]
@@ -68,7 +68,7 @@ class ParquetLog:
         self._process = os.getpid()
         self._rows: list[dict[str, Any]] = []
         self._responses: list[ChatResponse | None] = []
-        self._held = 0
+        self._pending_bytes = 0
         self._began = self._clock()
 
     def __call__(self, record: ObservedExchange) -> None:
@@ -85,9 +85,9 @@ class ParquetLog:
         row = self._row(record)
         self._rows.append(row)
         self._responses.append(record.response)
-        self._held += len(record.body) + len(row.get("request") or "")
+        self._pending_bytes += len(record.body) + len(row.get("request") or "")
         is_old = self._clock() - self._began >= self._part_seconds
-        if is_old or len(self._rows) >= self._part_records or self._held >= self._part_bytes:
+        if is_old or len(self._rows) >= self._part_records or self._pending_bytes >= self._part_bytes:
             self.flush()
 
     def flush(self) -> None:
@@ -103,7 +103,7 @@ class ParquetLog:
             with written(self._folder / name, replace=False) as out:
                 out.write(self._part())
         except OSError:
-            if len(self._rows) >= 2 * self._part_records or self._held >= 2 * self._part_bytes:
+            if len(self._rows) >= 2 * self._part_records or self._pending_bytes >= 2 * self._part_bytes:
                 self._renew()
             raise
         self._renew()
@@ -113,14 +113,14 @@ class ParquetLog:
         self.flush()
 
     def _row(self, record: ObservedExchange) -> dict[str, Any]:
-        said = said_of(record)
+        described = describe_record(record)
         row = {
-            **said,
+            **described,
             "record_id": record.id,
             "provider": record.provider,
             "status": record.status,
             "body": record.body,
-            "options": dump_json(said["options"]).decode(),
+            "options": dump_json(described["options"]).decode(),
             "began": record.began,
         }
         request = record.request.body
@@ -149,9 +149,9 @@ class ParquetLog:
             pa.concat_arrays(column.chunks or [pa.array([], column.type)]) for column in columns.columns
         ]
         structs = pa.StructArray.from_arrays(arrays, fields=list(columns.schema))
-        places = iter(range(len(found)))
+        rows = iter(range(len(found)))
         return structs.take(
-            pa.array([None if one is None else next(places) for one in self._responses], pa.int64())
+            pa.array([None if one is None else next(rows) for one in self._responses], pa.int64())
         )
 
 

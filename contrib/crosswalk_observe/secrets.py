@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from crosswalk.service import encoded_forms, holds_key
 
-__all__ = ["MARK", "Secrets"]
+__all__ = ["PLACEHOLDER", "Secrets"]
 
-MARK: Final = "<secret>"
-_LEAST: Final = 12
+PLACEHOLDER: Final = "<secret>"
+_MIN_LENGTH: Final = 12
 """What is shorter is no credential but a word, such as the ``EMPTY`` that servers without keys are sent."""
 _NAME: Final = re.compile(
     r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
@@ -42,27 +42,27 @@ class Secrets:
         self._content = content
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
-        given = {unquote(parts.password or ""), unquote(parts.username or "")}
+        values = {unquote(parts.password or ""), unquote(parts.username or "")}
         for pairs in (headers.items(), query):
-            for name, value in _secret(pairs):
-                given.update(_words(name, value))
+            for name, value in _secret_pairs(pairs):
+                values.update(_credentials_in(name, value))
         for found in _IN_JSON.finditer(content or b""):
-            given.update(_words("", found[2].decode(errors="replace")))
-        values = {word for word in given if len(word) >= _LEAST}
+            values.update(_credentials_in("", found[2].decode(errors="replace")))
+        values = {word for word in values if len(word) >= _MIN_LENGTH}
         forms = {
             form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
         }
-        longest = sorted((form for form in forms if len(form) >= _LEAST), key=len, reverse=True)
+        longest = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
         self._forms = tuple(form.encode() for form in longest)
 
     def url(self) -> str:
         """The URL without user, password, fragment and the secrets of its query."""
         parts = urlsplit(self._url)
         query = parse_qsl(parts.query, keep_blank_values=True)
-        secret = set(_secret(query))
-        query = [(name, MARK if (name, value) in secret else value) for name, value in query]
+        secret = set(_secret_pairs(query))
+        query = [(name, PLACEHOLDER if (name, value) in secret else value) for name, value in query]
         place = parts.netloc.rpartition("@")[2]
-        path = self._without(parts.path)
+        path = self._redact_text(parts.path)
         return urlunsplit(
             (parts.scheme, place, path, urlencode(query, safe="<>/:", quote_via=quote, errors="replace"), "")
         )
@@ -70,26 +70,26 @@ class Secrets:
     def content(self) -> bytes | None:
         """The body of the request without credentials."""
         content = self._content
-        return None if content is None else self.without(_IN_JSON.sub(rb'\1<secret>"', content))
+        return None if content is None else self.redact(_IN_JSON.sub(rb'\1<secret>"', content))
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """*headers* without credentials: those of the request, or of the answer."""
-        found = {**headers, **{name: MARK for name, _ in _secret(headers.items())}}
-        if self.are_in("\n".join(found.values()).encode(errors="replace")):
-            found = {name: self._without(value) for name, value in found.items()}
+        found = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
+        if self.appear_in("\n".join(found.values()).encode(errors="replace")):
+            found = {name: self._redact_text(value) for name, value in found.items()}
         return found
 
-    def without(self, data: bytes) -> bytes:
+    def redact(self, data: bytes) -> bytes:
         """*data* without what was a credential of the request."""
         for form in self._forms:
             if form in data:
-                data = data.replace(form, MARK.encode())
+                data = data.replace(form, PLACEHOLDER.encode())
         return data
 
-    def _without(self, text: str) -> str:
-        return self.without(text.encode(errors="replace")).decode()
+    def _redact_text(self, text: str) -> str:
+        return self.redact(text.encode(errors="replace")).decode()
 
-    def are_in(self, data: bytes) -> bool:
+    def appear_in(self, data: bytes) -> bool:
         """Whether a credential of the request stands in *data*."""
         return any(form in data for form in self._forms)
 
@@ -97,7 +97,7 @@ class Secrets:
         return "Secrets()"
 
 
-def _words(name: str, value: str) -> list[str]:
+def _credentials_in(name: str, value: str) -> list[str]:
     """What of *value*, of a header or a query called *name*, is a credential."""
     if value.startswith("AWS4-"):  # it also names headers and the place
         return re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value)
@@ -106,7 +106,7 @@ def _words(name: str, value: str) -> list[str]:
     return re.split(r"[\s,]+", value)
 
 
-def _secret(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those of *pairs*, of a name and a value, whose value is a credential."""
     named = [pair for pair in pairs if _is_named_secret(pair[0])]
     others = [pair for pair in pairs if not _is_named_secret(pair[0])]

@@ -133,12 +133,12 @@ def _streams(library: Any) -> Callable[[Any, Exchange], Any]:
             try:
                 self._inner.close()
             finally:
-                self._exchange.left()
+                self._exchange.abandoned()
 
         async def aclose(self) -> None:
             try:
                 await self._inner.aclose()
             finally:
-                self._exchange.left()
+                self._exchange.abandoned()
 
     return WatchedStream

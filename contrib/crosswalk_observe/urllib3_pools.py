@@ -148,7 +148,7 @@ def _watched(kind: Any) -> Any:
                 super().close()
             finally:
                 if not self._crosswalk_is_reading:  # urllib3 itself closes what is broken
-                    self._crosswalk_exchange.left()
+                    self._crosswalk_exchange.abandoned()
 
         def _crosswalk_read(self, reading: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             self._crosswalk_is_reading = True

@@ -83,7 +83,7 @@ class Watcher:
         self._in_background = in_background
         self._diagnostics = Diagnostics()
         self._hosts = Hosts(
-            self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
+            self._registry, providers=providers, include=include, exclude=exclude, broken=self._report_broken
         )
         self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
@@ -101,7 +101,7 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
         self._calls = OpenCalls()
-        self._held = 0
+        self._reserved_bytes = 0
         self._dropped = self._passed_over = 0
         self._diagnostics.restart_count()
 
@@ -130,7 +130,7 @@ class Watcher:
                 return None
             body = json_object(content)
             if not site.fits(body):
-                self._pass_over(site, url)
+                self._note_passed_over(site, url)
                 return None
             exchange = Exchange(self, site, method, url, headers, content, body)
             self._start(exchange)
@@ -163,12 +163,12 @@ class Watcher:
         """*inner*, a transport of httpx or httpx2, sync or async, watched: give it to a client as its ``transport``."""
         return watched(self, inner)
 
-    def holds(self, exchange: Exchange, size: int) -> bool:
+    def reserve(self, exchange: Exchange, size: int) -> bool:
         """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
         with self._changed:
-            if self._held + size <= self._most_bytes:
-                self._held += size
-                exchange.held += size
+            if self._reserved_bytes + size <= self._most_bytes:
+                self._reserved_bytes += size
+                exchange.reserved += size
                 return True
             self._drop(exchange)
             return False
@@ -176,8 +176,8 @@ class Watcher:
     def release(self, exchange: Exchange) -> None:
         """Let go what *exchange* holds."""
         with self._changed:
-            self._held = max(0, self._held - exchange.held)
-            exchange.held = 0
+            self._reserved_bytes = max(0, self._reserved_bytes - exchange.reserved)
+            exchange.reserved = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
     def discard(self, exchange: Exchange) -> None:
@@ -215,7 +215,7 @@ class Watcher:
         if is_closed:
             return
         if not self._in_background:
-            exchange.context.run(self._hand_on, exchange)
+            exchange.context.run(self._process, exchange)
             return
         with self._changed:
             if len(self._waiting) >= self._most_waiting or not self._is_working():
@@ -227,7 +227,7 @@ class Watcher:
     def _is_working(self) -> bool:
         """Whether there is a thread to map in, which is started when it is first needed; the caller holds the lock."""
         if self._thread is None:
-            thread = threading.Thread(target=self._work, name="crosswalk observe", daemon=True)
+            thread = threading.Thread(target=self._process_queue, name="crosswalk observe", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the program ends, or may have no more threads
@@ -276,12 +276,12 @@ class Watcher:
             if self._thread is None:  # none can be started at the end of the program
                 self._in_background = False
         for exchange in going_on:
-            exchange.left()
+            exchange.abandoned()
         self.flush(timeout)
         with self._changed:
             self._is_closed = True
-            for left in self._waiting:
-                self._drop(left)
+            for abandoned in self._waiting:
+                self._drop(abandoned)
             self._waiting.clear()
             self._changed.notify_all()
         self._end_calls(all_of_them=True)
@@ -302,7 +302,7 @@ class Watcher:
 
     # ---------------------------------------------------------------------------------- in its thread
 
-    def _work(self) -> None:
+    def _process_queue(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(
@@ -313,7 +313,7 @@ class Watcher:
                 self._busy = exchange = self._waiting.popleft() if self._waiting else None
             try:
                 if exchange is not None:
-                    exchange.context.run(self._hand_on, exchange)
+                    exchange.context.run(self._process, exchange)
                 with suppress_observation():
                     self._end_calls()
             except BaseException as error:  # nothing must end the watching
@@ -323,7 +323,7 @@ class Watcher:
                 self._busy = None
                 self._changed.notify_all()
 
-    def _hand_on(self, exchange: Exchange) -> None:
+    def _process(self, exchange: Exchange) -> None:
         with suppress_observation():
             record = None
             try:
@@ -367,7 +367,7 @@ class Watcher:
         """Log *message*, once for each *kind*, which is the message itself by default."""
         self._diagnostics.note(message, kind)
 
-    def _pass_over(self, site: Site, url: str) -> None:
+    def _note_passed_over(self, site: Site, url: str) -> None:
         if not site.is_exact:  # it only ends like one
             return
         with self._changed:
@@ -377,7 +377,7 @@ class Watcher:
         why = include if site.providers else "has an answer that is not read"
         self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
 
-    def _tell_broken(self, error: Any) -> None:
+    def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
 
 

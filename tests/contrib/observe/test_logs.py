@@ -341,7 +341,7 @@ def test_exchanges_become_captures_of_the_kit(observe: Observe, tmp_path: Path) 
     sink = CaptureFolder(tmp_path / "new")
     streamed = observe(sink)
     whole = observe(sink, body=WHOLE.body, headers={"Content-Type": "application/json"})
-    left = observe(sink, body=STREAM.body[:1000], end="left")
+    left = observe(sink, body=STREAM.body[:1000], end="abandoned")
     captures = {one.case: one for one in load_captures(tmp_path / "new")}
     assert captures.keys() == {
         f"vllm_{streamed.id[:12]}_stream",

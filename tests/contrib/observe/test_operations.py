@@ -90,7 +90,7 @@ def test_an_attempt_that_begins_before_the_last_one_is_read_goes_on(spans: Spans
         first.answered(429, {})
         second = watcher.begin("POST", URL, {COUNT: "1"}, BODY)
         assert second is not None
-        first.left()
+        first.abandoned()
         second.answered(200, {})
         second.chunk(ANSWER)
         second.ended()
@@ -291,7 +291,7 @@ url = sys.argv[1] + "/v1/chat/completions"
 client = httpx2.Client()
 whole = client.post(url, json={"model": "whole"})
 busy = client.post(url, json={"model": "busy"}, headers={"X-Stainless-Retry-Count": "0"})
-left = client.send(client.build_request("POST", url, json={"model": "left"}), stream=True)
+left = client.send(client.build_request("POST", url, json={"model": "abandoned"}), stream=True)
 next(left.iter_raw())
 """
 

@@ -111,7 +111,7 @@ def test_memory_is_bounded_by_what_all_exchanges_hold() -> None:
         second.ended()
         first.ended()
         assert [record.id for record in seen] == [first.id]
-        assert watcher._held == 0
+        assert watcher._reserved_bytes == 0
         assert ask(watcher, b"x" * 9_000) is not None
         assert len(seen) == 2
 
@@ -280,7 +280,7 @@ def test_what_fails_in_watching_is_told_once_and_passes(
         with monkeypatch.context() as patched:
             patched.setattr("crosswalk_observe.watcher.record_of", lambda *_: 1 / 0)
             ask(watcher)
-        assert watcher._held == 0
+        assert watcher._reserved_bytes == 0
     assert seen == []
     assert [record.getMessage().removesuffix(" (logged once)") for record in caplog.records] == [
         "watching failed with ZeroDivisionError",
@@ -325,7 +325,7 @@ def test_what_waits_at_a_fork_is_the_parents() -> None:
     assert watcher.flush(0)
     assert watcher.dropped == 0
     going_on.ended()
-    assert watcher._held == 0
+    assert watcher._reserved_bytes == 0
     late = ask(watcher, end=False)
     assert late is not None
     _renew_all()
