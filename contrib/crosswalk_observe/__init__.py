@@ -1,7 +1,7 @@
-"""Reads along with any SDK: each exchange with a model's server as one canonical record.
+"""Observe the traffic of any SDK: each exchange with a model's server becomes one canonical record.
 
-A :class:`Watcher` takes what passes through an HTTP layer, maps it in a thread of its own, and hands each
-:class:`ObservedExchange` to its sinks: any callables, among them those of this package.
+A :class:`Watcher` copies the bytes that pass through an HTTP layer, maps them in its own thread, and passes each
+:class:`ObservedExchange` to its sinks. A sink is any callable, and this package has several.
 """
 
 from __future__ import annotations

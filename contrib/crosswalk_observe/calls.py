@@ -1,4 +1,4 @@
-"""One call of an SDK, with all attempts at its request: what a span stands for."""
+"""Calls of an SDK. A call has one span, and one attempt or several at its request."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 __all__ = ["Call", "OpenCalls", "Operation", "attempt_number", "call_of", "longest_wait"]
 
 _COUNT: Final = "x-stainless-retry-count"
-"""The header in which the SDKs of OpenAI, Anthropic and others number the attempts of one call, from 0."""
+"""The header in which the SDKs of OpenAI, Anthropic and others number the attempts of a call, from 0."""
 _LONGEST_WAIT: Final = 10.0
-"""The most seconds that these SDKs wait before the next attempt, and some more, unless the server says how long."""
+"""The maximum wait of these SDKs before the next attempt in seconds, plus a margin, if the server does not set it."""
 _LONGEST_ASKED: Final = 60.0
-"""The longest time of a ``retry-after`` that they obey."""
+"""The maximum ``retry-after`` in seconds that these SDKs obey."""
 
 
 _numbers: Final = count()  # orders calls that end at the same time
 
 
 class Operation(Protocol):
-    """What a sink has begun for a call; see :meth:`crosswalk_observe.watcher.Watcher`."""
+    """The operation that a sink has begun for a call. See :class:`crosswalk_observe.watcher.Watcher`."""
 
     def current(self) -> AbstractContextManager[object]:
-        """Entered in the thread, or task, of the request while it is sent."""
+        """Return a block that is entered in the thread or task of the request while it is sent."""
 
     def end(self, record: ObservedExchange | None) -> object:
-        """The call is over with *record*, the last attempt; ``None`` where that was not recorded."""
+        """End the call with *record*, of its last attempt, or ``None`` if that was not recorded."""
 
 
 class Call:
-    """The attempts at one request, and what sinks have begun for it.
+    """The attempts at one request, and the operations that sinks have begun for it.
 
     Attributes:
-        operations: by the position of their sinks; those that have ended are let go.
-        sinks: the positions of the sinks that have begun one.
-        attempts: how many there have been before the last.
-        deadline: when the call is over, unless another attempt begins before; ``None`` while an attempt goes on.
-        record: that of the last attempt.
+        operations: the active operations, by the position of their sinks.
+        sinks: the positions of the sinks that have begun an operation.
+        attempts: the number of attempts before the last.
+        deadline: when the call ends unless another attempt begins, or ``None`` during an attempt.
+        record: the record of the last attempt.
     """
 
     def __init__(self, url: str, attempts: int) -> None:
@@ -62,9 +62,9 @@ _current: Final[ContextVar[Call | None]] = ContextVar("crosswalk.observe.call", 
 
 
 def call_of(exchange: Exchange) -> tuple[Call, bool]:
-    """The call that *exchange* is an attempt of, and whether it has begun before.
+    """Return the call that *exchange* is an attempt of, and whether it has begun before.
 
-    An SDK that numbers its attempts makes them all in one thread or task, one after the other.
+    An SDK that numbers its attempts makes them one after the other, in one thread or task.
     """
     count = exchange.attempt
     before = _current.get()
@@ -83,7 +83,7 @@ def call_of(exchange: Exchange) -> tuple[Call, bool]:
 
 
 class OpenCalls:
-    """The calls whose last attempt has ended, until it is certain that no other attempt follows. Not thread-safe."""
+    """The calls after their last attempt, until it is certain that no other attempt follows. Not thread-safe."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Call]] = []
@@ -101,7 +101,7 @@ class OpenCalls:
         return True
 
     def take_ended(self, *, all_of_them: bool = False) -> list[Call]:
-        """Remove and return the calls whose wait is over, or all calls."""
+        """Remove and return the calls that have waited long enough, or all calls."""
         now, ended = time.monotonic(), []
         while self._heap and (all_of_them or self._heap[0][0] <= now):
             deadline, _, call = heappop(self._heap)
@@ -111,18 +111,18 @@ class OpenCalls:
         return ended
 
     def seconds_to_next(self) -> float | None:
-        """Return the seconds until the next call ends, or ``None`` if there is none."""
+        """Return the seconds until the next call ends, or ``None``."""
         return max(0.0, self._heap[0][0] - time.monotonic()) if self._heap else None
 
 
 def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:
-    """The number of the attempt, from 0, that the *headers* of a request say; ``None`` where they say none."""
+    """Return the number of the attempt, from 0, in the *headers* of a request, or ``None`` if they have none."""
     value = _by_name(headers).get(_COUNT, "")
     return int(value) if value.isascii() and value.isdigit() else None
 
 
 def longest_wait(exchange: Exchange) -> float | None:
-    """The most seconds until the SDK tries again after *exchange*, which is over; ``None`` where it does not."""
+    """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
     if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
         return None
     headers = _by_name(exchange.headers)

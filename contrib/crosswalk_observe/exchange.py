@@ -1,4 +1,4 @@
-"""An exchange while it goes on: what an HTTP layer tells of it, which has to cost next to nothing."""
+"""An exchange in progress: HTTP layers report to it, at almost no cost."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _OVERHEAD: Final = 128
-"""About how many bytes a chunk takes beside its own."""
+"""Estimated bytes of memory for a chunk, in addition to its content."""
 
 
 class ExchangeOwner(Protocol):
-    """Keeps what all exchanges hold within bounds, and takes each that is over."""
+    """Limits the memory of all exchanges, and receives each that has ended."""
 
     keep_bytes: int
 
     def reserve(self, exchange: Exchange, size: int) -> bool:
-        """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
+        """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
 
     def discard(self, exchange: Exchange) -> None:
-        """Let go *exchange*, which becomes no record."""
+        """Forget *exchange* without a record."""
 
     def deliver(self, exchange: Exchange) -> None:
-        """Take *exchange*, which is over."""
+        """Receive *exchange*, which has ended."""
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
 
 
 def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
-    """*method*, which an HTTP layer calls: an error in it is reported, and not raised."""
+    """Wrap *method*, which an HTTP layer calls, so that an error in it is reported and not raised."""
 
     @wraps(method)
     def call(*arguments: P.args, **options: P.kwargs) -> R | None:
@@ -59,14 +59,14 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
 
 
 class Exchange:
-    """What has come of one exchange. An HTTP layer tells it, in this order:
+    """An exchange in progress. An HTTP layer calls, in this order:
 
-    - :meth:`answered`, when status and headers are there;
-    - :meth:`chunk`, for each piece of the body, which the application is given as it is;
-    - :meth:`ended`, :meth:`failed` or :meth:`left`: whatever comes first counts, and nothing afterwards.
+    - :meth:`answered` when status and headers have arrived
+    - :meth:`chunk` for each piece of the body
+    - :meth:`ended`, :meth:`failed` or :meth:`abandoned`: the first call counts, and later calls have no effect
 
-    None of them raises, waits or maps anything. Made by :meth:`Watcher.begin`; one that is forgotten without an end is taken
-    for one that the application has left.
+    None of these methods raises, blocks or maps anything. :meth:`Watcher.begin` makes exchanges. If an exchange is garbage
+    collected before its end, it counts as abandoned by the application.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Exchange:
         self.chunks: list[bytes] = []
         self.times: list[float] = []
         self.is_cut = False
-        self.context = copy_context()  # a trace that goes on there is the sinks' too
+        self.context = copy_context()  # sinks run in the trace of the request
         self.error: BaseException | None = None
         self.was_abandoned = False
         self.began = datetime.now(UTC)
@@ -118,12 +118,12 @@ class Exchange:
         *,
         encoding: str | None = None,
     ) -> bool:
-        """The answer has begun; whether its body is wanted.
+        """Report the start of the answer. Returns whether its body is wanted.
 
         Args:
-            status: the HTTP status; what is no answer yet, or redirects, is not watched further.
-            headers: its headers.
-            encoding: how the chunks are packed; empty where they come unpacked; ``None`` for what the headers say.
+            status: the HTTP status. Interim answers and redirects are not watched.
+            headers: the headers of the answer.
+            encoding: the content encoding of the chunks, ``""`` if they are decoded, or ``None`` to read the headers.
         """
         if status < 200 or 300 <= status < 400:
             self.discard()
@@ -138,7 +138,7 @@ class Exchange:
 
     @_guarded
     def chunk(self, data: bytes) -> None:
-        """The next bytes of the body have come."""
+        """Report the next bytes of the body."""
         if self._is_over or self.is_cut or not data:
             return
         room = self._owner.keep_bytes - self._stored_bytes
@@ -154,12 +154,12 @@ class Exchange:
 
     @_guarded
     def ended(self) -> None:
-        """The body is at its end."""
+        """Report the end of the body."""
         self._end()
 
     @_guarded
     def failed(self, error: BaseException) -> None:
-        """*error* has ended the exchange; one that says that the application did not want to go on has :meth:`left` it."""
+        """Report that *error* ended the exchange. A cancellation or interruption means that the application abandoned it."""
         if isinstance(error, Exception):
             self._end(error=error)
         else:  # cancelled, interrupted, or a generator that is closed
@@ -167,18 +167,21 @@ class Exchange:
 
     @_guarded
     def abandoned(self) -> None:
-        """The application does not read further."""
+        """Report that the application stopped reading."""
         self._end(was_abandoned=True)
 
     def discard(self) -> None:
-        """Nothing more is known of the exchange; it becomes no record."""
+        """Forget the exchange without a record."""
         if not self._is_over:
             self._is_over = True
             self._owner.discard(self)
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        """The request is sent meanwhile: what passes below is part of it, and the operations of its call are current."""
+        """Send the request in this block.
+
+        Lower layers do not observe it again, and the operations of its call are current.
+        """
         with ExitStack() as stack:
             stack.enter_context(suppress_observation())
             for operation in () if self.call is None else self.call.operations.values():
@@ -225,11 +228,11 @@ _OBJECTS: Final = frozenset((
     "generationConfig", "inferenceConfig", "options", "output_config", "parameters", "reasoning", "response_format",
     "stream_options", "text", "thinking", "thinkingConfig", "tool_choice", "format",
 ))  # fmt: skip
-"""What may stand in an option, by its name: numbers, words, or further options."""
+"""Names of options with a number or flag, with a word or list of words, and with an object of options."""
 
 
 def json_object(content: bytes | None) -> dict[str, Any]:
-    """The JSON object that *content* is; an empty one where it is something else."""
+    """Return the JSON object in *content*, or an empty one if it is something else."""
     try:
         found = load_json(content or b"")
     except ValueError:
@@ -238,7 +241,7 @@ def json_object(content: bytes | None) -> dict[str, Any]:
 
 
 def options_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a request's JSON *body* is an option."""
+    """Return the known options in the JSON *body* of a request, without content."""
     found: dict[str, Any] = {}
     for name, value in body.items():
         if isinstance(value, bool | int | float):

@@ -1,4 +1,4 @@
-"""A log of exchanges, a line of JSON each, as ``crosswalk batch``, ``normalize`` and ``diff`` read it."""
+"""Sinks that write files: a log in JSON Lines, and captures for the conformance kit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ __all__ = ["CaptureFolder", "JSONLinesLog"]
 
 
 class JSONLinesLog:
-    """A sink that appends a line to *path* for each exchange; see :func:`crosswalk.records.record_line`.
+    """A sink that appends a line to *path* for each exchange. See :func:`crosswalk.records.record_line`.
 
-    Several processes may write to one file, and it can be moved away at any time.
+    ``crosswalk batch``, ``normalize`` and ``diff`` read the file. Several processes may write to one file, and you can move
+    the file away at any time.
 
     Args:
-        path: the file; it is made where it is missing, and so is its folder.
-        include_request: write the body of the request too, as ``request``: what was asked is as private as the answer.
+        path: the file. It is created with its folder if it does not exist.
+        include_request: write the body of the request too, as ``request``. It is as private as the answer.
         include_response: write the canonical response too.
     """
 
@@ -34,10 +35,10 @@ class JSONLinesLog:
         self._include_response = include_response
 
     def __call__(self, record: ObservedExchange) -> None:
-        """Write *record*, unless it is of something else than an answer.
+        """Write *record*, unless it is not a chat answer.
 
         Raises:
-            OSError: it cannot be written, for example on a full disk. What was written of the line is one of its own.
+            OSError: the line cannot be written, for example on a full disk. A partial line stays on its own line.
         """
         if not record.gives_answer:
             return
@@ -54,7 +55,7 @@ class JSONLinesLog:
 
 
 def describe_record(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
-    """What a log says of *record* beside its answer, as plain JSON."""
+    """Return everything about *record* except its answer, as plain JSON."""
     first = record.time_to_first_chunk
     described: dict[str, Any] = {
         "method": record.method,
@@ -83,13 +84,13 @@ def describe_record(record: ObservedExchange, *, include_request: bool = False) 
 
 
 class CaptureFolder:
-    """A sink that makes a capture of each exchange: the files of request and answer, and a line in ``MANIFEST.jsonl``.
+    """A sink that stores each exchange as a capture: the files of request and answer, and a line in ``MANIFEST.jsonl``.
 
-    A case is called ``PROVIDER_ID``, and ``PROVIDER_ID_stream`` for a stream. What no file may hold is not recorded, and the
-    watcher logs that: an exchange that quotes a credential of its request, or holds what looks like a key of anybody's.
+    A case is called ``PROVIDER_ID``, or ``PROVIDER_ID_stream`` for a stream. Exchanges that repeat a credential of their
+    request, or contain anything that looks like a key, are not stored, and the watcher logs that.
 
     Args:
-        folder: where they go; it is made where it is missing.
+        folder: the folder, created if it does not exist.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -99,8 +100,8 @@ class CaptureFolder:
         """Write *record*.
 
         Raises:
-            CrosswalkError: it holds what no file may hold.
-            OSError: it cannot be written; nothing of it is then there.
+            CrosswalkError: the record contains what looks like a key.
+            OSError: the files cannot be written. None of them exists then.
         """
         if record.status is None or not record.gives_answer:
             return

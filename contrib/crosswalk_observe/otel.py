@@ -1,4 +1,4 @@
-"""OpenTelemetry's spans and metrics of what was observed, in the words of its GenAI conventions."""
+"""OpenTelemetry spans and metrics of observed exchanges, after the GenAI conventions."""
 
 from __future__ import annotations
 
@@ -40,25 +40,24 @@ _OPTION_NAMES: Final = {
         *("num_predict", "n_predict", "max_new_tokens"),
     ),
 }
-"""The words of the conventions, and how the dialects spell them."""
+"""The attribute of an option in the conventions, and its names in the dialects."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 
 
 class OpenTelemetrySink:
-    """A sink that makes a client span of each exchange, from its beginning to its end, and records the metrics.
+    """A sink that creates a client span for each call, and records the metrics.
 
-    The span begins in the thread of the request: its parent is the one that is current there, and while the request is sent
-    it is the current one itself. All attempts that an SDK makes for one call are one span, with
-    ``http.request.resend_count``.
+    The span begins in the thread of the request. Its parent is the current span there, and it is the current span while the
+    request is sent. All attempts that an SDK makes for one call share one span, with ``http.request.resend_count``.
 
     Args:
-        tracer_provider: makes spans; ``None`` for the global one.
-        meter_provider: makes metrics; ``None`` for the global one.
-        content: whether spans hold what was asked and answered; ``None`` for what the environment variable
-            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true`` for
-            yes), and else not. No events are made.
+        tracer_provider: creates the tracer, or ``None`` for the global provider.
+        meter_provider: creates the metrics, or ``None`` for the global provider.
+        content: whether spans contain the messages. ``None`` reads the environment variable
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true`` for
+            yes), and defaults to no. Events are not created.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -75,7 +74,7 @@ class OpenTelemetrySink:
         self._content_attributes = _content_in_spans() if content is None else content
 
     def __call__(self, record: ObservedExchange) -> None:
-        """Make the span of *record*, and its metrics."""
+        """Create the span and the metrics of *record*."""
         common = _common_attributes(
             record.operation, record.provider, record.host, record.port, record.request.model
         )
@@ -124,7 +123,7 @@ class OpenTelemetrySink:
 
 
 class _SpanOperation:
-    """The span of a call, which is current while a request is sent."""
+    """The span of a call, current while a request is sent."""
 
     def __init__(self, span: Span, end: Callable[[ObservedExchange | None], None]) -> None:
         self._span = span
@@ -139,7 +138,7 @@ class _SpanOperation:
 def _common_attributes(
     operation: str, provider: str, host: str, port: int, model: str | None
 ) -> dict[str, Any]:
-    """The attributes that the metrics have too."""
+    """Return the attributes that spans and metrics share."""
     common: dict[str, Any] = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": otel_provider_name(provider or "_OTHER"),
@@ -152,12 +151,12 @@ def _common_attributes(
 def _content_in_spans() -> bool:
     attributes = os.environ.get(_VARIABLE, "").strip().upper()
     if attributes not in _ON_SPANS:
-        _log.warning("%s is none of its words; spans will hold no content", _VARIABLE)
+        _log.warning("%s has an unknown value; spans will not contain messages", _VARIABLE)
     return _ON_SPANS.get(attributes, False)
 
 
 def _request_attributes(options: Any) -> dict[str, Any]:
-    """The *options* of a request for which the conventions have a word."""
+    """Return the *options* of a request that the conventions name."""
     found: dict[str, Any] = {}
     groups = [options[name] for name in _NESTED if isinstance(options.get(name), dict)]
     for group in (*groups, options):

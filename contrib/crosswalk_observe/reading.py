@@ -1,4 +1,4 @@
-"""From what came of an exchange to the record of it, through the same mapping as any other answer."""
+"""From the bytes of an exchange to its record, through the same mapping as any other answer."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd
 
 
 DialectCache: TypeAlias = dict[tuple[str, str | None], str]
-"""Who answers a model at an address, where the answer itself has told."""
+"""The provider by URL and model, as earlier answers have shown."""
 _MAX_DIALECTS: Final = 1024
 
 
 def record_of(
     exchange: Exchange, registry: Registry, keep_bytes: int, dialects: DialectCache
 ) -> ObservedExchange:
-    """The record of *exchange*, which is over.
+    """Return the record of *exchange*, which has ended.
 
     Args:
-        exchange: what has come.
-        registry: where to look up the provider.
-        keep_bytes: how many bytes of the body are kept, unpacked.
-        remembered: what earlier answers have told, and this one tells.
+        exchange: the exchange.
+        registry: the registry of providers.
+        keep_bytes: the maximum bytes of the decompressed body.
+        dialects: the providers that earlier answers have shown. Updated by this one.
     """
     request_headers = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
@@ -102,7 +102,7 @@ def record_of(
 def _provider(
     exchange: Exchange, body: bytes, registry: Registry, dialects: DialectCache
 ) -> tuple[str, bool]:
-    """Who answered, and whether that is no more than likely."""
+    """Return the provider that answered, and whether it is only a guess."""
     site = exchange.site
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
@@ -110,23 +110,23 @@ def _provider(
     if (before := dialects.get(key)) is not None:
         return before, False
     try:
-        match = detect(body, registry, among=site.providers if site.is_sure else None)
+        provider = detect(body, registry, among=site.providers if site.is_sure else None)
     except (DetectionError, PluginError) as error:
         fitting = getattr(error, "candidates", ())
         return next((name for name in site.providers if name in fitting), site.providers[0]), True
-    if match not in site.providers:
+    if provider not in site.providers:
         for name in site.providers:
-            if match in registry.mapper(name).info.speaks:  # its own server, in another's dialect
+            if provider in registry.mapper(name).info.speaks:  # its server, with another dialect
                 return name, True
     if exchange.status == 200:
         if len(dialects) >= _MAX_DIALECTS:
             dialects.clear()
-        dialects[key] = match
-    return match, False
+        dialects[key] = provider
+    return provider, False
 
 
 def _server(exchange: Exchange) -> tuple[str, str | None]:
-    """What answers in one dialect: a model at an address."""
+    """Return the cache key: a model at an address has one dialect."""
     return exchange.url.partition("?")[0], exchange.model
 
 
@@ -140,11 +140,11 @@ def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -
 
 
 def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
-    match: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in headers.items() if isinstance(headers, Mapping) else headers:
         name = name.lower()
-        match[name] = f"{match[name]}, {value}" if name in match else value
-    return match
+        by_name[name] = f"{by_name[name]}, {value}" if name in by_name else value
+    return by_name
 
 
 def _with_answer(
@@ -183,7 +183,7 @@ def _with_answer(
 
 
 class _Body:
-    """The body of an answer: unpacked, within bounds, without the credentials of its request."""
+    """The body of an answer: decompressed, limited, and without the credentials of its request."""
 
     def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int) -> None:
         self.is_cut = exchange.is_cut
@@ -199,7 +199,7 @@ class _Body:
         self.body = body
 
     def drop(self) -> None:
-        """Let go what came of something that is not read."""
+        """Forget the body of an answer that is not read."""
         self.chunks, self.times, self.body = [], [], b""
 
     def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
@@ -231,7 +231,7 @@ class _Body:
 
 
 class _AnswerReader:
-    """What the bytes of an exchange say, and what its end makes of that."""
+    """Reads the response from the bytes of an exchange and from the way it ended."""
 
     def __init__(self, exchange: Exchange, body_read: _Body, provider: str, registry: Registry) -> None:
         self._now = exchange.started
@@ -274,7 +274,7 @@ class _AnswerReader:
         self._is_over = True
 
     def _read(self, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
-        """The response; *cause* tells why the rest of the answer did not come, if it was not all there."""
+        """Return the response. *cause* is why the rest of the answer is missing, if it is incomplete."""
         try:
             return self._answer(self._deltas, cause, has_end)
         except PluginError as error:  # nothing can be made of what it has set

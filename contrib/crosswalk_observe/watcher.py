@@ -1,4 +1,4 @@
-"""The watcher: takes what HTTP layers see, maps it in a thread of its own, and hands it on."""
+"""The watcher: receives exchanges from HTTP layers, maps them in its own thread, and passes records to sinks."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ __all__ = ["Sink", "Watcher"]
 T = TypeVar("T")
 
 Sink: TypeAlias = Callable[[ObservedExchange], object]
-"""What takes records. It may have a ``close()``, which :meth:`Watcher.close` calls.
+"""A consumer of records. :meth:`Watcher.close` calls its ``close()`` if it has one.
 
-It may also have ``started(exchange)``, which is called in the thread of the request when a call begins. That returns an
-:class:`~crosswalk_observe.calls.Operation`, which is given the call's last record in the place of the sink.
+It may also have ``started(exchange)``, called in the thread of the request when a call begins. It returns an
+:class:`~crosswalk_observe.calls.Operation`, which gets the record of the call's last attempt instead of the sink.
 """
 
 _MIB: Final = 2**20
 _AT_EXIT: Final = 5.0
-"""Seconds that the end of the program waits for what has not been handed on."""
+"""Seconds that the end of the program waits for pending exchanges."""
 _METHODS: Final = frozenset({"GET", "POST"})
 
 
 class Watcher:
-    """Watches exchanges with the servers of all known providers, and hands a record of each to *sinks*.
+    """Watches exchanges with the servers of all known providers, and passes a record of each to *sinks*.
 
-    Applications are never held up: a chunk is passed on before it is kept, and what came is mapped when the exchange is
-    over, in a thread of the watcher's own. Whatever goes wrong in mapping or in a sink is logged, once for each kind, as
-    ``crosswalk.observe``, and never raised. What would take more memory than allowed is dropped from observation, counted
-    in :attr:`dropped`, and logged once a minute at most. After a fork the child watches on, with an empty queue.
+    Applications are never delayed: each chunk is passed on before it is stored, and an exchange is mapped after its end, in
+    the watcher's own thread. Errors in mapping or in a sink are logged as ``crosswalk.observe``, once for each kind, and
+    never raised. Exchanges that would exceed a memory limit are dropped, counted in :attr:`dropped`, and logged at most
+    once a minute. After a fork the child process continues with an empty queue.
 
-    Creating one imports every installed plugin, so that no request has to wait for that.
+    Creating a watcher imports every installed plugin, so that no request has to wait for that.
 
     Args:
-        sinks: what takes the records, in turn and in the watcher's thread.
-        registry: the providers; ``None`` for the installed ones.
-        providers: ``host`` or ``host:port``, perhaps with ``*`` in it, to the provider whose server that is.
-        include: further hosts to watch, in the same form: whose they are tells the answer.
+        sinks: receive the records, in order, in the watcher's thread.
+        registry: the providers, or ``None`` for the installed ones.
+        providers: maps ``host`` or ``host:port``, with ``*`` as a wildcard, to the provider of that server.
+        include: further hosts to watch, in the same form. The provider is detected from the answer.
         exclude: hosts not to watch.
-        keep_bytes: how much of one answer is kept; of a longer one the record says ``is_cut``.
-        most_bytes: how much all exchanges may hold that go on or wait.
-        most_waiting: how many exchanges may wait to be mapped.
-        in_background: whether to map in a thread; ``False`` for tests: in the thread that ends the exchange.
+        keep_bytes: the maximum bytes to store of one answer. The record of a longer one has ``is_cut``.
+        most_bytes: the maximum bytes of all exchanges that are active or waiting.
+        most_waiting: the maximum number of exchanges that wait to be mapped.
+        in_background: whether to map in a thread. ``False`` maps in the thread that ends the exchange, for tests.
 
     Raises:
-        PluginError: a provider that *providers* name cannot be used.
+        PluginError: a provider in *providers* cannot be used.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class Watcher:
         _close_before_others()
 
     def _renew(self) -> None:
-        """Begin with an empty queue: what there was is the other process's."""
-        # A garbage collection may end an exchange amid anything here: the lock can be taken again by who holds it.
+        """Start with an empty queue, without the exchanges of the parent process."""
+        # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
         self._changed = threading.Condition(threading.RLock())
         self._waiting: deque[Exchange] = deque()
         self._busy: Exchange | None = None
@@ -114,13 +114,13 @@ class Watcher:
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         content: bytes | None = None,
     ) -> Exchange | None:
-        """A request is about to be sent; ``None`` where nobody wants to watch it: let it pass untouched.
+        """Begin the exchange of a request that is about to be sent, or return ``None`` if it is not watched.
 
         Args:
             method: the HTTP method.
-            url: where it goes.
-            headers: its headers; they are read later and must not change.
-            content: its body; ``None`` where it is a stream.
+            url: the URL.
+            headers: the headers. They are read later and must not change.
+            content: the body, or ``None`` if it is a stream.
         """
         if method not in _METHODS or self._is_closed or is_suppressed():
             return None
@@ -140,15 +140,15 @@ class Watcher:
             return None
 
     def _start(self, exchange: Exchange) -> None:
-        """Begin the operations of the sinks that have some, unless *exchange* is another attempt of a call."""
+        """Begin the operations of the sinks, unless *exchange* is another attempt of a call."""
         if not self._has_begun:
             self._has_begun = True
             _close_before_others()
         with self._changed:
             self._open.add(exchange)
-            call, goes_on = call_of(exchange)
+            call, is_retry = call_of(exchange)
             exchange.call = call
-        if goes_on:
+        if is_retry:
             return
         for position, sink in enumerate(self._sinks):
             started = getattr(sink, "started", None)
@@ -160,11 +160,11 @@ class Watcher:
                     self.report(_name(sink), error)
 
     def transport(self, inner: T) -> T:
-        """*inner*, a transport of httpx or httpx2, sync or async, watched: give it to a client as its ``transport``."""
+        """Wrap *inner*, a transport of httpx or httpx2, sync or async. Pass the result to a client as its ``transport``."""
         return watched(self, inner)
 
     def reserve(self, exchange: Exchange, size: int) -> bool:
-        """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
+        """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
         with self._changed:
             if self._reserved_bytes + size <= self._most_bytes:
                 self._reserved_bytes += size
@@ -174,14 +174,14 @@ class Watcher:
             return False
 
     def release(self, exchange: Exchange) -> None:
-        """Let go what *exchange* holds."""
+        """Release the memory of *exchange*."""
         with self._changed:
             self._reserved_bytes = max(0, self._reserved_bytes - exchange.reserved)
             exchange.reserved = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
     def discard(self, exchange: Exchange) -> None:
-        """Let go *exchange*, which becomes no record."""
+        """Forget *exchange* without a record."""
         with self._changed:
             self.release(exchange)
             self._end_call_later(exchange, None, 0.0)
@@ -207,7 +207,7 @@ class Watcher:
             call.operations.clear()  # the context of a later request may hold the call
 
     def deliver(self, exchange: Exchange) -> None:
-        """Map *exchange*, which is over, and hand it on: soon."""
+        """Queue *exchange*, which has ended, for mapping."""
         with self._changed:
             is_closed = self._is_closed
             if is_closed:
@@ -225,12 +225,12 @@ class Watcher:
             self._changed.notify_all()
 
     def _is_working(self) -> bool:
-        """Whether there is a thread to map in, which is started when it is first needed; the caller holds the lock."""
+        """Start the thread if necessary, and return whether it exists. The caller holds the lock."""
         if self._thread is None:
             thread = threading.Thread(target=self._process_queue, name="crosswalk observe", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the program ends, or may have no more threads
+            except RuntimeError:  # the program is exiting, or cannot have more threads
                 return False
             self._thread = thread
         return True
@@ -239,22 +239,22 @@ class Watcher:
 
     @property
     def dropped(self) -> int:
-        """How many exchanges were not recorded because there was no room, in this process."""
+        """The number of exchanges of this process that were not recorded for lack of room."""
         return self._dropped
 
     @property
     def passed_over(self) -> int:
-        """How many requests were not watched that seem to be for a model, but do not name one; the log names the servers."""
+        """The number of unwatched requests that look like model requests but name no model. The log names the servers."""
         return self._passed_over
 
     def flush(self, timeout: float | None = 30.0) -> bool:
-        """Wait until all exchanges that are over have been handed on. Calls that an SDK may try again are over, too.
+        """Wait until all exchanges that have ended have been passed on. Calls that an SDK may retry end now.
 
         Args:
-            timeout: the most seconds to wait; ``None`` for as long as it takes.
+            timeout: the maximum seconds to wait, or ``None`` for no limit.
 
         Returns:
-            Whether they have; a sink that asks is told at once that they have not.
+            Whether all have been passed on. A sink that calls this gets ``False`` at once.
         """
         if self._thread is threading.current_thread():
             return False
@@ -265,17 +265,17 @@ class Watcher:
         return is_done
 
     def close(self, timeout: float | None = 30.0) -> None:
-        """Watch nothing any more, hand on what there is, within *timeout* seconds, and close the sinks that can be closed.
+        """Stop watching, pass on what is pending within *timeout* seconds, and close the sinks.
 
-        An exchange that still goes on is recorded as far as it came, as one that the application has left.
+        An active exchange is recorded as far as it got, as abandoned by the application.
         """
         if self._is_closed:
             return
         with self._changed:
-            going_on = list(self._open)
-            if self._thread is None:  # none can be started at the end of the program
+            active = list(self._open)
+            if self._thread is None:  # a thread cannot be started at exit
                 self._in_background = False
-        for exchange in going_on:
+        for exchange in active:
             exchange.abandoned()
         self.flush(timeout)
         with self._changed:
@@ -316,7 +316,7 @@ class Watcher:
                     exchange.context.run(self._process, exchange)
                 with suppress_observation():
                     self._end_calls()
-            except BaseException as error:  # nothing must end the watching
+            except BaseException as error:  # the thread must survive every error
                 self.report("a sink", error)
             del exchange
             with self._changed:
@@ -344,17 +344,14 @@ class Watcher:
                     continue
                 try:
                     sink(record)
-                except (
-                    Exception,
-                    SystemExit,
-                ) as error:  # a stranger's exit ends neither program nor watching
+                except (Exception, SystemExit) as error:
                     self.report(_name(sink), error)
             self._diagnostics.note_dropped(self._dropped)
 
     # ---------------------------------------------------------------------------------- what it says
 
     def _drop(self, exchange: Exchange) -> None:
-        """Leave *exchange* out; the caller holds the lock."""
+        """Drop *exchange*. The caller holds the lock."""
         self.release(exchange)
         self._end_call_later(exchange, None, 0.0)
         self._dropped += 1
@@ -394,7 +391,7 @@ def _close_all() -> None:
 
 
 def _close_before_others() -> None:
-    """Close the watchers, at the end of the program, before what is registered by now, such as OpenTelemetry's providers."""
+    """Close the watchers at exit before everything registered so far, such as OpenTelemetry's providers."""
     atexit.unregister(_close_all)
     atexit.register(_close_all)
 

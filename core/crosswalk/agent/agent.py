@@ -53,9 +53,9 @@ class Agent(AsyncServiceOwner):
         instructions: a system message put before the conversation in each run, not stored in a session. ``None`` for none.
         output_type: the type of the answer: any type that a ``Schema`` supports, such as an attrs class, a dataclass, a
             pydantic model, an enum, a list or a JSON Schema, or a ``Schema`` with invariants, or a ``StructuredParser``. The
-            model is told the schema in words. If there are no tools, the server is also asked to enforce it. Set
-            ``response_format`` in *config* to ask for more. If an answer does not fit, the model is told once. ``None`` for
-            any text.
+            schema is described to the model in words. If there are no tools, the server is also asked to enforce it. Set
+            ``response_format`` in *config* to ask for more. If an answer does not fit, the model gets one correction.
+            ``None`` for any text.
         prose: whether text may surround a value of the *output_type*: ``"allow"`` or ``"refuse"``.
         config: sampling and other options, without tools: pass those to the agent, which must be able to run them. A
             ``tool_choice`` that forces a call applies until the first call, or with a final tool to the end.
@@ -198,7 +198,7 @@ class Agent(AsyncServiceOwner):
     def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT]:
         """Continue a run that was stopped or ended without an answer, of this agent or another one.
 
-        No tool runs again: the model is told the results of its calls, including cancelled ones. An answer that was
+        No tool runs again: the model gets the results of its calls, including cancelled ones. An answer that was
         stopped, cut or refused is requested again. ``max_turns`` starts from zero. If the same run is resumed again, it
         continues from where the last resumption ended.
 

@@ -162,7 +162,7 @@ class ChatAgent(SyncServiceOwner):
             return self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatStream:
-        """Stream the model's next answer: a generator of deltas whose return value is the whole response.
+        """Stream the model's next answer: a generator of deltas that returns the whole response.
 
         Args:
             messages: the conversation, oldest first, or the user's message alone. Messages of OpenAI's SDK are accepted.

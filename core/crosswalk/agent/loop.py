@@ -88,7 +88,7 @@ class AgentLoop:
 
     @property
     def final(self) -> tuple[str | None, Any]:
-        """The final answer as text and value, or ``(None, None)`` while there is no answer."""
+        """The final answer as text and value, or ``(None, None)`` before the answer."""
         if self.turns:
             return self.turns[-1].final_output, self.turns[-1].value
         final = next(filter(self._is_final, self.open_results), None)

@@ -26,7 +26,7 @@ async def mcp_tools(
 
     ``async with mcp_tools(StdioServerParameters(command="uvx", args=["mcp-server-time"])) as tools: Agent(service, tools)``
 
-    The server checks the arguments, and the model is told its error messages. Images, audio and files of a result keep
+    The server checks the arguments, and the model gets its error messages. Images, audio and files of a result keep
     their type. The block belongs to one task. The tools may run in other tasks of its event loop.
 
     Args:

@@ -60,7 +60,7 @@ class UsageLimits:
         return any(limit is not None for limit in (self.input_tokens, self.output_tokens, self.total_tokens))
 
     def reached(self, usage: UsageInfo, tool_calls: int) -> str | None:
-        """Return the name of a limit that *usage* reaches or *tool_calls* exceeds, or ``None`` if there is none."""
+        """Return the name of a limit that *usage* reaches or *tool_calls* exceeds, or ``None``."""
         for name in ("input_tokens", "output_tokens", "total_tokens"):
             limit = getattr(self, name)
             if limit is not None and getattr(usage, name) >= limit:

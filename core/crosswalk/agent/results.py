@@ -70,7 +70,7 @@ class ToolExecutionResult:
 
     Attributes:
         call: the call that the model made. Its id differs from the provider's if that id was already taken.
-        output: the result of the tool: text, or its value as JSON. ``""`` if there is none. For parts, their texts.
+        output: the result of the tool: text, or its value as JSON. ``""``. For parts, their texts.
         error: the error message for the model, or ``None`` on success.
         outcome: the kind of result.
         exception: the exception that the tool raised, for the application, or ``None`` if it raised none.
@@ -137,7 +137,7 @@ _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
-    """Return the result of *call*, whose tool returned *value*: text, parts, or any value as JSON.
+    """Return the result of *call* for the *value* that its tool returned: text, parts, or any value as JSON.
 
     Raises:
         ToolError: *value* cannot be written as JSON.

@@ -156,7 +156,7 @@ class ChatSession:
         """Return a new session that begins with the turns of this one.
 
         Args:
-            end: take only the turns before this index. An answer whose results are excluded is excluded too. ``None``
+            end: take only the turns before this index. An answer with excluded results is excluded too. ``None``
                 for all.
             id: the id of the new session, or ``None`` for a random one.
         """

@@ -67,7 +67,7 @@ class ToolSlots:
             self._waiting.append((slot, free, asyncio.get_running_loop()))
         try:
             while not free.is_set():
-                # An abandoned call whose time limit ends does not notify anyone, so check again then.
+                # Nothing is notified when the time limit of an abandoned call ends, so check again then.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._grant_free_slots(slot)):
                         await free.wait()

@@ -112,7 +112,7 @@ class _Store(ABC):
 
 class _Storage(Protocol):
     def read(self, key: bytes) -> bytes | None:
-        """Return the data of *key*, or ``None`` if there is none."""
+        """Return the data of *key*, or ``None``."""
 
     def write(self, key: bytes, data: bytes | None) -> None:
         """Store *data* under *key*, or delete it if *data* is ``None``."""
@@ -180,7 +180,7 @@ class _Folder:
             write_file(self._file(key), data)
 
     def names(self) -> list[str]:
-        """Return the ids whose files exist."""
+        """Return the ids of the existing files."""
         names = []
         for file in self._folder.glob("*.json"):
             with suppress(UnicodeError, orjson.JSONDecodeError):
@@ -199,7 +199,7 @@ class _Folder:
 
 
 def _stored_id(file: Path) -> object:
-    """Return the id inside *file*, for files whose name is cut."""
+    """Return the id inside *file*, for files with a cut name."""
     payload = load_json(file.read_bytes())
     return payload.get("id") if isinstance(payload, dict) else None
 

@@ -37,7 +37,7 @@ class ToolPhase:
     Args:
         calls: the calls, in the order of the answer.
         runner: runs them.
-        approve: asked before a tool runs that needs approval, or ``None`` if there is no such function.
+        approve: asked before a tool runs that needs approval, or ``None``.
         approved: decisions made before the run, by call id. They replace *approve* for these calls.
         trace_tool: returns the span of a tool, or ``None`` without telemetry.
         current_span: returns a block in which the span of the run is current.

@@ -42,7 +42,7 @@ class Tool:
         description: the description for the model.
         schema: the schema of its arguments. A ``Schema`` reads and checks them. A JSON Schema is only sent to the model,
             and the function checks its arguments.
-        function: the function, run in a thread of its own unless it is asynchronous.
+        function: the function, run in its own thread unless it is asynchronous.
         is_final: whether its output is the final answer of an agent's run.
         timeout: how many seconds a call may take, or ``None`` for the runner's limit.
         needs_approval: whether each call must be approved before it runs. See ``approve`` of an ``Agent``.
@@ -84,7 +84,7 @@ class Tool:
         ``Annotated[T, "text"]`` or the docstring describes it.
 
         Args:
-            function: a function whose parameters all have annotations. It may use the types of a field of an answer, see
+            function: a function with annotations on all parameters. It may use the types of a field of an answer, see
                 :class:`crosswalk.structured.Schema`, a dataclass, typed dict, named tuple, pydantic model, set, sequence,
                 ``UUID`` or ``Decimal``.
             name: the name, or ``None`` for the function's own.

@@ -161,7 +161,7 @@ def _role(group: Group) -> Role:
 
 
 def _usage(group: Group) -> UsageInfo | None:
-    """Return the usage that came with the answer in *group*, or ``None`` if there is none."""
+    """Return the usage that came with the answer in *group*, or ``None``."""
     answer = group[0]
     return answer.usage if isinstance(answer, ChatResponse) and answer.usage.total_tokens else None
 

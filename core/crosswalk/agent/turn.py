@@ -45,7 +45,7 @@ class AgentOutcome(StrEnum):
     MAX_TURNS = "max_turns"
     """The model still calls tools after the maximum number of turns."""
     INVALID_OUTPUT = "invalid_output"
-    """The model answered, but not with a value of the output type, even after it was told what is wrong."""
+    """The model answered, but not with a value of the output type, even after one correction."""
     WAITING = "waiting"
     """Calls wait for an approval, or for a result from the application. They are open in the session: answer them with
     ``approved=`` or ``results=``, in this process or another one.
@@ -95,7 +95,7 @@ class AgentTurn:
         final_output: the answer to the user, or ``None`` unless the outcome is ``answered``.
         error: the error that the service raised, or ``None`` if it raised none.
         value: the answer as a value of the output type, or the value of the final tool, or the text.
-        reply: the agent's message about an answer that does not fit the output type, or ``None`` if there is none.
+        reply: the agent's message about an answer that does not fit the output type, or ``None``.
     """
 
     response: ChatResponse

@@ -291,7 +291,7 @@ url = sys.argv[1] + "/v1/chat/completions"
 client = httpx2.Client()
 whole = client.post(url, json={"model": "whole"})
 busy = client.post(url, json={"model": "busy"}, headers={"X-Stainless-Retry-Count": "0"})
-left = client.send(client.build_request("POST", url, json={"model": "abandoned"}), stream=True)
+left = client.send(client.build_request("POST", url, json={"model": "left"}), stream=True)
 next(left.iter_raw())
 """
 
