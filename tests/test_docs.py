@@ -17,7 +17,7 @@ import pytest
 
 import crosswalk
 from crosswalk.cli.new_plugin import project_files
-from crosswalk.plugin import hookspecs
+from crosswalk.plugin.hookspecs import ProviderHooks
 from crosswalk_observe import uninstall
 from pages import ROOT, blocks, environment, pages, run, write_files
 
@@ -25,7 +25,7 @@ TUTORIAL = ROOT / "docs" / "writing-a-plugin.md"
 WRITING = [ROOT / "docs" / name for name in ("upgrades.md", "batch.md")]
 HOOKS = [
     function
-    for _, function in inspect.getmembers(hookspecs, inspect.isfunction)
+    for _, function in inspect.getmembers(ProviderHooks, inspect.isfunction)
     if hasattr(function, "crosswalk_spec")
 ]
 
@@ -68,7 +68,7 @@ def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook.__name__)
 def test_a_hook_has_a_heading_with_its_signature(hook: Callable[..., object]) -> None:
-    signature = f"{hook.__name__}({', '.join(inspect.signature(hook).parameters)})"
+    signature = f"{hook.__name__}({', '.join([*inspect.signature(hook).parameters][1:])})"
     headings = re.findall(r"^## `(.+)`$", (ROOT / "docs/hooks.md").read_text(), re.MULTILINE)
     assert signature in headings
 
@@ -234,6 +234,9 @@ def write_tutorial(folder: Path) -> None:
         if path.parts[1:2] not in (("captures",), ("snapshots",)):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
+    (entry,) = re.findall(r'^acme = ".*"$', TUTORIAL.read_text(), re.MULTILINE)
+    project_file = folder / "pyproject.toml"
+    project_file.write_text(re.sub(r'^acme = ".*"$', entry, project_file.read_text(), flags=re.MULTILINE))
     write_files(TUTORIAL, folder)
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     [(group, points)] = project["entry-points"].items()

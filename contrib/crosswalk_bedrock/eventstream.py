@@ -62,7 +62,7 @@ class EventStreamDecoder(PushDecoder):
         self._buffer = bytearray()
         self._messages = 0
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Take the complete messages off the buffer, all at once: each alone would move the rest every time."""
         buffer, start = self._buffer, 0
         buffer += chunk
@@ -80,7 +80,8 @@ class EventStreamDecoder(PushDecoder):
         finally:
             del buffer[:start]
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._buffer:
             place = f"message {self._messages + 1}"
             raise IncompleteStreamError("the input ended in the middle of a message", place=place)
@@ -115,7 +116,7 @@ class EventStreamDecoder(PushDecoder):
         return (_unwrapped(payload), None) if name == "chunk" else (_wrapped(name, payload), name)
 
 
-def framing(start: bytes, limits: Limits) -> EventStreamDecoder | None:
+def framing(start: bytes, limits: Limits, _: str) -> EventStreamDecoder | None:
     """The decoder for an answer whose first bytes are *start*; ``None`` where it is not binary.
 
     A message begins with its length, and the first one is short: with a byte of zero.

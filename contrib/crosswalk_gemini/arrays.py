@@ -70,11 +70,13 @@ class ArrayDecoder(PushDecoder):
         self._element = bytearray()  # what earlier chunks have of it
         self._elements = 0
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._at is not _At.END:
             raise IncompleteStreamError("the input ended before its array", place=self._place())
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
         chunk, self._backslash = self._backslash + chunk, b""
         position = 0
         while True:
@@ -82,7 +84,7 @@ class ArrayDecoder(PushDecoder):
                 start, position = position, self._within(chunk, position)
                 self._element += chunk[start:position]
                 if len(self._element) > self.limits.line_bytes:
-                    raise self._too_long("an element of the array")
+                    raise self.too_long("an element of the array")
                 if self._at is _At.ELEMENT:
                     self._backslash = chunk[position:]
                     return
@@ -131,6 +133,6 @@ class ArrayDecoder(PushDecoder):
         return f"after element {self._elements} of the array"
 
 
-def framing(start: bytes, limits: Limits) -> ArrayDecoder | None:
+def framing(start: bytes, limits: Limits, _: str) -> ArrayDecoder | None:
     """The decoder for an answer whose first bytes are *start*; ``None`` where it is no array."""
     return ArrayDecoder(limits) if start.startswith(b"[") else None

@@ -467,6 +467,8 @@ def _details(usage: dict[str, Any], known: dict[str, dict[str, int]], state: Map
     for name, is_taken in _MODALITIES.items():
         if name in usage:
             known.setdefault(name, {}).update(accept_modalities(usage, name, "tokenCount", take=is_taken))
+    if not known:
+        return UsageDetails.EMPTY
     prompt, tools, output, cached = (known.get(name, {}) for name in _MODALITIES)
     return details_of(prompt, tools, output, cached, state)
 

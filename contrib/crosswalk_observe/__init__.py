@@ -1,7 +1,7 @@
-"""Reads along with any SDK: each exchange with a model's server as one canonical record.
+"""Observe the traffic of any SDK: each exchange with a model's server becomes one canonical record.
 
-A :class:`Watcher` takes what passes through an HTTP layer, maps it in a thread of its own, and hands each
-:class:`ObservedExchange` to its sinks: any callables, among them those of this package.
+A :class:`Watcher` copies the bytes that pass through an HTTP layer, maps them in its own thread, and passes each
+:class:`ObservedExchange` to its sinks. A sink is any callable, and this package has several.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk_observe.aiohttp_sessions import *
-    from crosswalk_observe.captures import *
     from crosswalk_observe.context import *
     from crosswalk_observe.exchange import *
     from crosswalk_observe.log import *
@@ -25,5 +24,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "aiohttp_sessions captures context exchange log otel parquet patches record urllib3_pools watcher",
+        "aiohttp_sessions context exchange log otel parquet patches record urllib3_pools watcher",
     )

@@ -1,4 +1,4 @@
-"""What passes through aiohttp's sessions: watched, and passed on as it is."""
+"""Watched sessions of aiohttp."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from functools import cache, wraps
 from typing import Any, Final
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.failures import plain
-from crosswalk_observe.guard import Layer, Request, replaced_async
+from crosswalk_observe.guard import Layer, Request, as_builtin_error, replaced_async
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["aiohttp_middleware"]
 
 
 def aiohttp_middleware(watcher: Watcher, *, auto_decompress: bool = True) -> Callable[..., Awaitable[Any]]:
-    """A middleware of aiohttp, 3.12 or newer: ``ClientSession(middlewares=[aiohttp_middleware(watcher)])``.
+    """Return a middleware for aiohttp 3.12 or newer: ``ClientSession(middlewares=[aiohttp_middleware(watcher)])``.
 
-    Where there are others it is the last, so that it sees what is sent.
+    Put it last, so that it sees the final request.
 
     Args:
-        watcher: what is told.
-        auto_decompress: what the session was made with.
+        watcher: the watcher.
+        auto_decompress: the option of the session.
     """
     layer = _UNPACKED if auto_decompress else _PACKED
 
@@ -31,14 +30,14 @@ def aiohttp_middleware(watcher: Watcher, *, auto_decompress: bool = True) -> Cal
     return middleware
 
 
-async def _described(request: Any) -> Request:
+async def _describe(request: Any) -> Request:
     from aiohttp.payload import BytesPayload
 
     body = request.body
     content = body
-    if isinstance(body, BytesPayload):  # before aiohttp 3.13 it gave its bytes to nobody but the connection
+    if isinstance(body, BytesPayload):  # before aiohttp 3.13 its bytes are private
         content = await body.as_bytes() if hasattr(body, "as_bytes") else body._value
-    content = content if isinstance(content, bytes) else None  # others are sent as they are read
+    content = content if isinstance(content, bytes) else None  # a stream is not read here
     return Request(request.method, str(request.url), [*request.headers.items()], content)
 
 
@@ -54,14 +53,14 @@ def _watch(encoding: str | None) -> Callable[[Exchange, Any, Any], None]:
     return watch
 
 
-_UNPACKED: Final = Layer("aiohttp", _described, _watch(""))
-_PACKED: Final = Layer("aiohttp", _described, _watch(None))
+_UNPACKED: Final = Layer("aiohttp", _describe, _watch(""))
+_PACKED: Final = Layer("aiohttp", _describe, _watch(None))
 
 
 def watched_request(
     watcher: Callable[[], Watcher | None], original: Callable[..., Awaitable[Any]]
 ) -> Callable[..., Awaitable[Any]]:
-    """``ClientSession._request``, through which all requests go, watched while there is a watcher."""
+    """Return ``ClientSession._request``, through which all requests pass, watched whenever *watcher* returns a watcher."""
 
     @wraps(original)
     async def _request(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -77,7 +76,7 @@ def watched_request(
 
 
 def _middlewares(watcher: Watcher, session: Any, options: dict[str, Any]) -> tuple[Any, ...]:
-    """Those of a request with *options*, or else those of its *session*, and the watcher's."""
+    """Return the middlewares of a request with *options*, or of its *session*, followed by the watcher's."""
     unpacks = options.get("auto_decompress")
     unpacks = session.auto_decompress if unpacks is None else unpacks
     others = options.get("middlewares")
@@ -90,7 +89,7 @@ def _reader() -> Any:
     from aiohttp import StreamReader
 
     class WatchedReader:
-        """A ``StreamReader``, told of to an exchange; for what is not said here it is the one inside."""
+        """A ``StreamReader`` that reports to an exchange, and otherwise behaves like the one inside."""
 
         __aiter__ = StreamReader.__aiter__
         iter_any = StreamReader.iter_any
@@ -114,11 +113,11 @@ def _reader() -> Any:
         async def _read(self, reading: Awaitable[Any]) -> Any:
             try:
                 return await reading
-            except Exception as error:  # who is cancelled may read on
+            except Exception as error:  # not CancelledError: the application may read on after it
                 partial = getattr(error, "partial", None)  # of asyncio's IncompleteReadError
                 if isinstance(partial, bytes):
                     self._told(partial)
-                self._exchange.failed(plain(error))
+                self._exchange.failed(as_builtin_error(error))
                 raise
 
         async def read(self, n: int = -1) -> bytes:
@@ -144,7 +143,7 @@ def _reader() -> Any:
             return self._told(self._inner.read_nowait(n))
 
         def set_exception(self, error: BaseException, *cause: BaseException) -> None:
-            self._exchange.left()  # the response is closed, or given back
+            self._exchange.abandoned()  # the response is closed or released
             self._inner.set_exception(error, *cause)
 
     return WatchedReader

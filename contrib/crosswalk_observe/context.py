@@ -1,4 +1,4 @@
-"""What a program says of its requests for the records: session, user and tags; and the trace that is current."""
+"""The context of a request: labels of the program, the current trace, and whether observation is suppressed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Labels", "watching"]
 
 @attrs.frozen
 class Labels:
-    """What a program says of its requests.
+    """Labels that a program puts on its requests.
 
     Attributes:
-        session: the id of a session or conversation; ``None`` where nothing is said.
-        user: the id of a user; ``None`` where nothing is said.
-        tags: any words, the outer ones first.
+        session: the id of a session or conversation, or ``None``.
+        user: the id of a user, or ``None``.
+        tags: any words, those of outer blocks first.
     """
 
     session: str | None = None
@@ -35,9 +35,9 @@ _labels: Final[ContextVar[Labels]] = ContextVar("crosswalk.observe.labels", defa
 def watching(
     *, session: str | None = None, user: str | None = None, tags: Iterable[str] = ()
 ) -> Iterator[None]:
-    """Label the records and spans of the requests that are made meanwhile, in this thread or task.
+    """Label the records and spans of the requests that this thread or task makes in the block.
 
-    Inside of another one, what is not said stays as it was, and *tags* are added.
+    In a nested block, omitted labels keep their values, and *tags* are added.
     """
     outer = _labels.get()
     before = _labels.set(
@@ -54,14 +54,32 @@ def watching(
 
 
 def current_labels() -> Labels:
-    """What is said of the requests that are made now."""
+    """Return the labels of requests made now."""
     return _labels.get()
 
 
 def current_trace() -> tuple[str, str] | None:
-    """The ids of the current trace and span of OpenTelemetry, in hex; ``None`` where there is none."""
+    """Return the ids of OpenTelemetry's current trace and span in hex, or ``None``."""
     trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:  # nobody uses it
+    if trace is None:  # OpenTelemetry is not in use
         return None
     context = trace.get_current_span().get_span_context()
     return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context.is_valid else None
+
+
+_suppressed: Final[ContextVar[bool]] = ContextVar("crosswalk.observe.passed", default=False)
+
+
+@contextmanager
+def suppress_observation() -> Iterator[None]:
+    """Observe nothing in the block, because an outer layer observes the request already, or a sink makes it."""
+    before = _suppressed.set(True)
+    try:
+        yield
+    finally:
+        _suppressed.reset(before)
+
+
+def is_suppressed() -> bool:
+    """Whether observation is suppressed in this context."""
+    return _suppressed.get()

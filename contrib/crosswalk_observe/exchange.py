@@ -1,4 +1,4 @@
-"""An exchange while it goes on: what an HTTP layer tells of it, which has to cost next to nothing."""
+"""An exchange in progress: HTTP layers report to it, at almost no cost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
-from crosswalk_observe.context import current_labels, current_trace
+from crosswalk.types.json import load_json
+from crosswalk_observe.calls import Call, attempt_number
+from crosswalk_observe.context import current_labels, current_trace, suppress_observation
 from crosswalk_observe.hosts import Site
-from crosswalk_observe.operation import Call, attempt_number
-from crosswalk_observe.options import options_of
-from crosswalk_observe.passing import unwatched
 
 __all__ = ["Exchange"]
 
@@ -23,29 +22,29 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _OVERHEAD: Final = 128
-"""About how many bytes a chunk takes beside its own."""
+"""Estimated bytes of memory for a chunk, in addition to its content."""
 
 
-class Holder(Protocol):
-    """Keeps what all exchanges hold within bounds, and takes each that is over."""
+class ExchangeOwner(Protocol):
+    """Limits the memory of all exchanges, and receives each that has ended."""
 
     keep_bytes: int
 
-    def holds(self, exchange: Exchange, size: int) -> bool:
-        """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
+    def reserve(self, exchange: Exchange, size: int) -> bool:
+        """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
 
     def discard(self, exchange: Exchange) -> None:
-        """Let go *exchange*, which becomes no record."""
+        """Forget *exchange* without a record."""
 
     def deliver(self, exchange: Exchange) -> None:
-        """Take *exchange*, which is over."""
+        """Receive *exchange*, which has ended."""
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
 
 
 def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
-    """*method*, which an HTTP layer calls: an error in it is reported, and not raised."""
+    """Wrap *method*, which an HTTP layer calls, so that an error in it is reported and not raised."""
 
     @wraps(method)
     def call(*arguments: P.args, **options: P.kwargs) -> R | None:
@@ -60,19 +59,19 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
 
 
 class Exchange:
-    """What has come of one exchange. An HTTP layer tells it, in this order:
+    """An exchange in progress. An HTTP layer calls, in this order:
 
-    - :meth:`answered`, when status and headers are there;
-    - :meth:`chunk`, for each piece of the body, which the application is given as it is;
-    - :meth:`ended`, :meth:`failed` or :meth:`left`: whatever comes first counts, and nothing afterwards.
+    - :meth:`answered` when status and headers have arrived
+    - :meth:`chunk` for each piece of the body
+    - :meth:`ended`, :meth:`failed` or :meth:`abandoned`: the first call counts, and later calls have no effect
 
-    None of them raises, waits or maps anything. Made by :meth:`Watcher.begin`; one that is forgotten without an end is taken
-    for one that the application has left.
+    None of these methods raises, blocks or maps anything. :meth:`Watcher.begin` makes exchanges. If an exchange is garbage
+    collected before its end, it counts as abandoned by the application.
     """
 
     def __init__(
         self,
-        holder: Holder,
+        owner: ExchangeOwner,
         site: Site,
         method: str,
         url: str,
@@ -85,7 +84,7 @@ class Exchange:
         self.method = method
         self.url = url
         self.request_headers = headers
-        self.content = content if len(content or b"") <= holder.keep_bytes else None
+        self.content = content if len(content or b"") <= owner.keep_bytes else None
         model = body.get("model")
         self.model = model if isinstance(model, str) and model else site.model
         self.options = options_of(body)
@@ -100,16 +99,16 @@ class Exchange:
         self.chunks: list[bytes] = []
         self.times: list[float] = []
         self.is_cut = False
-        self.context = copy_context()  # a trace that goes on there is the sinks' too
+        self.context = copy_context()  # sinks run in the trace of the request
         self.error: BaseException | None = None
-        self.was_left = False
+        self.was_abandoned = False
         self.began = datetime.now(UTC)
         self.started = time.perf_counter()
         self.finished = self.started
-        self.held = 0
-        self._kept = 0
-        self._holder = holder
-        self._is_over = not holder.holds(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
+        self.reserved = 0
+        self._stored_bytes = 0
+        self._owner = owner
+        self._is_over = not owner.reserve(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
 
     @_guarded
     def answered(
@@ -119,12 +118,12 @@ class Exchange:
         *,
         encoding: str | None = None,
     ) -> bool:
-        """The answer has begun; whether its body is wanted.
+        """Report the start of the answer. Returns whether its body is wanted.
 
         Args:
-            status: the HTTP status; what is no answer yet, or redirects, is not watched further.
-            headers: its headers.
-            encoding: how the chunks are packed; empty where they come unpacked; ``None`` for what the headers say.
+            status: the HTTP status. Interim answers and redirects are not watched.
+            headers: the headers of the answer.
+            encoding: the content encoding of the chunks, ``""`` if they are decoded, or ``None`` to read the headers.
         """
         if status < 200 or 300 <= status < 400:
             self.discard()
@@ -139,49 +138,52 @@ class Exchange:
 
     @_guarded
     def chunk(self, data: bytes) -> None:
-        """The next bytes of the body have come."""
+        """Report the next bytes of the body."""
         if self._is_over or self.is_cut or not data:
             return
-        room = self._holder.keep_bytes - self._kept
+        room = self._owner.keep_bytes - self._stored_bytes
         if len(data) > room:
             self.is_cut = True
             data = bytes(data[:room])
-        if not self._holder.holds(self, len(data) + _OVERHEAD):
+        if not self._owner.reserve(self, len(data) + _OVERHEAD):
             self._is_over = True
             return
-        self._kept += len(data)
+        self._stored_bytes += len(data)
         self.times.append(time.perf_counter())
         self.chunks.append(data if type(data) is bytes else bytes(data))
 
     @_guarded
     def ended(self) -> None:
-        """The body is at its end."""
+        """Report the end of the body."""
         self._end()
 
     @_guarded
     def failed(self, error: BaseException) -> None:
-        """*error* has ended the exchange; one that says that the application did not want to go on has :meth:`left` it."""
+        """Report that *error* ended the exchange. A cancellation or interruption means that the application abandoned it."""
         if isinstance(error, Exception):
             self._end(error=error)
         else:  # cancelled, interrupted, or a generator that is closed
-            self.left()
+            self.abandoned()
 
     @_guarded
-    def left(self) -> None:
-        """The application does not read further."""
-        self._end(was_left=True)
+    def abandoned(self) -> None:
+        """Report that the application stopped reading."""
+        self._end(was_abandoned=True)
 
     def discard(self) -> None:
-        """Nothing more is known of the exchange; it becomes no record."""
+        """Forget the exchange without a record."""
         if not self._is_over:
             self._is_over = True
-            self._holder.discard(self)
+            self._owner.discard(self)
 
     @contextmanager
     def sending(self) -> Iterator[None]:
-        """The request is sent meanwhile: what passes below is part of it, and the operations of its call are current."""
+        """Send the request in this block.
+
+        Lower layers do not observe it again, and the operations of its call are current.
+        """
         with ExitStack() as stack:
-            stack.enter_context(unwatched())
+            stack.enter_context(suppress_observation())
             for operation in () if self.call is None else self.call.operations.values():
                 try:
                     stack.enter_context(operation.current())
@@ -192,17 +194,66 @@ class Exchange:
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
-        self._holder.report(doing, error)
+        self._owner.report(doing, error)
 
-    def _end(self, error: Exception | None = None, was_left: bool = False) -> None:
+    def _end(self, error: Exception | None = None, was_abandoned: bool = False) -> None:
         if self._is_over:
             return
         self._is_over = True
         self.finished = time.perf_counter()
         self.error = error
-        self.was_left = was_left
-        self._holder.deliver(self)
+        self.was_abandoned = was_abandoned
+        self._owner.deliver(self)
 
     def __del__(self) -> None:
         if not getattr(self, "_is_over", True):
-            self.left()
+            self.abandoned()
+
+
+_NUMBERS: Final = frozenset((
+    "best_of", "budget_tokens", "candidateCount", "frequencyPenalty", "frequency_penalty", "include_usage",
+    "includeThoughts", "keep_alive", "k", "logprobs", "maxOutputTokens", "maxTokens", "max_completion_tokens",
+    "max_new_tokens", "max_output_tokens", "max_tokens", "max_tool_calls", "min_p", "min_tokens", "mirostat",
+    "mirostat_eta", "mirostat_tau", "n", "n_predict", "num_ctx", "num_predict", "p", "parallel_tool_calls",
+    "presencePenalty", "presence_penalty", "repeat_last_n", "repeat_penalty", "repetition_penalty",
+    "responseLogprobs", "seed", "store", "stream", "temperature", "thinkingBudget", "topK", "topP", "top_k",
+    "top_logprobs", "top_n_tokens", "top_p", "typical_p", "use_cache", "background", "think", "echo",
+))  # fmt: skip
+_WORDS: Final = frozenset((
+    "effort", "modalities", "previous_response_id", "reasoning_effort", "responseMimeType", "response_mime_type",
+    "service_tier", "stop", "stopSequences", "stop_sequences", "summary", "think", "thinkingLevel", "tool_choice",
+    "truncation", "type", "verbosity", "format",
+))  # fmt: skip
+_OBJECTS: Final = frozenset((
+    "generationConfig", "inferenceConfig", "options", "output_config", "parameters", "reasoning", "response_format",
+    "stream_options", "text", "thinking", "thinkingConfig", "tool_choice", "format",
+))  # fmt: skip
+"""Names of options with a number or flag, with a word or list of words, and with an object of options."""
+
+
+def json_object(content: bytes | None) -> dict[str, Any]:
+    """Return the JSON object in *content*, or an empty one if it is something else."""
+    try:
+        found = load_json(content or b"")
+    except ValueError:
+        return {}
+    return found if type(found) is dict else {}
+
+
+def options_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known options in the JSON *body* of a request, without content."""
+    found: dict[str, Any] = {}
+    for name, value in body.items():
+        if isinstance(value, bool | int | float):
+            if name in _NUMBERS:
+                found[name] = value
+        elif isinstance(value, dict):
+            if name in _OBJECTS:
+                found[name] = options_of(value)
+        elif name in _WORDS and (isinstance(value, str) or _is_words(value)):
+            found[name] = value
+    return found
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)

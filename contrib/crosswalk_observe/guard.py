@@ -1,30 +1,30 @@
-"""The guard between this package and the programs that it watches.
+"""Wraps functions of HTTP libraries so that a watcher sees their exchanges and the program notices nothing.
 
-Every method of another library that is replaced or wrapped goes through :func:`send` or :func:`send_async`. They pass on
-exactly the arguments that came, and the answer or the exception that came back. What a :class:`Layer` does with either may
-fail: the guard reports that to the watcher, and the program does not notice.
+Every replaced or wrapped method of another library passes on the exact arguments, and returns or raises what the
+original does. An error in the describing or watching code of a :class:`Layer` goes to the watcher's log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from inspect import isawaitable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 import attrs
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.failures import plain
 
-__all__ = ["Layer", "Request", "Watching", "begin", "replaced", "replaced_async", "send", "send_async"]
+__all__ = ["Layer", "Request", "Watching", "as_builtin_error", "begin", "replaced", "replaced_async", "send"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+E = TypeVar("E", bound=BaseException)
 
 
 class Watching(Protocol):
-    """Watches exchanges: a watcher, as the HTTP layers see it."""
+    """A watcher, as HTTP layers see it."""
 
     def begin(
         self,
@@ -33,7 +33,7 @@ class Watching(Protocol):
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         content: bytes | None = None,
     ) -> Exchange | None:
-        """A request is about to be sent; ``None`` where it is to pass untouched."""
+        """Begin the exchange of a request that is about to be sent, or return ``None`` if it is not watched."""
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
@@ -41,7 +41,7 @@ class Watching(Protocol):
 
 @attrs.frozen
 class Request:
-    """A request that is about to be sent, as a watcher is told of it."""
+    """A request that is about to be sent."""
 
     method: str
     url: str
@@ -51,14 +51,14 @@ class Request:
 
 @attrs.frozen
 class Layer:
-    """How to watch a library's own function that sends a request.
+    """How to watch a function of a library that sends a request.
 
     Attributes:
-        library: its name, for the log.
-        describe: gives the :class:`Request` for the function's arguments, perhaps as an awaitable; ``None`` where they are
-            not the library's own objects.
-        watch: takes the exchange, the function's result and its arguments, and sees to it that the exchange is told of the
-            answer. It leaves a result alone that is not of the library's own class.
+        library: the name of the library, for the log.
+        describe: returns the :class:`Request` for the function's arguments, or an awaitable of it, or ``None`` if they
+            are not objects of the library.
+        watch: called with the exchange, the function's result and its arguments. It reports the answer to the exchange,
+            and leaves a result alone that is not an object of the library.
     """
 
     library: str
@@ -69,9 +69,9 @@ class Layer:
 def begin(
     watcher: Watching, layer: Layer, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Exchange | None:
-    """The exchange that the function of *layer* is about to begin; ``None`` where it is not watched."""
+    """Begin the exchange of a call to the function of *layer*, or return ``None`` if it is not watched."""
     try:
-        return _begun(watcher, layer.describe(*arguments, **options))
+        return _begin(watcher, layer.describe(*arguments, **options))
     except Exception as error:
         watcher.report(f"watching {layer.library}", error)
         return None
@@ -81,14 +81,14 @@ async def _begin_async(
     watcher: Watching, layer: Layer, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Exchange | None:
     try:
-        described = layer.describe(*arguments, **options)
-        return _begun(watcher, await described if isawaitable(described) else described)
+        request = layer.describe(*arguments, **options)
+        return _begin(watcher, await request if isawaitable(request) else request)
     except Exception as error:
         watcher.report(f"watching {layer.library}", error)
         return None
 
 
-def _begun(watcher: Watching, request: Request | None) -> Exchange | None:
+def _begin(watcher: Watching, request: Request | None) -> Exchange | None:
     if request is None:
         return None
     return watcher.begin(request.method, request.url, request.headers, request.content)
@@ -101,33 +101,21 @@ def send(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> R:
-    """The result of *function*, the library's own, which *exchange* is told of."""
-    try:
-        with exchange.sending():
-            result = function(*arguments, **options)
-    except BaseException as error:
-        exchange.failed(plain(error))
-        raise
+    """Call *function*, the original, and report its result to *exchange*."""
+    with _sending(exchange):
+        result = function(*arguments, **options)
     _watch(exchange, layer, result, arguments, options)
     return result
 
 
-async def send_async(
-    exchange: Exchange,
-    layer: Layer,
-    function: Callable[..., Awaitable[R]],
-    arguments: tuple[Any, ...],
-    options: dict[str, Any],
-) -> R:
-    """As :func:`send`."""
+@contextmanager
+def _sending(exchange: Exchange) -> Iterator[None]:
     try:
         with exchange.sending():
-            result = await function(*arguments, **options)
+            yield
     except BaseException as error:
-        exchange.failed(plain(error))
+        exchange.failed(as_builtin_error(error))
         raise
-    _watch(exchange, layer, result, arguments, options)
-    return result
 
 
 def _watch(
@@ -143,7 +131,7 @@ def _watch(
 def replaced(
     layer: Layer, watcher: Callable[[], Watching | None], original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """*original*, watched while there is a watcher."""
+    """Return *original*, watched whenever *watcher* returns a watcher."""
 
     @wraps(original)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -159,7 +147,7 @@ def replaced(
 def replaced_async(
     layer: Layer, watcher: Callable[[], Watching | None], original: Callable[..., Awaitable[Any]]
 ) -> Callable[..., Awaitable[Any]]:
-    """As :func:`replaced`."""
+    """:func:`replaced` for an asynchronous function."""
 
     @wraps(original)
     async def call(*arguments: Any, **options: Any) -> Any:
@@ -167,6 +155,24 @@ def replaced_async(
         exchange = None if watching is None else await _begin_async(watching, layer, arguments, options)
         if exchange is None:
             return await original(*arguments, **options)
-        return await send_async(exchange, layer, original, arguments, options)
+        with _sending(exchange):
+            result = await original(*arguments, **options)
+        _watch(exchange, layer, result, arguments, options)
+        return result
 
     return call
+
+
+_LIBRARIES: Final = frozenset({"aiohttp", "botocore", "requests", "urllib3"})
+_UNRELATED: Final = frozenset({"DecodeError", "InvalidURL", "LocationValueError"})
+"""Errors of these libraries that do not mean that the connection failed."""
+
+
+def as_builtin_error(error: E) -> E | TimeoutError | ConnectionError:
+    """Return *error*, or a builtin error if it is a library's error about a slow, unreachable or broken connection."""
+    kinds = [kind for one in (error, getattr(error, "reason", None)) for kind in type(one).__mro__]
+    names = {kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] in _LIBRARIES}
+    if not names or names & _UNRELATED or isinstance(error, OSError):
+        return error
+    is_late = "NewConnectionError" not in names and any("Timeout" in name for name in names)
+    return TimeoutError() if is_late else ConnectionError()

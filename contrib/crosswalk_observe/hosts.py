@@ -1,4 +1,4 @@
-"""Whose server a request goes to, as far as its URL tells."""
+"""The provider of a request, as far as its URL shows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Hosts", "Site"]
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
 _PORTS: Final = {"http": 80, "https": 443}
 _VERSION: Final = re.compile(r"/v\d\w*(?=/)")
-_REMEMBERED: Final = 1024
+_CACHE_SIZE: Final = 1024
 _CONTENT: Final = frozenset({"messages", "input", "prompt", "contents", "inputs", "message", "inputText"})
-"""What requests to models call what is asked."""
+"""Fields that hold the content of a model request."""
 _CLOUDS: Final = {
     "anthropic": (
         "/publishers/anthropic/models/{model}:rawPredict",
@@ -36,25 +36,25 @@ _CLOUDS: Final = {
     ),
     "bedrock": ("/model/{model}/converse", "/model/{model}/converse-stream"),
 }
-"""The paths of a dialect in the clouds of others."""
+"""Paths of a provider's dialect on cloud platforms."""
 _ANY_VENDOR: Final = re.compile(r"(?:/.*)?/model/(?P<model>[^/]+)/(invoke|invoke-with-response-stream)")
-"""The paths of Bedrock whose answers are those of the model's vendor, whoever that is."""
+"""Paths of Bedrock whose answers have the dialect of the model's vendor."""
 
 
 @attrs.frozen
 class Site:
-    """Where a request goes.
+    """The target of a request.
 
     Attributes:
-        host: the server's name.
-        port: its port.
-        providers: whose it may be, the likeliest first; empty where nobody reads its answers.
-        is_sure: whether it is one of them: a name on the internet is its owner's, a port of this machine is anybody's.
-        model: the model that the path names; ``None`` where it names none.
-        is_known: whether the host is a provider's, or one that the user names.
-        is_exact: whether the path is one that a plugin reads as it stands, and does not only end like one.
-        operation: what is done there, in OpenTelemetry's words where it has one, such as ``chat`` or ``embeddings``.
-        gives_answer: whether a chat answer comes from there, and not embeddings, an image or the like.
+        host: the name of the server.
+        port: the port of the server.
+        providers: the possible providers, the likeliest first, or empty if no plugin reads its answers.
+        is_sure: whether the provider is one of them. A public name belongs to its owner; a local port can be any server.
+        model: the model in the path, or ``None``.
+        is_known: whether the host belongs to a provider or was named by the user.
+        is_exact: whether the path is exactly one that a plugin reads, and does not only end like one.
+        operation: the operation, with OpenTelemetry's name if it has one, such as ``chat`` or ``embeddings``.
+        gives_answer: whether it returns a chat answer, and not embeddings, an image or the like.
     """
 
     host: str
@@ -68,7 +68,7 @@ class Site:
     gives_answer: bool = True
 
     def fits(self, body: Mapping[str, Any]) -> bool:
-        """Whether a request with the JSON *body* is one to a model whose answer can be read."""
+        """Whether a request with the JSON *body* is a model request with a readable answer."""
         if self.is_known:
             return True
         if not self.providers:
@@ -97,19 +97,21 @@ class _Server:
 
 
 class Hosts:
-    """Knows the servers of all providers of a registry: their default addresses, those of their environment variables, and
-    what the user says. Providers that are registered later are known from then on.
+    """The servers of all providers of a registry.
+
+    These are their default addresses, the addresses in their environment variables, and the user's. Providers that are
+    registered later are included.
 
     Args:
-        registry: whose providers.
-        providers: ``host`` or ``host:port``, perhaps with ``*`` in it, to the id of the provider whose server that is.
-        include: further hosts to watch, whoever's they are.
+        registry: the registry.
+        providers: maps ``host`` or ``host:port``, with ``*`` as a wildcard, to the provider id of that server.
+        include: further hosts to watch, of any provider.
         exclude: hosts not to watch.
-        environ: the environment; ``None`` for the process's own.
-        broken: is told of each plugin that cannot be used.
+        environ: the environment, or ``None`` for the process's own.
+        broken: called with the error of each plugin that cannot be used.
 
     Raises:
-        PluginError: a provider that *providers* name cannot be used.
+        PluginError: a provider in *providers* cannot be used.
     """
 
     def __init__(
@@ -129,30 +131,30 @@ class Hosts:
         self._environ = os.environ if environ is None else environ
         self._broken = broken
         self._names: list[str] = []
-        self._known: tuple[_Provider, ...] = ()
+        self._providers: tuple[_Provider, ...] = ()
         for name in self._named.values():
             registry.mapper(name)
-        self._find = lru_cache(_REMEMBERED)(self._found)
-        self._learn()
+        self._cached_look_up = lru_cache(_CACHE_SIZE)(self._look_up)
+        self._refresh()
 
     def site(self, url: str) -> Site | None:
-        """Where a request to *url* goes; ``None`` where nobody wants to watch that."""
+        """Return the site of a request to *url*, or ``None`` if it is not watched."""
         if self._registry.names() != self._names:
-            self._learn()
-        return self._find(url.partition("?")[0].partition("#")[0])
+            self._refresh()
+        return self._cached_look_up(url.partition("?")[0].partition("#")[0])
 
     def fetched(self, url: str) -> Site | None:
-        """The site of a stored response that a ``GET`` of *url* fetches; ``None`` where it is something else."""
+        """Return the site of a stored response that a ``GET`` of *url* fetches, or ``None`` if it is something else."""
         made_at = fetched_from(url)
         site = None if made_at is None else self.site(made_at)
         return None if site is None else attrs.evolve(site, operation="fetch_response", is_known=True)
 
-    def _learn(self) -> None:
+    def _refresh(self) -> None:
         self._names = self._registry.names()
-        self._known = tuple(self._described())
-        self._find.cache_clear()
+        self._providers = tuple(self._describe_providers())
+        self._cached_look_up.cache_clear()
 
-    def _described(self) -> Iterator[_Provider]:
+    def _describe_providers(self) -> Iterator[_Provider]:
         for name in self._names:
             try:
                 mapper = self._registry.mapper(name)
@@ -178,13 +180,13 @@ class Hosts:
                 _patterns(spoken, base),
             )
 
-    def _found(self, address: str) -> Site | None:
+    def _look_up(self, address: str) -> Site | None:
         try:
             parts = urlsplit(address)
             host, port = (parts.hostname or ""), parts.port or _PORTS.get(parts.scheme, 0)
         except ValueError:
             return None
-        if not host or not port or _is_one(host, port, self._exclude):
+        if not host or not port or _matches_any(host, port, self._exclude):
             return None
         site = self._site(host, port, parts.path)
         if site is None or not site.gives_answer:
@@ -194,51 +196,53 @@ class Hosts:
     def _site(self, host: str, port: int, path: str) -> Site | None:
         other = other_operation(path)
         for pattern, name in self._named.items():
-            if _is_one(host, port, (pattern,)):
+            if _matches_any(host, port, (pattern,)):
                 if other is not None:
                     return _other_site(host, port, (name,), other, is_sure=True)
-                return self._named_site(host, port, path, name)
+                return self._site_of_named_provider(host, port, path, name)
         here = [
             (server.is_default, one)
-            for one in self._known
+            for one in self._providers
             for server in one.servers
-            if _fits(server, host, port)
+            if _is_at(server, host, port)
         ]
         if any(is_default for is_default, _ in here) and host not in _LOOPBACK:
-            here = [each for each in here if each[0]]  # whoever is asked there as if he were another
-        asked = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
-        if not here and _is_one(host, port, self._include):
-            asked = sorted(self._known, key=lambda one: not one.is_original)
+            here = [each for each in here if each[0]]  # ignore variables of others that point there
+        candidates = list(dict.fromkeys(one for _, one in sorted(here, key=lambda each: not each[0])))
+        if not here and _matches_any(host, port, self._include):
+            candidates = sorted(self._providers, key=lambda one: not one.is_original)
         is_sure = bool(here) and host not in _LOOPBACK
         if other is not None:
-            names = tuple(one.name for one in asked)
+            names = tuple(one.name for one in candidates)
             return _other_site(host, port, names or self._originals(), other, is_sure, is_known=bool(names))
-        found = _all_matching(((one.name, one.own) for one in asked), path) or _all_matching(
-            ((one.name, one.spoken) for one in asked), path
+        found = _all_matching(((one.name, one.own) for one in candidates), path) or _all_matching(
+            ((one.name, one.spoken) for one in candidates), path
         )
         if not found:
             return self._site_by_path(host, port, path)
         return Site(host, port, tuple(name for name, _ in found), is_sure, _model(found[0][1]))
 
     def _originals(self) -> tuple[str, ...]:
-        return tuple(one.name for one in self._known if one.is_original)
+        return tuple(one.name for one in self._providers if one.is_original)
 
     def _site_by_path(self, host: str, port: int, path: str) -> Site | None:
-        """A server that nobody has named, at a path that some plugin reads."""
-        known = sorted(self._known, key=lambda one: not one.is_original)
+        """Return the site at an unknown server with a path that a plugin reads, or ``None``."""
+        known = sorted(self._providers, key=lambda one: not one.is_original)
         if (match := _ANY_VENDOR.fullmatch(path)) is not None:
-            is_read = match[2] == "invoke"  # a stream is wrapped once more
+            is_read = match[2] == "invoke"  # streams have another envelope, which is not read
             names = self._originals() if is_read else ()
             return Site(host, port, names, False, _model(match), is_known=False)
         exact = _all_matching(((one.name, one.exact) for one in known), path)
         found = exact or _all_matching(((one.name, one.own) for one in known), path)
-        if not found or path in ("", "/"):  # anybody's
+        if not found or path in ("", "/"):  # too general
             return None
         names = tuple(name for name, _ in found)
         return Site(host, port, names, False, _model(found[0][1]), is_known=False, is_exact=bool(exact))
 
-    def _named_site(self, host: str, port: int, path: str, name: str) -> Site | None:
-        patterns = [pattern for one in self._known if one.name == name for pattern in (*one.own, *one.spoken)]
+    def _site_of_named_provider(self, host: str, port: int, path: str, name: str) -> Site | None:
+        patterns = [
+            pattern for one in self._providers if one.name == name for pattern in (*one.own, *one.spoken)
+        ]
         match = _matching(patterns, path)
         if patterns and match is None:
             return None
@@ -261,7 +265,10 @@ def _other_site(
 
 
 def _server(address: str, default: str, is_default: bool) -> _Server | None:
-    """The server at *address*, which may be a host and port alone; its port is then that of the *default* address."""
+    """Return the server at *address*.
+
+    If that is only a host and a port, the default port is that of the *default* address.
+    """
     if not address:
         return None
     try:
@@ -277,19 +284,19 @@ def _server(address: str, default: str, is_default: bool) -> _Server | None:
     return _Server(re.compile(pattern, re.IGNORECASE), port, host in _LOOPBACK, is_default)
 
 
-def _fits(server: _Server, host: str, port: int) -> bool:
+def _is_at(server: _Server, host: str, port: int) -> bool:
     if server.port != port:
         return False
     return host in _LOOPBACK if server.is_loopback else server.host.fullmatch(host) is not None
 
 
-def _is_one(host: str, port: int, wanted: Iterable[str]) -> bool:
+def _matches_any(host: str, port: int, wanted: Iterable[str]) -> bool:
     full = f"{host}:{port}"
     return any(fnmatchcase(host, one.lower()) or fnmatchcase(full, one.lower()) for one in wanted)
 
 
 def _patterns(endpoints: Iterable[str], base: str) -> tuple[re.Pattern[str], ...]:
-    """What matches the *endpoints*, whatever stands before them in the place of *base*, the path of the default address."""
+    """Return patterns for the *endpoints* with any prefix instead of *base*, the path of the default address."""
     return tuple(map(re.compile, (_pattern(path, base) for path in endpoints)))
 
 
@@ -306,7 +313,7 @@ def _named(path: str) -> str:
 
 
 def _exact_pattern(path: str) -> str:
-    """What matches the endpoint *path*, in any version and below any prefix; nothing where it is a single segment."""
+    """Return a pattern for the endpoint *path*, in any version and with any prefix. A single segment matches nothing."""
     found = _VERSION.match(path)
     tail = path[found.end() :] if found else path
     if found is None and path.strip("/").count("/") == 0:
@@ -326,7 +333,7 @@ def _all_matching(
 
 
 def _model(found: re.Match[str]) -> str | None:
-    """What stands in the path in the place of a model, whatever its endpoint calls it."""
+    """Return the model in a path, whatever its endpoint calls it."""
     from urllib.parse import unquote
 
     return next((unquote(value) for value in found.groupdict().values()), None)

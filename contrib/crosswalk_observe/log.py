@@ -1,25 +1,29 @@
-"""A log of exchanges, a line of JSON each, as ``crosswalk batch``, ``normalize`` and ``diff`` read it."""
+"""Sinks that write files: a log in JSON Lines, and captures for the conformance kit."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from crosswalk import CrosswalkError
 from crosswalk.records import append_line, record_line
 from crosswalk.types.json import load_json
 from crosswalk_observe.record import ObservedExchange
+from crosswalk_observe.secrets import PLACEHOLDER
 
-__all__ = ["JSONLinesLog"]
+__all__ = ["CaptureFolder", "JSONLinesLog"]
 
 
 class JSONLinesLog:
-    """A sink that appends a line to *path* for each exchange; see :func:`crosswalk.records.record_line`.
+    """A sink that appends a line to *path* for each exchange. See :func:`crosswalk.records.record_line`.
 
-    Several processes may write to one file, and it can be moved away at any time.
+    ``crosswalk batch``, ``normalize`` and ``diff`` read the file. Several processes may write to one file, and you can move
+    the file away at any time.
 
     Args:
-        path: the file; it is made where it is missing, and so is its folder.
-        include_request: write the body of the request too, as ``request``: what was asked is as private as the answer.
+        path: the file. It is created with its folder if it does not exist.
+        include_request: write the body of the request too, as ``request``. It is as private as the answer.
         include_response: write the canonical response too.
     """
 
@@ -31,10 +35,10 @@ class JSONLinesLog:
         self._include_response = include_response
 
     def __call__(self, record: ObservedExchange) -> None:
-        """Write *record*, unless it is of something else than an answer.
+        """Write *record*, unless it is not a chat answer.
 
         Raises:
-            OSError: it cannot be written, for example on a full disk. What was written of the line is one of its own.
+            OSError: the line cannot be written, for example on a full disk. A partial line stays on its own line.
         """
         if not record.gives_answer:
             return
@@ -44,16 +48,16 @@ class JSONLinesLog:
             provider=record.provider,
             id=record.id,
             response=record.response if self._include_response else None,
-            more=said_of(record, include_request=self._include_request),
+            more=describe_record(record, include_request=self._include_request),
         )
         self._path.parent.mkdir(parents=True, exist_ok=True)
         append_line(self._path, line)
 
 
-def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
-    """What a log says of *record* beside its answer, as plain JSON."""
+def describe_record(record: ObservedExchange, *, include_request: bool = False) -> dict[str, Any]:
+    """Return everything about *record* except its answer, as plain JSON."""
     first = record.time_to_first_chunk
-    said: dict[str, Any] = {
+    described: dict[str, Any] = {
         "method": record.method,
         "url": record.url,
         "model": record.request.model,
@@ -65,7 +69,7 @@ def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[
         "is_complete": record.is_complete,
         "is_cancelled": record.is_cancelled,
     }
-    more = {
+    optional = {
         "trace_id": record.trace_id,
         "span_id": record.span_id,
         "session": record.labels.session,
@@ -73,7 +77,49 @@ def said_of(record: ObservedExchange, *, include_request: bool = False) -> dict[
         "tags": list(record.labels.tags),
         "resend_count": record.resend_count,
     }
-    said |= {name: value for name, value in more.items() if value}
+    described |= {name: value for name, value in optional.items() if value}
     if include_request and record.request.body is not None:
-        said["request"] = load_json(record.request.body)
-    return said
+        described["request"] = load_json(record.request.body)
+    return described
+
+
+class CaptureFolder:
+    """A sink that stores each exchange as a capture: the files of request and answer, and a line in ``MANIFEST.jsonl``.
+
+    A case is called ``PROVIDER_ID``, or ``PROVIDER_ID_stream`` for a stream. Exchanges that repeat a credential of their
+    request, or contain anything that looks like a key, are not stored, and the watcher logs that.
+
+    Args:
+        folder: the folder, created if it does not exist.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self._folder = Path(folder)
+
+    def __call__(self, record: ObservedExchange) -> None:
+        """Write *record*.
+
+        Raises:
+            CrosswalkError: the record contains what looks like a key.
+            OSError: the files cannot be written. None of them exists then.
+        """
+        if record.status is None or not record.gives_answer:
+            return
+        from crosswalk.testing import Recording, store_capture  # the kit is slow to import
+
+        request = record.request.body or b"null"
+        recording = Recording(
+            is_stream=record.is_stream,
+            method=record.method,
+            path=urlsplit(record.url).path,
+            headers={},
+            request=request,
+            status=record.status,
+            content_type=record.headers.get("content-type"),
+            body=bytearray(record.body),
+            is_complete=record.is_complete,
+        )
+        if recording.holds_key or PLACEHOLDER.encode() in record.body + request:
+            raise CrosswalkError("it holds what looks like a key, and is not recorded")
+        case = f"{record.provider}_{record.id[:12]}" + "_stream" * record.is_stream
+        store_capture(self._folder, case, recording, provider=record.provider)

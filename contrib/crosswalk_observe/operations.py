@@ -1,4 +1,4 @@
-"""What a request asks for, as its path says it, and the tokens that are counted where that is no chat answer."""
+"""The operation of a request by its path, and the token counts of operations that return no chat answer."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _OTHERS: Final = {
     r"/audio/translations": ("translation", "openai"),
     r"/audio/speech": ("speech", "openai"),
 }
-"""The endpoints that give no chat answer, and whose they are. The conventions have a name for embeddings alone."""
-_PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): said for path, said in _OTHERS.items()}
+"""Endpoints that return no chat answer: the operation and the provider. The conventions name only ``embeddings``."""
+_PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): operation for path, operation in _OTHERS.items()}
 _FETCHED: Final = re.compile(r"(.*/responses)/resp_[^/]+")
 _COUNTS: Final = {
     "input": (
@@ -40,12 +40,12 @@ _COUNTS: Final = {
         ("meta", "billed_units", "output_tokens"),
     ),
 }
-"""The places of the counts: OpenAI's two spellings, Ollama's, Gemini's and Cohere's."""
+"""The paths of token counts: OpenAI's two forms, Ollama's, Gemini's and Cohere's."""
 
 
 @attrs.frozen
 class OtherOperation:
-    """What gives no chat answer: its name, whose endpoint it is, and the model that the path names."""
+    """An operation that returns no chat answer: its name, its provider, and the model in the path."""
 
     name: str
     provider: str
@@ -53,15 +53,15 @@ class OtherOperation:
 
 
 def other_operation(path: str) -> OtherOperation | None:
-    """The operation at *path*; ``None`` where answers of chat come from there."""
+    """Return the operation at *path*, or ``None`` if it returns chat answers."""
     for pattern, (name, provider) in _PATTERNS.items():
-        if (found := pattern.fullmatch(path)) is not None:
-            return OtherOperation(name, provider, found.groupdict().get("model"))
+        if (pattern_match := pattern.fullmatch(path)) is not None:
+            return OtherOperation(name, provider, pattern_match.groupdict().get("model"))
     return None
 
 
 def operation_of(path: str) -> str:
-    """OpenTelemetry's name for what the API at *path* does when it answers in chat."""
+    """Return OpenTelemetry's name for the chat operation at *path*."""
     path = path.rstrip("/")
     if path.endswith((":generateContent", ":streamGenerateContent")):
         return "generate_content"
@@ -70,20 +70,20 @@ def operation_of(path: str) -> str:
 
 
 def fetched_from(url: str) -> str | None:
-    """The address that made the stored response which *url* names by its id; ``None`` where it names none."""
-    found = _FETCHED.fullmatch(url.partition("?")[0].partition("#")[0])
-    return None if found is None else found[1]
+    """Return the address that created the stored response at *url*, or ``None`` if *url* is not a stored response."""
+    pattern_match = _FETCHED.fullmatch(url.partition("?")[0].partition("#")[0])
+    return None if pattern_match is None else pattern_match[1]
 
 
 def tokens_of(body: Mapping[str, Any]) -> dict[str, int]:
-    """The tokens that the JSON *body* of an answer counts, as ``input`` and ``output``."""
-    found: dict[str, int] = {}
-    for kind, places in _COUNTS.items():
-        for place in places:
+    """Return the token counts in the JSON *body* of an answer, as ``input`` and ``output``."""
+    pattern_match: dict[str, int] = {}
+    for kind, paths in _COUNTS.items():
+        for path in paths:
             value: Any = body
-            for name in place:
+            for name in path:
                 value = value.get(name) if isinstance(value, Mapping) else None
             if type(value) is int:
-                found[kind] = value
+                pattern_match[kind] = value
                 break
-    return found
+    return pattern_match

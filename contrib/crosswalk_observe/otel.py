@@ -1,4 +1,4 @@
-"""OpenTelemetry's spans and metrics of what was observed, in the words of its GenAI conventions."""
+"""OpenTelemetry spans and metrics of observed exchanges, after the GenAI conventions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ON_SPANS: Final = {
     **dict.fromkeys(("SPAN_ONLY", "SPAN_AND_EVENT", "TRUE"), True),
     **dict.fromkeys(("", "NO_CONTENT", "EVENT_ONLY", "FALSE"), False),
 }
-_NUMBERS: Final = {
+_OPTION_NAMES: Final = {
     "temperature": ("temperature",),
     "top_p": ("top_p", "topP", "p"),
     "top_k": ("top_k", "topK", "k"),
@@ -40,25 +40,24 @@ _NUMBERS: Final = {
         *("num_predict", "n_predict", "max_new_tokens"),
     ),
 }
-"""The words of the conventions, and how the dialects spell them."""
+"""The attribute of an option in the conventions, and its names in the dialects."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 
 
 class OpenTelemetrySink:
-    """A sink that makes a client span of each exchange, from its beginning to its end, and records the metrics.
+    """A sink that creates a client span for each call, and records the metrics.
 
-    The span begins in the thread of the request: its parent is the one that is current there, and while the request is sent
-    it is the current one itself. All attempts that an SDK makes for one call are one span, with
-    ``http.request.resend_count``.
+    The span begins in the thread of the request. Its parent is the current span there, and it is the current span while the
+    request is sent. All attempts that an SDK makes for one call share one span, with ``http.request.resend_count``.
 
     Args:
-        tracer_provider: makes spans; ``None`` for the global one.
-        meter_provider: makes metrics; ``None`` for the global one.
-        content: whether spans hold what was asked and answered; ``None`` for what the environment variable
-            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true`` for
-            yes), and else not. No events are made.
+        tracer_provider: creates the tracer, or ``None`` for the global provider.
+        meter_provider: creates the metrics, or ``None`` for the global provider.
+        content: whether spans contain the messages. ``None`` reads the environment variable
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true`` for
+            yes), and defaults to no. Events are not created.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -72,19 +71,21 @@ class OpenTelemetrySink:
         content: bool | None = None,
     ) -> None:
         self._telemetry = ClientTelemetry("crosswalk.observe", tracer_provider, meter_provider)
-        self._content = _content_in_spans() if content is None else content
+        self._content_attributes = _content_in_spans() if content is None else content
 
     def __call__(self, record: ObservedExchange) -> None:
-        """Make the span of *record*, and its metrics."""
-        common = _common(record.operation, record.provider, record.host, record.port, record.request.model)
-        span = self._telemetry.start(common, _asked(record.request.options), record.began)
+        """Create the span and the metrics of *record*."""
+        common = _common_attributes(
+            record.operation, record.provider, record.host, record.port, record.request.model
+        )
+        span = self._telemetry.start(common, _request_attributes(record.request.options), record.began)
         self._end(span, record.began, record)
 
     def started(self, exchange: Exchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
         site = exchange.site
-        common = _common(site.operation, site.providers[0], site.host, site.port, exchange.model)
-        span = self._telemetry.start(common, _asked(exchange.options), exchange.began)
+        common = _common_attributes(site.operation, site.providers[0], site.host, site.port, exchange.model)
+        span = self._telemetry.start(common, _request_attributes(exchange.options), exchange.began)
         began = exchange.began
         return _SpanOperation(span, lambda record: self._end(span, began, record))
 
@@ -92,35 +93,37 @@ class OpenTelemetrySink:
         if record is None:
             span.end()
             return
-        said: dict[str, Any] = {"crosswalk.exchange.id": record.id}
+        attributes: dict[str, Any] = {"crosswalk.exchange.id": record.id}
         labels = record.labels
         labelled = {"session.id": labels.session, "user.id": labels.user, "crosswalk.tags": labels.tags}
-        said |= {name: value for name, value in labelled.items() if value}
+        attributes |= {name: value for name, value in labelled.items() if value}
         if record.is_stream:
-            said["gen_ai.request.stream"] = True
+            attributes["gen_ai.request.stream"] = True
         if record.status is not None:
-            said["http.response.status_code"] = record.status
+            attributes["http.response.status_code"] = record.status
         if record.resend_count:
-            said["http.request.resend_count"] = record.resend_count
+            attributes["http.request.resend_count"] = record.resend_count
         if record.is_stream and record.time_to_first_chunk is not None:
-            said["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
-        said |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
-        if self._content and record.gives_answer:
-            said |= _content(record)
+            attributes["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
+        attributes |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
+        if self._content_attributes and record.gives_answer:
+            attributes |= _content_attributes(record)
         ended = record.began + record.duration
         self._telemetry.end(
             span,
-            _common(record.operation, record.provider, record.host, record.port, record.request.model),
+            _common_attributes(
+                record.operation, record.provider, record.host, record.port, record.request.model
+            ),
             record.response,
             record.error,
-            said=said,
+            said=attributes,
             took=ended - began,
             ended=ended,
         )
 
 
 class _SpanOperation:
-    """The span of a call, which is current while a request is sent."""
+    """The span of a call, current while a request is sent."""
 
     def __init__(self, span: Span, end: Callable[[ObservedExchange | None], None]) -> None:
         self._span = span
@@ -132,8 +135,10 @@ class _SpanOperation:
         return use_span(self._span, record_exception=False, set_status_on_exception=False)
 
 
-def _common(operation: str, provider: str, host: str, port: int, model: str | None) -> dict[str, Any]:
-    """The attributes that the metrics have too."""
+def _common_attributes(
+    operation: str, provider: str, host: str, port: int, model: str | None
+) -> dict[str, Any]:
+    """Return the attributes that spans and metrics share."""
     common: dict[str, Any] = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": otel_provider_name(provider or "_OTHER"),
@@ -144,23 +149,23 @@ def _common(operation: str, provider: str, host: str, port: int, model: str | No
 
 
 def _content_in_spans() -> bool:
-    said = os.environ.get(_VARIABLE, "").strip().upper()
-    if said not in _ON_SPANS:
-        _log.warning("%s is none of its words; spans will hold no content", _VARIABLE)
-    return _ON_SPANS.get(said, False)
+    attributes = os.environ.get(_VARIABLE, "").strip().upper()
+    if attributes not in _ON_SPANS:
+        _log.warning("%s has an unknown value; spans will not contain messages", _VARIABLE)
+    return _ON_SPANS.get(attributes, False)
 
 
-def _asked(options: Any) -> dict[str, Any]:
-    """The *options* of a request for which the conventions have a word."""
+def _request_attributes(options: Any) -> dict[str, Any]:
+    """Return the *options* of a request that the conventions name."""
     found: dict[str, Any] = {}
-    places = [options[name] for name in _NESTED if isinstance(options.get(name), dict)]
-    for place in (*places, options):
-        for word, names in _NUMBERS.items():
-            for value in (place[name] for name in names if name in place):
+    groups = [options[name] for name in _NESTED if isinstance(options.get(name), dict)]
+    for group in (*groups, options):
+        for word, names in _OPTION_NAMES.items():
+            for value in (group[name] for name in names if name in group):
                 if type(value) is int or (type(value) is float and word not in _WHOLE):
                     found[f"gen_ai.request.{word}"] = value
         for name in _STOPS:
-            stops = [place[name]] if isinstance(place.get(name), str) else place.get(name)
+            stops = [group[name]] if isinstance(group.get(name), str) else group.get(name)
             if isinstance(stops, list) and all(isinstance(one, str) for one in stops):
                 found["gen_ai.request.stop_sequences"] = tuple(stops)
     count = options.get("n")
@@ -169,12 +174,12 @@ def _asked(options: Any) -> dict[str, Any]:
     return found
 
 
-def _content(record: ObservedExchange) -> dict[str, str]:
+def _content_attributes(record: ObservedExchange) -> dict[str, str]:
     body = {} if record.request.body is None else load_json(record.request.body)
-    said = {
+    attributes = {
         "gen_ai.system_instructions": system_instructions(body),
         "gen_ai.input.messages": input_messages(body),
         "gen_ai.tool.definitions": tool_definitions(body),
         "gen_ai.output.messages": [] if record.response is None else otel_output_messages(record.response),
     }
-    return {name: dump_json(value).decode() for name, value in said.items() if value}
+    return {name: dump_json(value).decode() for name, value in attributes.items() if value}

@@ -1,4 +1,4 @@
-"""A log of exchanges as Parquet: the answers' bytes for ``crosswalk batch``, and what they say as columns to query."""
+"""A log of exchanges in Parquet: the bytes of answers for ``crosswalk batch``, and columns to query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uuid import uuid4
 from crosswalk import ChatResponse, CrosswalkError
 from crosswalk.commands import written
 from crosswalk.types.json import dump_json
-from crosswalk_observe.log import said_of
+from crosswalk_observe.log import describe_record
 from crosswalk_observe.record import ObservedExchange
 
 __all__ = ["ParquetLog"]
@@ -22,20 +22,20 @@ _MIB: Final = 2**20
 
 
 class ParquetLog:
-    """A sink that collects exchanges and writes them as Parquet, a part at a time, each as a whole or not at all.
+    """A sink that collects exchanges and writes them as Parquet files, each completely or not at all.
 
-    The columns: ``record_id``, ``provider``, ``status`` and ``body``, which ``crosswalk batch`` reads; ``method``, ``url``,
-    ``model``, ``options`` (JSON text), ``began``, ``duration_seconds``, ``time_to_first_chunk_seconds``, ``is_stream``,
-    ``is_complete``, ``is_cancelled``; and ``response``, the columns of ``crosswalk_batch.schema()``, null where nothing
-    could be read. Needs the extra ``batch``.
+    The columns ``record_id``, ``provider``, ``status`` and ``body`` are the input of ``crosswalk batch``. The others are
+    ``method``, ``url``, ``model``, ``options`` (JSON text), ``began``, ``duration_seconds``,
+    ``time_to_first_chunk_seconds``, ``is_stream``, ``is_complete``, ``is_cancelled``, and ``response``, with the columns
+    of ``crosswalk_batch.schema()``, or null if the answer could not be read. This needs the extra ``batch``.
 
     Args:
-        folder: where the parts go; it is made where it is missing.
-        part_records: how many exchanges make a part.
-        part_bytes: how many bytes of answers do.
-        part_seconds: how old a part may become; that is seen when the next exchange comes, or at the end.
-        include_request: with a column ``request``: what was asked, as JSON text.
-        clock: the time in seconds; it only ever grows.
+        folder: the folder of the files, created if it does not exist.
+        part_records: the number of exchanges in a file.
+        part_bytes: the bytes of answers in a file.
+        part_seconds: the maximum age of a file in seconds, checked when the next exchange arrives and at the end.
+        include_request: add a column ``request`` with the body of the request as JSON text.
+        clock: returns monotonic seconds.
 
     Raises:
         CrosswalkError: pyarrow is not installed.
@@ -68,33 +68,32 @@ class ParquetLog:
         self._process = os.getpid()
         self._rows: list[dict[str, Any]] = []
         self._responses: list[ChatResponse | None] = []
-        self._held = 0
+        self._pending_bytes = 0
         self._began = self._clock()
 
     def __call__(self, record: ObservedExchange) -> None:
-        """Take *record*, and write a part where it is time for one.
+        """Add *record*, and write a file if one is due.
 
         Raises:
-            OSError: it cannot be written. What it was to hold is tried again later, as long as it is not twice what makes a
-                part.
+            OSError: the file cannot be written. Its records are retried later, until they reach twice the limits of a file.
         """
         if not record.gives_answer:
             return
         if self._process != os.getpid():
-            self._renew()  # the other process writes what it has
+            self._renew()  # the parent process writes its own records
         row = self._row(record)
         self._rows.append(row)
         self._responses.append(record.response)
-        self._held += len(record.body) + len(row.get("request") or "")
+        self._pending_bytes += len(record.body) + len(row.get("request") or "")
         is_old = self._clock() - self._began >= self._part_seconds
-        if is_old or len(self._rows) >= self._part_records or self._held >= self._part_bytes:
+        if is_old or len(self._rows) >= self._part_records or self._pending_bytes >= self._part_bytes:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has been collected as a part.
+        """Write the collected records to a file.
 
         Raises:
-            OSError: as above.
+            OSError: the file cannot be written, as above.
         """
         if not self._rows or self._process != os.getpid():
             return
@@ -103,24 +102,24 @@ class ParquetLog:
             with written(self._folder / name, replace=False) as out:
                 out.write(self._part())
         except OSError:
-            if len(self._rows) >= 2 * self._part_records or self._held >= 2 * self._part_bytes:
+            if len(self._rows) >= 2 * self._part_records or self._pending_bytes >= 2 * self._part_bytes:
                 self._renew()
             raise
         self._renew()
 
     def close(self) -> None:
-        """:meth:`flush`, at the end."""
+        """Call :meth:`flush`, at the end."""
         self.flush()
 
     def _row(self, record: ObservedExchange) -> dict[str, Any]:
-        said = said_of(record)
+        described = describe_record(record)
         row = {
-            **said,
+            **described,
             "record_id": record.id,
             "provider": record.provider,
             "status": record.status,
             "body": record.body,
-            "options": dump_json(said["options"]).decode(),
+            "options": dump_json(described["options"]).decode(),
             "began": record.began,
         }
         request = record.request.body
@@ -129,7 +128,7 @@ class ParquetLog:
         return row
 
     def _part(self) -> Any:
-        """The rows as a file of Parquet."""
+        """Return the rows as a Parquet file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -140,7 +139,7 @@ class ParquetLog:
         return sink.getvalue()
 
     def _structs(self) -> Any:
-        """The responses, one for each row: null where there is none."""
+        """Return the responses, one for each row, or null."""
         import pyarrow as pa
 
         found = [response for response in self._responses if response is not None]
@@ -149,9 +148,9 @@ class ParquetLog:
             pa.concat_arrays(column.chunks or [pa.array([], column.type)]) for column in columns.columns
         ]
         structs = pa.StructArray.from_arrays(arrays, fields=list(columns.schema))
-        places = iter(range(len(found)))
+        rows = iter(range(len(found)))
         return structs.take(
-            pa.array([None if one is None else next(places) for one in self._responses], pa.int64())
+            pa.array([None if one is None else next(rows) for one in self._responses], pa.int64())
         )
 
 

@@ -1,4 +1,4 @@
-"""For those who cannot give their SDK a client: every client of the process is watched, also those that exist already."""
+"""Watch every client of the process, including existing ones, if you cannot pass a client to your SDK."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["install", "uninstall"]
 
 @attrs.frozen
 class Patch:
-    """A method that is replaced while somebody watches.
+    """A method that is replaced while a watcher is installed.
 
     Attributes:
-        library: the module that has to be there.
-        oldest: the first version whose method is known; older ones are left alone.
-        owner: the class, by its name in *library*.
-        method: what is replaced.
-        watched: makes the replacement, of a function that gives the watcher (``None`` while nobody watches) and the method
-            as it was.
+        library: the module, if it is installed.
+        oldest: the first supported version. Older versions are left alone.
+        owner: the name of the class in *library*.
+        method: the name of the method.
+        watched: makes the replacement, from a function that returns the watcher (``None``) and the original
+            method.
     """
 
     library: str
@@ -41,7 +41,7 @@ class Patch:
     watched: Callable[[Callable[[], Watcher | None], Callable[..., Any]], Callable[..., Any]]
 
     def why_not(self, module: Any) -> str | None:
-        """Why the library cannot be watched; ``None`` where it can."""
+        """Return why the library cannot be watched, or ``None`` if it can."""
         version = str(getattr(module, "__version__", ""))
         if tuple(map(int, re.findall(r"\d+", version)[:2])) < self.oldest:
             oldest = ".".join(map(str, self.oldest))
@@ -70,11 +70,11 @@ _replaced: list[tuple[type, str, Callable[..., Any], Callable[..., Any]]] = []
 
 
 def install(watcher: Watcher) -> None:
-    """Let *watcher* see what every client in this process sends and receives, whoever made it and when: those of httpx,
-    httpx2, aiohttp and urllib3, which requests and botocore use.
+    """Let *watcher* see the traffic of every client in this process, including existing ones.
 
-    A library in a version that is not known is left alone, and the log says so. A second call puts another watcher in the
-    place of the first, and the log says that too. What passes through a transport that is watched already is not seen twice.
+    This covers httpx, httpx2, aiohttp and urllib3, which requests and botocore use. A library in an unsupported version
+    is left alone, and the log says so. A second call replaces the first watcher, and the log says that too. Traffic of a
+    transport that is watched already is not seen twice.
     """
     global _watcher
     with _lock:
@@ -102,14 +102,12 @@ def install(watcher: Watcher) -> None:
 
 
 def uninstall() -> None:
-    """Take back :func:`install`; without one before, nothing happens. What goes on is watched to its end."""
+    """Undo :func:`install`, if it was called. Active exchanges are watched to their end."""
     global _watcher
     with _lock:
         _watcher = None
         for owner, method, original, replacement in _replaced:
-            if (
-                getattr(owner, method) is replacement
-            ):  # what somebody else has put around it stays, and sees nobody watch
+            if getattr(owner, method) is replacement:  # otherwise another wrapper stays, without a watcher
                 setattr(owner, method, original)
         _replaced.clear()
 

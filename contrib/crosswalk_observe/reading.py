@@ -1,4 +1,4 @@
-"""From what came of an exchange to the record of it, through the same mapping as any other answer."""
+"""From the bytes of an exchange to its record, through the same mapping as any other answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from crosswalk.errors import (
 )
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
-from crosswalk_observe.exchange import Exchange
+from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.operations import tokens_of
-from crosswalk_observe.options import json_object
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
@@ -30,27 +29,27 @@ __all__ = ["record_of"]
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 
-Remembered: TypeAlias = dict[tuple[str, str | None], str]
-"""Who answers a model at an address, where the answer itself has told."""
-_MOST_REMEMBERED: Final = 1024
+DialectCache: TypeAlias = dict[tuple[str, str | None], str]
+"""The provider by URL and model, as earlier answers have shown."""
+_MAX_DIALECTS: Final = 1024
 
 
 def record_of(
-    exchange: Exchange, registry: Registry, keep_bytes: int, remembered: Remembered
+    exchange: Exchange, registry: Registry, keep_bytes: int, dialects: DialectCache
 ) -> ObservedExchange:
-    """The record of *exchange*, which is over.
+    """Return the record of *exchange*, which has ended.
 
     Args:
-        exchange: what has come.
-        registry: where to look up the provider.
-        keep_bytes: how many bytes of the body are kept, unpacked.
-        remembered: what earlier answers have told, and this one tells.
+        exchange: the exchange.
+        registry: the registry of providers.
+        keep_bytes: the maximum bytes of the decompressed body.
+        dialects: the providers that earlier answers have shown. Updated by this one.
     """
-    asked = _by_name(exchange.request_headers)
+    request_headers = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
-    secrets = Secrets(exchange.url, asked, exchange.content)
-    request = _request(exchange, secrets, asked)
-    pieces = _Pieces(exchange, secrets, keep_bytes)
+    secrets = Secrets(exchange.url, request_headers, exchange.content)
+    request = _request(exchange, secrets, request_headers)
+    body_read = _Body(exchange, secrets, keep_bytes)
     is_stream = (
         headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
         or request.options.get("stream") is True
@@ -72,9 +71,9 @@ def record_of(
         request=request,
         status=exchange.status,
         headers=secrets.headers(headers),
-        body=pieces.body,
-        is_cut=pieces.is_cut,
-        is_complete=not (pieces.is_cut or pieces.failure or exchange.error or exchange.was_left),
+        body=body_read.body,
+        is_cut=body_read.is_cut,
+        is_complete=not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned),
         is_stream=is_stream,
         began=exchange.began,
         duration=timedelta(seconds=exchange.finished - exchange.started),
@@ -84,50 +83,50 @@ def record_of(
     )
     if not exchange.site.gives_answer:
         if record.is_complete and exchange.status is not None and exchange.status < 400:
-            return attrs.evolve(record, body=b"", tokens=tokens_of(json_object(pieces.body)))
+            return attrs.evolve(record, body=b"", tokens=tokens_of(json_object(body_read.body)))
         if exchange.status is not None and exchange.status < 400:
             record = attrs.evolve(record, body=b"")
-            pieces.drop()
-            if pieces.is_cut:
+            body_read.drop()
+            if body_read.is_cut:
                 return record
     try:
-        provider, is_guessed = _provider(exchange, pieces.body, registry, remembered)
-        reading = _Reading(exchange, pieces, provider, registry)
+        provider, is_guessed = _provider(exchange, body_read.body, registry, dialects)
+        reading = _AnswerReader(exchange, body_read, provider, registry)
     except CrosswalkError as error:
-        return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_left)
+        return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reading.error is not None:
-        remembered.pop(_server(exchange), None)  # another server may have taken its place
+        dialects.pop(_server(exchange), None)  # another server may have taken its place
     return _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
 
 
 def _provider(
-    exchange: Exchange, body: bytes, registry: Registry, remembered: Remembered
+    exchange: Exchange, body: bytes, registry: Registry, dialects: DialectCache
 ) -> tuple[str, bool]:
-    """Who answered, and whether that is no more than likely."""
+    """Return the provider that answered, and whether it is only a guess."""
     site = exchange.site
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
     key = _server(exchange)
-    if (before := remembered.get(key)) is not None:
+    if (before := dialects.get(key)) is not None:
         return before, False
     try:
-        found = detect(body, registry, among=site.providers if site.is_sure else None)
+        provider = detect(body, registry, among=site.providers if site.is_sure else None)
     except (DetectionError, PluginError) as error:
         fitting = getattr(error, "candidates", ())
         return next((name for name in site.providers if name in fitting), site.providers[0]), True
-    if found not in site.providers:
+    if provider not in site.providers:
         for name in site.providers:
-            if found in registry.mapper(name).info.speaks:  # its own server, in another's dialect
+            if provider in registry.mapper(name).info.speaks:  # its server, with another dialect
                 return name, True
     if exchange.status == 200:
-        if len(remembered) >= _MOST_REMEMBERED:
-            remembered.clear()
-        remembered[key] = found
-    return found, False
+        if len(dialects) >= _MAX_DIALECTS:
+            dialects.clear()
+        dialects[key] = provider
+    return provider, False
 
 
 def _server(exchange: Exchange) -> tuple[str, str | None]:
-    """What answers in one dialect: a model at an address."""
+    """Return the cache key: a model at an address has one dialect."""
     return exchange.url.partition("?")[0], exchange.model
 
 
@@ -141,15 +140,15 @@ def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -
 
 
 def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in headers.items() if isinstance(headers, Mapping) else headers:
         name = name.lower()
-        found[name] = f"{found[name]}, {value}" if name in found else value
-    return found
+        by_name[name] = f"{by_name[name]}, {value}" if name in by_name else value
+    return by_name
 
 
 def _with_answer(
-    record: ObservedExchange, reading: _Reading, exchange: Exchange, is_guessed: bool
+    record: ObservedExchange, reading: _AnswerReader, exchange: Exchange, is_guessed: bool
 ) -> ObservedExchange:
     response = reading.response
     if response is None:
@@ -183,8 +182,8 @@ def _with_answer(
     )
 
 
-class _Pieces:
-    """The body of an answer: unpacked, within bounds, without the credentials of its request."""
+class _Body:
+    """The body of an answer: decompressed, limited, and without the credentials of its request."""
 
     def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int) -> None:
         self.is_cut = exchange.is_cut
@@ -194,13 +193,13 @@ class _Pieces:
         if exchange.encoding not in ("", "identity"):
             self._unpack(exchange, keep_bytes)
         body = b"".join(self.chunks)
-        if secrets.are_in(body):
-            body = secrets.without(body)
+        if secrets.appear_in(body):
+            body = secrets.redact(body)
             self.chunks, self.times = [body], self.times[-1:]
         self.body = body
 
     def drop(self) -> None:
-        """Let go what came of something that is not read."""
+        """Forget the body of an answer that is not read."""
         self.chunks, self.times, self.body = [], [], b""
 
     def _unpack(self, exchange: Exchange, keep_bytes: int) -> None:
@@ -231,10 +230,10 @@ class _Pieces:
             self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
 
 
-class _Reading:
-    """What the bytes of an exchange say, and what its end makes of that."""
+class _AnswerReader:
+    """Reads the response from the bytes of an exchange and from the way it ended."""
 
-    def __init__(self, exchange: Exchange, pieces: _Pieces, provider: str, registry: Registry) -> None:
+    def __init__(self, exchange: Exchange, body_read: _Body, provider: str, registry: Registry) -> None:
         self._now = exchange.started
         self._provider = provider
         self._is_over = False
@@ -243,7 +242,7 @@ class _Reading:
         self.is_complete = False
         status = exchange.status or 200
         self._deltas = normalize_stream(
-            self._chunks(exchange, pieces),
+            self._chunks(exchange, body_read),
             provider,
             status=min(status, 599) if status >= 400 else 200,
             unknown="keep",
@@ -255,27 +254,27 @@ class _Reading:
         )
         has_end = registry.mapper(provider).has_terminal or status >= 400
         host = (exchange.site.host, exchange.site.port)
-        cause = pieces.failure
+        cause = body_read.failure
         if exchange.error is not None:
             name = type(exchange.error).__name__
             cause = failure_of(exchange.error, host) if isinstance(exchange.error, Exception) else None
             cause = cause or ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name)
-        elif exchange.was_left and cause is None:
+        elif exchange.was_abandoned and cause is None:
             cause = CANCELLED
         self.response = self._read(cause, has_end)
 
-    def _chunks(self, exchange: Exchange, pieces: _Pieces) -> Iterator[bytes]:
-        for self._now, chunk in zip(pieces.times, pieces.chunks, strict=True):
+    def _chunks(self, exchange: Exchange, body_read: _Body) -> Iterator[bytes]:
+        for self._now, chunk in zip(body_read.times, body_read.chunks, strict=True):
             yield chunk
         self._now = exchange.finished
-        if pieces.is_cut:
-            kept = len(pieces.body)
+        if body_read.is_cut:
+            kept = len(body_read.body)
             error = StreamTooLargeError(f"more came than the {kept} bytes that are kept", limit=kept)
             raise error.locate(provider=self._provider, event=f"after byte {kept}")
         self._is_over = True
 
     def _read(self, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
-        """The response; *cause* tells why the rest of the answer did not come, if it was not all there."""
+        """Return the response. *cause* is why the rest of the answer is missing, if it is incomplete."""
         try:
             return self._answer(self._deltas, cause, has_end)
         except PluginError as error:  # nothing can be made of what it has set

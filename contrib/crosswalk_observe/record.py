@@ -1,4 +1,4 @@
-"""What is known of one exchange: the canonical record that sinks are given."""
+"""The canonical record of an exchange, as sinks receive it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ __all__ = ["ObservedExchange", "ObservedRequest"]
 
 @attrs.frozen(kw_only=True, eq=False)
 class ObservedRequest:
-    """What was asked; nothing in it is a credential.
+    """A request, without credentials.
 
     Attributes:
-        model: the model that was asked for; ``None`` where the request does not say.
-        options: the options of the JSON body that are known, in the words of the wire, such as ``temperature`` or
-            ``max_tokens``; nothing that holds content or names a user.
-        headers: by their names in lower case; the values of those that hold credentials are ``<secret>``.
-        body: the JSON body as it was sent; ``None`` where it was something else, was sent as a stream, or was longer than
-            what is kept.
+        model: the requested model, or ``None`` if the request names none.
+        options: the known options of the JSON body, with the provider's names, such as ``temperature`` or ``max_tokens``.
+            They contain no content and no user.
+        headers: the headers by lower-case name. The values of credentials are ``<secret>``.
+        body: the JSON body as it was sent, or ``None`` if it was not JSON, was sent as a stream, or exceeded the limit.
     """
 
     model: str | None = None
@@ -38,38 +37,38 @@ class ObservedRequest:
 
 @attrs.frozen(kw_only=True, eq=False)
 class ObservedExchange:
-    """One exchange with a model's server, as far as it came.
+    """An exchange with a model's server, complete or as far as it got.
 
     Attributes:
-        id: made up here; the response has it too, where the provider sends none.
+        id: a generated id. The response has it too if the provider sends none.
         provider: the provider id.
         method: the HTTP method.
-        url: where it went, without user, password, fragment and the secrets of its query.
-        host: the server's name.
-        port: its port.
-        request: what was asked.
-        status: the HTTP status; ``None`` where no answer began.
-        headers: those of the answer, by their names in lower case, without credentials.
-        body: the bytes of the answer, unpacked where they came compressed.
-        is_cut: whether more came than is kept.
-        is_complete: whether the body came to its end, as HTTP or the provider's own words have it, and all of it is kept.
-        response: what they say, with the times that were measured and the one attempt; an error response where the server or
-            the connection failed, ``cancelled`` where the application left, each with what came. ``None`` where a plugin
-            failed at it.
-        error: why the answer could not be read to its end; ``None`` where it could, also when it tells an error.
-        is_stream: whether a stream was asked for, or came.
-        is_cancelled: whether the application left before the answer was at its end.
-        resend_count: how many attempts at the same request the SDK says to have made before.
-        operation: what was asked for, such as ``chat``, ``text_completion`` or ``embeddings``.
-        gives_answer: whether that is a chat answer. Of embeddings, images, rerank and the like there are status, model,
-            tokens and errors, but neither bodies nor a response, unless it is an error.
-        tokens: those that the body of such an exchange counts, as ``input`` and ``output``.
-        labels: what the program says of the request with :func:`~crosswalk_observe.watching`.
-        trace_id: the trace of OpenTelemetry that the request belongs to, in hex; ``None`` where there is none.
-        span_id: the span that was current while the request was sent, which is that of an ``OpenTelemetrySink``, in hex.
+        url: the URL, without user, password, fragment and the secrets of its query.
+        host: the name of the server.
+        port: the port of the server.
+        request: the request.
+        status: the HTTP status, or ``None`` if no answer began.
+        headers: the headers of the answer by lower-case name, without credentials.
+        body: the bytes of the answer, decompressed.
+        is_cut: whether the answer was longer than the limit, so that the rest is missing.
+        is_complete: whether the body reached its end, by HTTP or by the provider's end marker, and is stored completely.
+        response: the canonical response, with the measured times and one attempt. It is an error response if the server or
+            the connection failed, and ``cancelled`` if the application stopped reading, each with the partial answer.
+            ``None`` if a plugin failed.
+        error: why the answer could not be read to its end, or ``None``. An answer that reports an error has ``None`` too.
+        is_stream: whether a stream was requested or received.
+        is_cancelled: whether the application stopped reading before the end of the answer.
+        resend_count: the number of earlier attempts at the same request, as the SDK reports it.
+        operation: the requested operation, such as ``chat``, ``text_completion`` or ``embeddings``.
+        gives_answer: whether the operation returns a chat answer. Embeddings, images, rerank and the like have a status, a
+            model, tokens and errors, but neither bodies nor a response, unless it is an error.
+        tokens: the ``input`` and ``output`` tokens of such an operation.
+        labels: the labels of the request, set with :func:`~crosswalk_observe.watching`.
+        trace_id: the OpenTelemetry trace of the request in hex, or ``None``.
+        span_id: the span that was current while the request was sent, in hex. With an ``OpenTelemetrySink`` it is its span.
         began: when the request was sent, in UTC.
-        duration: from then to the end of the answer.
-        time_to_first_chunk: from then to the first bytes of the answer's body; ``None`` where none came.
+        duration: the time from then to the end of the answer.
+        time_to_first_chunk: the time from then to the first bytes of the body, or ``None`` if none arrived.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What of an exchange nobody may see: credentials in its URL and headers, and where a body repeats them."""
+"""Redacts credentials in the URL, the headers and the bodies of an exchange."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from crosswalk.service import encoded_forms, holds_key
 
-__all__ = ["MARK", "Secrets"]
+__all__ = ["PLACEHOLDER", "Secrets"]
 
-MARK: Final = "<secret>"
-_LEAST: Final = 12
-"""What is shorter is no credential but a word, such as the ``EMPTY`` that servers without keys are sent."""
+PLACEHOLDER: Final = "<secret>"
+_MIN_LENGTH: Final = 12
+"""Shorter values are words, such as the ``EMPTY`` sent to servers without keys, and not credentials."""
 _NAME: Final = re.compile(
     r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
     re.IGNORECASE,
@@ -24,17 +24,17 @@ _IN_JSON: Final = re.compile(
     rb'\s*:\s*")((?:[^"\\]|\\.)*)"',
     re.IGNORECASE,
 )
-"""A credential in a request's JSON: those that a server is to show to others, such as its tools."""
+"""Credentials in the JSON of a request, such as those that the server passes on to its tools."""
 _HARMLESS: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
 
 
 class Secrets:
-    """Takes credentials out of what is recorded of one exchange.
+    """Redacts the credentials of one exchange.
 
     Args:
-        url: where the request goes.
-        headers: those of the request, by their names in lower case.
-        content: its body; ``None`` where it is not known.
+        url: the URL of the request.
+        headers: the headers of the request by lower-case name.
+        content: the body of the request, or ``None`` if it is unknown.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], content: bytes | None = None) -> None:
@@ -42,79 +42,79 @@ class Secrets:
         self._content = content
         parts = urlsplit(url)
         query = parse_qsl(parts.query, keep_blank_values=True)
-        given = {unquote(parts.password or ""), unquote(parts.username or "")}
+        values = {unquote(parts.password or ""), unquote(parts.username or "")}
         for pairs in (headers.items(), query):
-            for name, value in _secret(pairs):
-                given.update(_words(name, value))
+            for name, value in _secret_pairs(pairs):
+                values.update(_credentials_in(name, value))
         for found in _IN_JSON.finditer(content or b""):
-            given.update(_words("", found[2].decode(errors="replace")))
-        values = {word for word in given if len(word) >= _LEAST}
+            values.update(_credentials_in("", found[2].decode(errors="replace")))
+        values = {word for word in values if len(word) >= _MIN_LENGTH}
         forms = {
             form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
         }
-        longest = sorted((form for form in forms if len(form) >= _LEAST), key=len, reverse=True)
+        longest = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
         self._forms = tuple(form.encode() for form in longest)
 
     def url(self) -> str:
-        """The URL without user, password, fragment and the secrets of its query."""
+        """Return the URL without user, password, fragment and the secrets of its query."""
         parts = urlsplit(self._url)
         query = parse_qsl(parts.query, keep_blank_values=True)
-        secret = set(_secret(query))
-        query = [(name, MARK if (name, value) in secret else value) for name, value in query]
-        place = parts.netloc.rpartition("@")[2]
-        path = self._without(parts.path)
+        secret = set(_secret_pairs(query))
+        query = [(name, PLACEHOLDER if (name, value) in secret else value) for name, value in query]
+        netloc = parts.netloc.rpartition("@")[2]
+        path = self._redact_text(parts.path)
         return urlunsplit(
-            (parts.scheme, place, path, urlencode(query, safe="<>/:", quote_via=quote, errors="replace"), "")
+            (parts.scheme, netloc, path, urlencode(query, safe="<>/:", quote_via=quote, errors="replace"), "")
         )
 
     def content(self) -> bytes | None:
-        """The body of the request without credentials."""
+        """Return the body of the request without credentials."""
         content = self._content
-        return None if content is None else self.without(_IN_JSON.sub(rb'\1<secret>"', content))
+        return None if content is None else self.redact(_IN_JSON.sub(rb'\1<secret>"', content))
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """*headers* without credentials: those of the request, or of the answer."""
-        found = {**headers, **{name: MARK for name, _ in _secret(headers.items())}}
-        if self.are_in("\n".join(found.values()).encode(errors="replace")):
-            found = {name: self._without(value) for name, value in found.items()}
+        """Return *headers*, of the request or the answer, without credentials."""
+        found = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
+        if self.appear_in("\n".join(found.values()).encode(errors="replace")):
+            found = {name: self._redact_text(value) for name, value in found.items()}
         return found
 
-    def without(self, data: bytes) -> bytes:
-        """*data* without what was a credential of the request."""
+    def redact(self, data: bytes) -> bytes:
+        """Return *data* with the credentials of the request replaced."""
         for form in self._forms:
             if form in data:
-                data = data.replace(form, MARK.encode())
+                data = data.replace(form, PLACEHOLDER.encode())
         return data
 
-    def _without(self, text: str) -> str:
-        return self.without(text.encode(errors="replace")).decode()
+    def _redact_text(self, text: str) -> str:
+        return self.redact(text.encode(errors="replace")).decode()
 
-    def are_in(self, data: bytes) -> bool:
-        """Whether a credential of the request stands in *data*."""
+    def appear_in(self, data: bytes) -> bool:
+        """Whether *data* contains a credential of the request."""
         return any(form in data for form in self._forms)
 
     def __repr__(self) -> str:
         return "Secrets()"
 
 
-def _words(name: str, value: str) -> list[str]:
-    """What of *value*, of a header or a query called *name*, is a credential."""
-    if value.startswith("AWS4-"):  # it also names headers and the place
+def _credentials_in(name: str, value: str) -> list[str]:
+    """Return the credentials in *value*, of a header or query parameter called *name*."""
+    if value.startswith("AWS4-"):  # it also contains header names and the region
         return re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value)
     if name == "cookie":
         return re.findall(r"=([^\s;]+)", value)
     return re.split(r"[\s,]+", value)
 
 
-def _secret(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of *pairs*, of a name and a value, whose value is a credential."""
+def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the *pairs* (name, value) with a credential as the value."""
     named = [pair for pair in pairs if _is_named_secret(pair[0])]
     others = [pair for pair in pairs if not _is_named_secret(pair[0])]
-    if holds_key("\n".join(value for _, value in others)):  # one search for all of them, for it is seldom so
+    if holds_key("\n".join(value for _, value in others)):  # usually false, so search all of them at once
         named += [pair for pair in others if holds_key(pair[1])]
     return named
 
 
-@lru_cache(1024)  # the names of headers are few, and the same in every exchange
+@lru_cache(1024)  # the same few header names occur in every exchange
 def _is_named_secret(name: str) -> bool:
     return _NAME.search(name) is not None and _HARMLESS.search(name) is None

@@ -1,4 +1,4 @@
-"""Transports for httpx and httpx2, which have the same API: what passes through is watched, and passed on as it is."""
+"""Watched transports for httpx and httpx2, which have the same API."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 def watched(watcher: Watching, inner: T) -> T:
-    """*inner*, sync or async, watched."""
+    """Wrap *inner*, a sync or async transport."""
     return cast("T", _Transport(watcher, inner))
 
 
 class _Transport:
-    """A transport like the one inside, for whatever is asked of it."""
+    """A transport that watches the one inside and otherwise behaves like it."""
 
     def __init__(self, watcher: Watching, inner: Any) -> None:
         self._watcher = watcher
@@ -49,18 +49,18 @@ class _Transport:
     async def __aexit__(self, *error: Any) -> None:
         await self._inner.__aexit__(*error)
 
-    def __getattr__(self, name: str) -> Any:  # close, aclose, and what a transport has of its own
-        if name == "_inner":  # of a copy that is being made
+    def __getattr__(self, name: str) -> Any:  # close, aclose, and custom attributes of a transport
+        if name == "_inner":  # while it is being copied
             raise AttributeError(name)
         return getattr(self._inner, name)
 
 
-def _described(request: Any) -> Request | None:
+def _describe(request: Any) -> Request | None:
     if _library(request) is None:
         return None
     try:
         content = request.content
-    except RuntimeError:  # a stream, or files: they are sent as they are read, and are no request to a model
+    except RuntimeError:  # a stream, or files, which are not a request to a model
         content = None
     return Request(request.method, str(request.url), request.headers.multi_items(), content)
 
@@ -73,7 +73,7 @@ def _watch_answer(exchange: Exchange, response: Any, request: Any) -> None:
     headers = response.headers.multi_items()
     try:
         body = response.content
-    except RuntimeError:  # it is still to be read
+    except RuntimeError:  # not read yet
         if exchange.answered(response.status_code, headers):
             response.stream = _streams(library)(response.stream, exchange)
     else:
@@ -86,21 +86,21 @@ def _watch_method(exchange: Exchange, response: Any, _transport: Any, request: A
     _watch_answer(exchange, response, request)
 
 
-FUNCTION = Layer("httpx", _described, _watch_answer)
-"""A transport's bound method."""
-METHOD = Layer("httpx", lambda _, request: _described(request), _watch_method)
-"""The method as its class has it."""
+FUNCTION = Layer("httpx", _describe, _watch_answer)
+"""The layer for a bound method of a transport."""
+METHOD = Layer("httpx", lambda _, request: _describe(request), _watch_method)
+"""The layer for the method of a transport class."""
 
 
 def _library(request: Any) -> Any:
-    """httpx or httpx2, whichever *request* is of; ``None`` for neither."""
+    """Return httpx or httpx2, the library of *request*, or ``None`` for neither."""
     loaded = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return next((one for one in loaded if one is not None and isinstance(request, one.Request)), None)
 
 
 @cache
 def _streams(library: Any) -> Callable[[Any, Exchange], Any]:
-    """What makes, of a stream of *library*, one that is watched; sync or async, as it is used."""
+    """Return the class of watched streams of *library*, both sync and async."""
 
     class WatchedStream(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, inner: Any, exchange: Exchange) -> None:
@@ -133,12 +133,12 @@ def _streams(library: Any) -> Callable[[Any, Exchange], Any]:
             try:
                 self._inner.close()
             finally:
-                self._exchange.left()
+                self._exchange.abandoned()
 
         async def aclose(self) -> None:
             try:
                 await self._inner.aclose()
             finally:
-                self._exchange.left()
+                self._exchange.abandoned()
 
     return WatchedStream

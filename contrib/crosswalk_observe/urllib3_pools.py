@@ -1,4 +1,4 @@
-"""What passes through urllib3, on which requests and botocore (boto3) stand: watched, and passed on as it is."""
+"""Watched urllib3, which requests and botocore (boto3) use."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from functools import cache
 from typing import Any, Final
 
 from crosswalk_observe.exchange import Exchange
-from crosswalk_observe.failures import plain
-from crosswalk_observe.guard import Layer, Request, begin, replaced, send
+from crosswalk_observe.guard import Layer, Request, as_builtin_error, begin, replaced, send
 from crosswalk_observe.watcher import Watcher
 
 __all__ = ["requests_adapter", "watch_bedrock"]
 
 
 def requests_adapter(watcher: Watcher, **options: Any) -> Any:
-    """A ``requests.adapters.HTTPAdapter`` that *watcher* watches: ``session.mount("https://", requests_adapter(watcher))``.
+    """Return a ``requests.adapters.HTTPAdapter`` that *watcher* watches.
+
+    Use it as ``session.mount("https://", requests_adapter(watcher))``.
 
     Args:
-        watcher: what is told.
-        options: what the adapter is made with.
+        watcher: the watcher.
+        options: the options of the adapter.
     """
     from requests.adapters import HTTPAdapter
 
@@ -31,7 +32,7 @@ def requests_adapter(watcher: Watcher, **options: Any) -> Any:
 
 
 def watch_bedrock(watcher: Watcher, client: Any) -> None:
-    """Let *watcher* see what *client*, boto3's or botocore's for ``bedrock-runtime``, sends and receives from now on."""
+    """Watch *client*, a boto3 or botocore client for ``bedrock-runtime``, from now on."""
     session = client._endpoint.http_session
 
     def before_send(request: Any, **_: Any) -> Any:
@@ -46,12 +47,12 @@ def watch_bedrock(watcher: Watcher, client: Any) -> None:
 def watched_urlopen(
     watcher: Callable[[], Watcher | None], original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """``HTTPConnectionPool.urlopen``, watched while there is a watcher."""
+    """Return ``HTTPConnectionPool.urlopen``, watched whenever *watcher* returns a watcher."""
     return replaced(_URLLIB3, watcher, original)
 
 
 def _described(request: Any, *_: Any, **__: Any) -> Request:
-    """*request* is one of requests or of botocore, which have the same attributes."""
+    """Describe *request*, of requests or of botocore, which have the same attributes."""
     return Request(request.method, request.url, _pairs(request.headers), _content(request.body))
 
 
@@ -75,7 +76,7 @@ def _text(value: Any) -> str:
 def _content(body: Any) -> bytes | None:
     if isinstance(body, str):
         return body.encode()
-    return bytes(body) if isinstance(body, bytes | bytearray) else None  # a file is sent as it is read
+    return bytes(body) if isinstance(body, bytes | bytearray) else None  # a file is not read here
 
 
 def _watch_requests(exchange: Exchange, response: Any, *_: Any, **__: Any) -> None:
@@ -109,7 +110,7 @@ def _whole(exchange: Exchange, status: int, headers: Any, body: bytes, *, encodi
 
 
 def _watch(exchange: Exchange, response: Any) -> None:
-    """Watch what is read of *response*, if it is urllib3's own; it stays what it is, for whoever asks for its type."""
+    """Watch *response* while it is read, if it is urllib3's own. It stays an instance of its class."""
     from urllib3 import HTTPResponse
 
     own: Any = HTTPResponse
@@ -123,7 +124,7 @@ def _watch(exchange: Exchange, response: Any) -> None:
 
 @cache
 def _watched(kind: Any) -> Any:
-    """*kind*, a class of responses, watched where urllib3 itself reads: below ``stream``, ``data`` and iteration."""
+    """Return a subclass of *kind*, a response class, that reports reads below ``stream``, ``data`` and iteration."""
 
     class Watched(kind):  # type: ignore[misc]
         _crosswalk_exchange: Exchange
@@ -148,15 +149,15 @@ def _watched(kind: Any) -> Any:
             try:
                 super().close()
             finally:
-                if not self._crosswalk_is_reading:  # urllib3 itself closes what is broken
-                    self._crosswalk_exchange.left()
+                if not self._crosswalk_is_reading:  # urllib3 closes a broken response itself
+                    self._crosswalk_exchange.abandoned()
 
         def _crosswalk_read(self, reading: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
             self._crosswalk_is_reading = True
             try:
                 return reading(*arguments, **options)
             except Exception as error:
-                self._crosswalk_exchange.failed(plain(error))
+                self._crosswalk_exchange.failed(as_builtin_error(error))
                 raise
             finally:
                 self._crosswalk_is_reading = False
@@ -166,7 +167,7 @@ def _watched(kind: Any) -> Any:
             try:
                 decodes = arguments[1] if len(arguments) > 1 else options.get("decode_content")
                 if data and (self.decode_content if decodes is None else decodes):
-                    exchange.encoding = ""  # it comes unpacked
+                    exchange.encoding = ""  # urllib3 decodes it
                 exchange.chunk(data)
                 is_packed = getattr(getattr(self, "_decoder", None), "has_unconsumed_tail", False)
                 if self.isclosed() and not is_packed and not len(getattr(self, "_decoded_buffer", ())):

@@ -1,26 +1,22 @@
-"""The watcher: takes what HTTP layers see, maps it in a thread of its own, and hands it on."""
+"""The watcher: receives exchanges from HTTP layers, maps them in its own thread, and passes records to sinks."""
 
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from heapq import heappop, heappush
-from itertools import count
 from typing import Any, Final, TypeAlias, TypeVar
 
-from crosswalk import CrosswalkError, Registry, registry as installed
-from crosswalk_observe.exchange import Exchange
+from crosswalk import Registry, registry as installed
+from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
+from crosswalk_observe.context import is_suppressed, suppress_observation
+from crosswalk_observe.diagnostics import Diagnostics
+from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
-from crosswalk_observe.operation import Call, call_of, longest_wait
-from crosswalk_observe.options import json_object
-from crosswalk_observe.passing import is_unwatched, unwatched
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.transports import watched
@@ -30,46 +26,41 @@ __all__ = ["Sink", "Watcher"]
 T = TypeVar("T")
 
 Sink: TypeAlias = Callable[[ObservedExchange], object]
-"""What takes records. It may have a ``close()``, which :meth:`Watcher.close` calls.
+"""A consumer of records. :meth:`Watcher.close` calls its ``close()`` if it has one.
 
-It may also have ``started(exchange)``, which is called in the thread of the request when a call begins. That returns an
-:class:`~crosswalk_observe.operation.Operation`, which is given the call's last record in the place of the sink.
+It may also have ``started(exchange)``, called in the thread of the request when a call begins. It returns an
+:class:`~crosswalk_observe.calls.Operation`, which gets the record of the call's last attempt instead of the sink.
 """
 
-_log = logging.getLogger("crosswalk.observe")
 _MIB: Final = 2**20
-_EVERY: Final = 60.0
-"""Seconds between two lines about what was dropped."""
 _AT_EXIT: Final = 5.0
-"""Seconds that the end of the program waits for what has not been handed on."""
+"""Seconds that the end of the program waits for pending exchanges."""
 _METHODS: Final = frozenset({"GET", "POST"})
-_numbers: Final = count()
-"""Orders calls that are over at the same time."""
 
 
 class Watcher:
-    """Watches exchanges with the servers of all known providers, and hands a record of each to *sinks*.
+    """Watches exchanges with the servers of all known providers, and passes a record of each to *sinks*.
 
-    Applications are never held up: a chunk is passed on before it is kept, and what came is mapped when the exchange is
-    over, in a thread of the watcher's own. Whatever goes wrong in mapping or in a sink is logged, once for each kind, as
-    ``crosswalk.observe``, and never raised. What would take more memory than allowed is dropped from observation, counted
-    in :attr:`dropped`, and logged once a minute at most. After a fork the child watches on, with an empty queue.
+    Applications are never delayed: each chunk is passed on before it is stored, and an exchange is mapped after its end, in
+    the watcher's own thread. Errors in mapping or in a sink are logged as ``crosswalk.observe``, once for each kind, and
+    never raised. Exchanges that would exceed a memory limit are dropped, counted in :attr:`dropped`, and logged at most
+    once a minute. After a fork the child process continues with an empty queue.
 
-    Creating one imports every installed plugin, so that no request has to wait for that.
+    Creating a watcher imports every installed plugin, so that no request has to wait for that.
 
     Args:
-        sinks: what takes the records, in turn and in the watcher's thread.
-        registry: the providers; ``None`` for the installed ones.
-        providers: ``host`` or ``host:port``, perhaps with ``*`` in it, to the provider whose server that is.
-        include: further hosts to watch, in the same form: whose they are tells the answer.
+        sinks: receive the records, in order, in the watcher's thread.
+        registry: the providers, or ``None`` for the installed ones.
+        providers: maps ``host`` or ``host:port``, with ``*`` as a wildcard, to the provider of that server.
+        include: further hosts to watch, in the same form. The provider is detected from the answer.
         exclude: hosts not to watch.
-        keep_bytes: how much of one answer is kept; of a longer one the record says ``is_cut``.
-        most_bytes: how much all exchanges may hold that go on or wait.
-        most_waiting: how many exchanges may wait to be mapped.
-        in_background: whether to map in a thread; ``False`` for tests: in the thread that ends the exchange.
+        keep_bytes: the maximum bytes to store of one answer. The record of a longer one has ``is_cut``.
+        most_bytes: the maximum bytes of all exchanges that are active or waiting.
+        most_waiting: the maximum number of exchanges that wait to be mapped.
+        in_background: whether to map in a thread. ``False`` maps in the thread that ends the exchange, for tests.
 
     Raises:
-        PluginError: a provider that *providers* name cannot be used.
+        PluginError: a provider in *providers* cannot be used.
     """
 
     def __init__(
@@ -90,11 +81,10 @@ class Watcher:
         self._most_bytes = most_bytes
         self._most_waiting = most_waiting
         self._in_background = in_background
-        self._told: set[object] = set()
+        self._diagnostics = Diagnostics()
         self._hosts = Hosts(
-            self._registry, providers=providers, include=include, exclude=exclude, broken=self._tell_broken
+            self._registry, providers=providers, include=include, exclude=exclude, broken=self._report_broken
         )
-        self._last_told = -_EVERY
         self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
         self._has_begun = False
@@ -103,16 +93,17 @@ class Watcher:
         _close_before_others()
 
     def _renew(self) -> None:
-        """Begin with an empty queue: what there was is the other process's."""
-        # A garbage collection may end an exchange amid anything here: the lock can be taken again by who holds it.
+        """Start with an empty queue, without the exchanges of the parent process."""
+        # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
         self._changed = threading.Condition(threading.RLock())
         self._waiting: deque[Exchange] = deque()
         self._busy: Exchange | None = None
         self._thread: threading.Thread | None = None
         self._open: weakref.WeakSet[Exchange] = weakref.WeakSet()
-        self._unsettled: list[tuple[float, int, Call]] = []
-        self._held = 0
-        self._dropped = self._told_dropped = self._passed_over = 0
+        self._calls = OpenCalls()
+        self._reserved_bytes = 0
+        self._dropped = self._passed_over = 0
+        self._diagnostics.restart_count()
 
     # ------------------------------------------------------------------------------ what HTTP layers call
 
@@ -123,15 +114,15 @@ class Watcher:
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         content: bytes | None = None,
     ) -> Exchange | None:
-        """A request is about to be sent; ``None`` where nobody wants to watch it: let it pass untouched.
+        """Begin the exchange of a request that is about to be sent, or return ``None`` if it is not watched.
 
         Args:
             method: the HTTP method.
-            url: where it goes.
-            headers: its headers; they are read later and must not change.
-            content: its body; ``None`` where it is a stream.
+            url: the URL.
+            headers: the headers. They are read later and must not change.
+            content: the body, or ``None`` if it is a stream.
         """
-        if method not in _METHODS or self._is_closed or is_unwatched():
+        if method not in _METHODS or self._is_closed or is_suppressed():
             return None
         try:
             site = self._hosts.site(url) if method == "POST" else self._hosts.fetched(url)
@@ -139,7 +130,7 @@ class Watcher:
                 return None
             body = json_object(content)
             if not site.fits(body):
-                self._pass_over(site, url)
+                self._note_passed_over(site, url)
                 return None
             exchange = Exchange(self, site, method, url, headers, content, body)
             self._start(exchange)
@@ -149,15 +140,15 @@ class Watcher:
             return None
 
     def _start(self, exchange: Exchange) -> None:
-        """Begin the operations of the sinks that have some, unless *exchange* is another attempt of a call."""
+        """Begin the operations of the sinks, unless *exchange* is another attempt of a call."""
         if not self._has_begun:
             self._has_begun = True
             _close_before_others()
         with self._changed:
             self._open.add(exchange)
-            call, goes_on = call_of(exchange)
+            call, is_retry = call_of(exchange)
             exchange.call = call
-        if goes_on:
+        if is_retry:
             return
         for position, sink in enumerate(self._sinks):
             started = getattr(sink, "started", None)
@@ -169,53 +160,44 @@ class Watcher:
                     self.report(_name(sink), error)
 
     def transport(self, inner: T) -> T:
-        """*inner*, a transport of httpx or httpx2, sync or async, watched: give it to a client as its ``transport``."""
+        """Wrap *inner*, a transport of httpx or httpx2, sync or async. Pass the result to a client as its ``transport``."""
         return watched(self, inner)
 
-    def holds(self, exchange: Exchange, size: int) -> bool:
-        """Whether there is room for *size* more bytes of *exchange*; if not, it is dropped."""
+    def reserve(self, exchange: Exchange, size: int) -> bool:
+        """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
         with self._changed:
-            if self._held + size <= self._most_bytes:
-                self._held += size
-                exchange.held += size
+            if self._reserved_bytes + size <= self._most_bytes:
+                self._reserved_bytes += size
+                exchange.reserved += size
                 return True
             self._drop(exchange)
             return False
 
     def release(self, exchange: Exchange) -> None:
-        """Let go what *exchange* holds."""
+        """Release the memory of *exchange*."""
         with self._changed:
-            self._held = max(0, self._held - exchange.held)
-            exchange.held = 0
+            self._reserved_bytes = max(0, self._reserved_bytes - exchange.reserved)
+            exchange.reserved = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
     def discard(self, exchange: Exchange) -> None:
-        """Let go *exchange*, which becomes no record."""
+        """Forget *exchange* without a record."""
         with self._changed:
             self.release(exchange)
-            self._settle_later(exchange, None, 0.0)
+            self._end_call_later(exchange, None, 0.0)
 
-    def _settle_later(self, exchange: Exchange, record: ObservedExchange | None, wait: float | None) -> None:
-        """*exchange* is over, and so is its call, unless another attempt begins within *wait* seconds; the caller holds the
-        lock."""
-        call = exchange.call
-        if call is None or not call.operations or (exchange.attempt or 0) < call.attempts:
-            return
-        call.record, call.deadline = record, time.monotonic() + (wait or 0.0)
-        heappush(self._unsettled, (call.deadline, next(_numbers), call))
-        self._changed.notify_all()
+    def _end_call_later(
+        self, exchange: Exchange, record: ObservedExchange | None, wait: float | None
+    ) -> None:
+        """End the call of *exchange* in *wait* seconds, unless another attempt begins. The caller holds the lock."""
+        if self._calls.end_later(exchange, record, wait or 0.0):
+            self._changed.notify_all()
 
-    def _settle(self, *, all_of_them: bool = False) -> None:
+    def _end_calls(self, *, all_of_them: bool = False) -> None:
         """End the operations of the calls that are over."""
         with self._changed:
-            now = time.monotonic()
-            over: list[Call] = []
-            while self._unsettled and (all_of_them or self._unsettled[0][0] <= now):
-                deadline, _, call = heappop(self._unsettled)
-                if call.deadline == deadline and not call.is_over:  # else another attempt has begun since
-                    call.is_over = True
-                    over.append(call)
-        for call in over:
+            calls = self._calls.take_ended(all_of_them=all_of_them)
+        for call in calls:
             for position, operation in call.operations.items():
                 try:
                     operation.end(call.record)
@@ -225,7 +207,7 @@ class Watcher:
             call.operations.clear()  # the context of a later request may hold the call
 
     def deliver(self, exchange: Exchange) -> None:
-        """Map *exchange*, which is over, and hand it on: soon."""
+        """Queue *exchange*, which has ended, for mapping."""
         with self._changed:
             is_closed = self._is_closed
             if is_closed:
@@ -233,7 +215,7 @@ class Watcher:
         if is_closed:
             return
         if not self._in_background:
-            exchange.context.run(self._hand_on, exchange)
+            exchange.context.run(self._process, exchange)
             return
         with self._changed:
             if len(self._waiting) >= self._most_waiting or not self._is_working():
@@ -243,12 +225,12 @@ class Watcher:
             self._changed.notify_all()
 
     def _is_working(self) -> bool:
-        """Whether there is a thread to map in, which is started when it is first needed; the caller holds the lock."""
+        """Start the thread if necessary, and return whether it exists. The caller holds the lock."""
         if self._thread is None:
-            thread = threading.Thread(target=self._work, name="crosswalk observe", daemon=True)
+            thread = threading.Thread(target=self._process_queue, name="crosswalk observe", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the program ends, or may have no more threads
+            except RuntimeError:  # the program is exiting, or cannot have more threads
                 return False
             self._thread = thread
         return True
@@ -257,53 +239,53 @@ class Watcher:
 
     @property
     def dropped(self) -> int:
-        """How many exchanges were not recorded because there was no room, in this process."""
+        """The number of exchanges of this process that were not recorded for lack of room."""
         return self._dropped
 
     @property
     def passed_over(self) -> int:
-        """How many requests were not watched that seem to be for a model, but do not name one; the log names the servers."""
+        """The number of unwatched requests that look like model requests but name no model. The log names the servers."""
         return self._passed_over
 
     def flush(self, timeout: float | None = 30.0) -> bool:
-        """Wait until all exchanges that are over have been handed on. Calls that an SDK may try again are over, too.
+        """Wait until all exchanges that have ended have been passed on. Calls that an SDK may retry end now.
 
         Args:
-            timeout: the most seconds to wait; ``None`` for as long as it takes.
+            timeout: the maximum seconds to wait, or ``None`` for no limit.
 
         Returns:
-            Whether they have; a sink that asks is told at once that they have not.
+            Whether all have been passed on. A sink that calls this gets ``False`` at once.
         """
         if self._thread is threading.current_thread():
             return False
         with self._changed:
             is_done = self._changed.wait_for(lambda: not self._waiting and self._busy is None, timeout)
-        with unwatched():
-            self._settle(all_of_them=True)
+        with suppress_observation():
+            self._end_calls(all_of_them=True)
         return is_done
 
     def close(self, timeout: float | None = 30.0) -> None:
-        """Watch nothing any more, hand on what there is, within *timeout* seconds, and close the sinks that can be closed.
+        """Stop watching, pass on what is pending within *timeout* seconds, and close the sinks.
 
-        An exchange that still goes on is recorded as far as it came, as one that the application has left.
+        An active exchange is recorded as far as it got, as abandoned by the application.
         """
         if self._is_closed:
             return
         with self._changed:
-            going_on = list(self._open)
-            if self._thread is None:  # none can be started at the end of the program
+            active = list(self._open)
+            if self._thread is None:  # a thread cannot be started at exit
                 self._in_background = False
-        for exchange in going_on:
-            exchange.left()
+        for exchange in active:
+            exchange.abandoned()
         self.flush(timeout)
         with self._changed:
             self._is_closed = True
-            for left in self._waiting:
-                self._drop(left)
+            for abandoned in self._waiting:
+                self._drop(abandoned)
             self._waiting.clear()
             self._changed.notify_all()
-        self._settle(all_of_them=True)
-        self._tell_dropped()
+        self._end_calls(all_of_them=True)
+        self._diagnostics.note_dropped(self._dropped)
         for sink in self._sinks:
             close = getattr(sink, "close", None)
             if close is not None:
@@ -320,31 +302,29 @@ class Watcher:
 
     # ---------------------------------------------------------------------------------- in its thread
 
-    def _work(self) -> None:
+    def _process_queue(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._is_closed, self._next_deadline())
+                self._changed.wait_for(
+                    lambda: self._waiting or self._is_closed, self._calls.seconds_to_next()
+                )
                 if self._is_closed and not self._waiting:
                     return
                 self._busy = exchange = self._waiting.popleft() if self._waiting else None
             try:
                 if exchange is not None:
-                    exchange.context.run(self._hand_on, exchange)
-                with unwatched():
-                    self._settle()
-            except BaseException as error:  # nothing must end the watching
+                    exchange.context.run(self._process, exchange)
+                with suppress_observation():
+                    self._end_calls()
+            except BaseException as error:  # the thread must survive every error
                 self.report("a sink", error)
             del exchange
             with self._changed:
                 self._busy = None
                 self._changed.notify_all()
 
-    def _next_deadline(self) -> float | None:
-        """Seconds until the next call is over; the caller holds the lock."""
-        return max(0.0, self._unsettled[0][0] - time.monotonic()) if self._unsettled else None
-
-    def _hand_on(self, exchange: Exchange) -> None:
-        with unwatched():
+    def _process(self, exchange: Exchange) -> None:
+        with suppress_observation():
             record = None
             try:
                 record = record_of(exchange, self._registry, self.keep_bytes, self._remembered)
@@ -353,8 +333,8 @@ class Watcher:
             finally:
                 self.release(exchange)
             with self._changed:
-                self._settle_later(exchange, record, longest_wait(exchange))
-            self._settle()
+                self._end_call_later(exchange, record, longest_wait(exchange))
+            self._end_calls()
             if record is None:
                 return
             if record.error is not None:
@@ -364,29 +344,27 @@ class Watcher:
                     continue
                 try:
                     sink(record)
-                except (
-                    Exception,
-                    SystemExit,
-                ) as error:  # a stranger's exit ends neither program nor watching
+                except (Exception, SystemExit) as error:
                     self.report(_name(sink), error)
-            self._tell_dropped()
+            self._diagnostics.note_dropped(self._dropped)
 
     # ---------------------------------------------------------------------------------- what it says
 
     def _drop(self, exchange: Exchange) -> None:
-        """Leave *exchange* out; the caller holds the lock."""
+        """Drop *exchange*. The caller holds the lock."""
         self.release(exchange)
-        self._settle_later(exchange, None, 0.0)
+        self._end_call_later(exchange, None, 0.0)
         self._dropped += 1
 
-    def _tell_dropped(self) -> None:
-        """Log how much was dropped, if that is news; not in the application's threads, where it could take long."""
-        now = time.monotonic()
-        if self._dropped != self._told_dropped and now - self._last_told >= _EVERY:
-            self._last_told, self._told_dropped = now, self._dropped
-            _log.warning("no room: %d exchanges were not recorded so far", self._dropped)
+    def report(self, doing: str, error: BaseException) -> None:
+        """Log *error*, which the program does not see, once for each kind."""
+        self._diagnostics.report(doing, error)
 
-    def _pass_over(self, site: Site, url: str) -> None:
+    def note(self, message: str, kind: object = None) -> None:
+        """Log *message*, once for each *kind*, which is the message itself by default."""
+        self._diagnostics.note(message, kind)
+
+    def _note_passed_over(self, site: Site, url: str) -> None:
         if not site.is_exact:  # it only ends like one
             return
         with self._changed:
@@ -396,23 +374,7 @@ class Watcher:
         why = include if site.providers else "has an answer that is not read"
         self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
 
-    def report(self, doing: str, error: BaseException) -> None:
-        """Log *error*, which the program does not see, once for each kind; the text of a stranger's may quote content."""
-        said = type(error).__name__
-        if isinstance(error, CrosswalkError):
-            said += f": {error}"
-        elif isinstance(error, OSError) and error.strerror:
-            said += f": {error.strerror}"
-        self.note(f"{doing} failed with {said} (said once)", (doing, type(error)))
-
-    def note(self, message: str, kind: object = None) -> None:
-        """Log *message*, once for each *kind*; ``None`` for the message itself."""
-        kind = message if kind is None else kind
-        if kind not in self._told:
-            self._told.add(kind)
-            _log.warning("%s", message)
-
-    def _tell_broken(self, error: Any) -> None:
+    def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
 
 
@@ -429,7 +391,7 @@ def _close_all() -> None:
 
 
 def _close_before_others() -> None:
-    """Close the watchers, at the end of the program, before what is registered by now, such as OpenTelemetry's providers."""
+    """Close the watchers at exit before everything registered so far, such as OpenTelemetry's providers."""
     atexit.unregister(_close_all)
     atexit.register(_close_all)
 

@@ -40,6 +40,7 @@ def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
         "complete": known.get("complete") is not False,
         "path": known.get("path") or known.get("request_path"),
         "server": known.get("server") or known.get("served_by"),
+        "content_type": (known.get("content_type") or "").partition(";")[0].strip().lower(),
     }
     return _bytes_of(file), said
 
@@ -117,7 +118,17 @@ def _no_status(value: object) -> str | None:
     return None if is_status else "is not an HTTP status from 100 to 599"
 
 
-_TEXTS = ("file", "pair", "path", "request_path", "server", "served_by", "request", "request_file")
+_TEXTS = (
+    "file",
+    "pair",
+    "path",
+    "request_path",
+    "server",
+    "served_by",
+    "request",
+    "request_file",
+    "content_type",
+)
 _FAULTS: Final[dict[str, Callable[[object], str | None]]] = {
     **dict.fromkeys(_TEXTS, _no_text),
     **dict.fromkeys(("stream", "complete"), _no_flag),

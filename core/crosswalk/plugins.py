@@ -18,14 +18,17 @@ from crosswalk.errors import *
 from crosswalk.lazy import lazy
 from crosswalk.mapping.chat_leaves import *
 from crosswalk.mapping.choices import Echo as Echo
-from crosswalk.mapping.cost import *
 from crosswalk.mapping.dialects import *
 from crosswalk.mapping.ending import take_end as take_end
 from crosswalk.mapping.failures import *
 from crosswalk.mapping.logprobs import *
 from crosswalk.mapping.openai_chat import *
-from crosswalk.mapping.times import *
-from crosswalk.plugin.hookspecs import hookimpl as hookimpl, requests_of as requests_of
+from crosswalk.mapping.times_and_costs import *
+from crosswalk.plugin.hookspecs import (
+    ProviderHooks as ProviderHooks,
+    hookimpl as hookimpl,
+    requests_of as requests_of,
+)
 from crosswalk.plugin.info import *
 from crosswalk.plugin.state import MappingState as MappingState
 from crosswalk.plugin.take import *
@@ -43,7 +46,14 @@ from crosswalk.types.segment import *
 from crosswalk.types.tools import *
 from crosswalk.types.usage import *
 from crosswalk.wire import ollama as ollama
-from crosswalk.wire.framing import Decoder as Decoder, Frame as Frame, PushDecoder as PushDecoder
+from crosswalk.wire.framing import (
+    NEED_MORE as NEED_MORE,
+    Decoder as Decoder,
+    Frame as Frame,
+    LineDecoder as LineDecoder,
+    NeedMore as NeedMore,
+    PushDecoder as PushDecoder,
+)
 from crosswalk.wire.limits import Limits as Limits
 from crosswalk.wire.ndjson import NDJSONDecoder as NDJSONDecoder
 
@@ -61,13 +71,14 @@ if TYPE_CHECKING:
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
     from crosswalk.wire import messages as messages, responses as responses
+    from crosswalk.wire.sse import *
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
         "service.errors service.openai_chat service.request service.turns service.items service.state "
-        "types.builder types.event"
+        "types.builder types.event wire.sse"
     )
     _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
     __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

@@ -53,7 +53,7 @@ class RayDecoder(PushDecoder):
         super().__init__(limits)
         self._buffer = bytearray()
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
         self._buffer += chunk
         while len(self._buffer) >= 9:
             if self._buffer[:4] != MAGIC:
@@ -73,12 +73,12 @@ class RayDecoder(PushDecoder):
             if KINDS[kind] != "ping":
                 frames.append((data, KINDS[kind]))
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
         if self._buffer:
             raise IncompleteStreamError("the input ended inside a frame")
 
 
-def framing(start: bytes, limits: Limits) -> PushDecoder | None:
+def framing(start: bytes, limits: Limits, _: str) -> PushDecoder | None:
     return RayDecoder(limits) if start[:1] == MAGIC[:1] else None
 
 

@@ -34,7 +34,15 @@ from crosswalk import (
 )
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import ProviderEntry
-from crosswalk.plugins import MappingState, ProviderInfo, Recognition, hookimpl, take_object, take_string
+from crosswalk.plugins import (
+    MappingState,
+    ProviderHooks,
+    ProviderInfo,
+    Recognition,
+    hookimpl,
+    take_object,
+    take_string,
+)
 from crosswalk.types.accumulator import PartialResponse
 from crosswalk.types.raw import RawEvents
 
@@ -141,6 +149,20 @@ class Parrot:
     def recognizes(self, event: Any) -> Recognition:
         """Look at it."""
         return Recognition.POSSIBLE if "said" in event else Recognition.NO
+
+
+class Mistyped(ProviderHooks):
+    """A type checker refuses a hook that gives something else than its specification says."""
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> int:  # type: ignore[override]
+        """Give a number."""
+        return 1
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:  # type: ignore[override]
+        """Leave an argument out."""
+        return None
 
 
 def plugins() -> None:

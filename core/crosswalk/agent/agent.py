@@ -1,18 +1,18 @@
-"""An agent: asks the model, runs the tools that it asks for, and asks again until it has an answer."""
+"""An agent: asks the model, runs the tools that it calls, and asks again until it has an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from crosswalk.agent.calls import open_calls
-from crosswalk.agent.chat import ChatConfig, async_service, need
-from crosswalk.agent.limits import UsageLimits
-from crosswalk.agent.loop import Loop, Plan
-from crosswalk.agent.output import Output
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
+from crosswalk.agent.chat import ChatConfig
+from crosswalk.agent.loop import AgentLoop
+from crosswalk.agent.plan import AgentPlan, Output, UsageLimits
+from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
 from crosswalk.agent.runner import Approve, ToolRunner
+from crosswalk.agent.services import AsyncServiceOwner, check_type
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
@@ -30,7 +30,7 @@ __all__ = ["Agent"]
 
 
 class AgentOptions(TypedDict, total=False):
-    """The options of :class:`Agent`, which says what they are."""
+    """The options of :class:`Agent`, described there."""
 
     instructions: str | None
     output_type: object
@@ -44,37 +44,37 @@ class AgentOptions(TypedDict, total=False):
     telemetry: AgentTelemetry | None
 
 
-class Agent:
-    """Asks a service, runs tools, asks again.
+class Agent(AsyncServiceOwner):
+    """Asks a service, runs tools, and asks again.
 
     Args:
-        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
-        tools: what the model may call: a runner with limits of its own, or tools and functions.
-        instructions: what the model is told before everything else, in each run; no part of a session. ``None`` for nothing.
-        output_type: what the answer has to be: any type that a ``Schema`` knows, such as an attrs class, a dataclass, a
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+        tools: what the model may call: a runner with its own limits, or tools and functions.
+        instructions: a system message put before the conversation in each run, not stored in a session. ``None`` for none.
+        output_type: the type of the answer: any type that a ``Schema`` supports, such as an attrs class, a dataclass, a
             pydantic model, an enum, a list or a JSON Schema, or a ``Schema`` with invariants, or a ``StructuredParser``. The
-            model is told the schema in words and, where there are no tools, the server is asked to hold it to that; set
-            ``response_format`` in *config* to ask for more. If an answer is not such a value, the model is told, once.
+            schema is described to the model in words. If there are no tools, the server is also asked to enforce it. Set
+            ``response_format`` in *config* to ask for more. If an answer does not fit, the model gets one correction.
             ``None`` for any text.
-        prose: whether text may stand around a value of the *output_type*: ``"allow"`` or ``"refuse"``.
-        config: sampling and the rest, but no tools: an agent has to have what it is asked to run. A ``tool_choice`` that
-            makes the model call a tool holds until it has, or, with a final tool, to the end.
+        prose: whether text may surround a value of the *output_type*: ``"allow"`` or ``"refuse"``.
+        config: sampling and other options, without tools: pass those to the agent, which must be able to run them. A
+            ``tool_choice`` that forces a call applies until the first call, or with a final tool to the end.
         max_turns: how often the model may be asked in one run.
-        limits: how much a run may use; ``None`` for no limits.
-        approve: is asked before a tool runs that ``needs_approval``, one call after the other, with the ``ToolCall``:
-            ``True``, or ``False`` or a text, which tells the model why not. May be asynchronous; if it is not, it runs in
-            a thread and may wait for somebody. For ``None`` the call waits: the run ends as ``waiting``, the call is
-            open in the session, and ``approved=`` of a later run decides. Without a function no such tool is run.
-        trim: what to send of a conversation that is too long for the model, once in a run: ``keep_turns(10)``,
-            ``keep_tokens(8000)``, or a function of one's own; a session keeps everything. ``None``: the run ends.
-        name: what it is called in traces.
-        telemetry: makes OpenTelemetry's spans of runs and tools; ``None`` for none.
+        limits: the usage limits of a run, or ``None`` for no limits.
+        approve: called with the ``ToolCall`` before a tool runs that ``needs_approval``, for one call at a time. It returns
+            ``True``, or ``False`` or a text that tells the model why not. It may be asynchronous. Otherwise it runs in a
+            thread and may wait for an answer. If it returns ``None``, the run ends as ``waiting``, the call stays open
+            in the session, and ``approved=`` of a later run decides. Without *approve* no such tool runs.
+        trim: a policy for a conversation that is too long for the model, used once in a run: ``keep_turns(10)``,
+            ``keep_tokens(8000)``, or a custom function. A session keeps everything. With ``None`` the run ends.
+        name: the agent's name in traces.
+        telemetry: creates OpenTelemetry spans of runs and tools, or ``None`` for no spans.
 
     Raises:
-        ToolDefinitionError: a function cannot be a tool, or two tools have one name.
+        ToolDefinitionError: a function cannot be a tool, or two tools have the same name.
         SchemaDefinitionError: *output_type* cannot be the type of an answer.
-        ConfigurationError: *service* asks synchronously, *max_turns* is no whole number from 1 on, *config* has tools, or
-            something else is not what it has to be.
+        ConfigurationError: *service* is synchronous, *max_turns* is not a whole number of at least 1, *config* has tools, or
+            another option has the wrong type.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Agent:
     ) -> None:
         if type(max_turns) is not int or max_turns < 1:
             raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
-        wanted = {
+        types = {
             "instructions": (instructions, str),
             "config": (config, ChatConfig),
             "limits": (limits, UsageLimits),
@@ -103,22 +103,22 @@ class Agent:
             "trim": (trim, Callable),
             "name": (name, str),
         }
-        for option, (given, kind) in wanted.items():
-            need(option, given, kind)
+        for option, (value, kind) in types.items():
+            check_type(option, value, kind)
         if telemetry is not None:
             from crosswalk.agent.otel import AgentTelemetry
 
-            need("telemetry", telemetry, AgentTelemetry)
+            check_type("telemetry", telemetry, AgentTelemetry)
         config = config or ChatConfig()
         if config.tools:
-            raise ConfigurationError("give the tools to the agent, not in its config", key="tools")
+            raise ConfigurationError("pass the tools to the agent, not in its config", key="tools")
         runner = tools if isinstance(tools, ToolRunner) else ToolRunner(tools)
-        self._own_service = None if (asked := async_service(service)) is service else asked
+        super().__init__(service)
         output = None if output_type is None else Output.of(output_type, prose)
         if output is not None:
             instructions = "\n\n".join(filter(None, (instructions, output.instructions)))
-        self._plan = Plan(
-            service=asked,
+        self._plan = AgentPlan(
+            service=self._service,
             runner=runner,
             instructions=instructions,
             output=output,
@@ -131,17 +131,6 @@ class Agent:
             telemetry=telemetry,
         )
 
-    async def aclose(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            await self._own_service.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     def run(
         self,
         messages: Messages | None = None,
@@ -151,24 +140,25 @@ class Agent:
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
     ) -> AgentRun[AgentTurn]:
-        """Answer *messages*: each turn when it is done; the last one has an ``outcome``.
+        """Answer *messages*. Yields each turn when it is complete. The last one has an ``outcome``.
 
-        A refusal, an error response, a cut answer and too many turns are outcomes, not exceptions. A conversation that ends
-        with calls that nobody has answered goes on with these.
+        A refusal, an error response, a cut answer and too many turns are outcomes, not exceptions. If the conversation
+        ends with open calls, the run begins with these.
 
         Args:
-            messages: the conversation, or the user's message alone; with a session, what is said now, ``None`` to go on.
-            session: the conversation so far. It takes *messages* at once, and whatever is said later when it is. A tool that
-                begins stands in it as cancelled until its result is there, so that a program that is killed meanwhile
-                does not run it again.
-            save: is called with the session whenever that has changed, such as ``store.save``; in the event loop.
-            approved: what was decided of calls with which the conversation ended, by their ids: ``True``, or ``False`` or a
-                text. A call that nobody names is asked about as any other.
-            results: what such calls gave that somebody else has run, by their ids: any value that a tool may give.
+            messages: the conversation, or the user's message alone. With a session, the new messages, or ``None`` to
+                continue.
+            session: the conversation so far. *messages* are added at once, and each later turn as it happens. A tool
+                that starts is stored as cancelled until its result arrives, so that it does not run again if the program
+                is killed meanwhile.
+            save: called with the session after each change, in the event loop, such as ``store.save``.
+            approved: decisions about open calls by their ids: ``True``, or ``False`` or a text. Calls without a decision are
+                treated as any other.
+            results: results of open calls that were run elsewhere, by their ids: any value that a tool may return.
 
         Raises:
-            ResponseValidationError: *messages* are no conversation.
-            ConfigurationError: *session* is no session, or *save* no function.
+            ResponseValidationError: *messages* is not a conversation.
+            ConfigurationError: *session* is not a session, or *save* is not a function.
         """
         return AgentRun(self._loop(messages, session, save, approved, results, streamed=False))
 
@@ -181,10 +171,10 @@ class Agent:
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
     ) -> AgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
-        """The same as :meth:`run`, with all that happens before a turn is done.
+        """:meth:`run` with everything that happens before a turn is complete.
 
-        Each answer's events as they come, a :class:`ToolExecutionStart` when a tool begins, its
-        :class:`ToolExecutionResult` when it has ended, and then the turn.
+        Yields the events of each answer as they arrive, a :class:`ToolExecutionStart` when a tool starts, its
+        :class:`ToolExecutionResult` when it ends, and then the turn.
         """
         return AgentRun(self._loop(messages, session, save, approved, results, streamed=True))
 
@@ -197,34 +187,34 @@ class Agent:
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
     ) -> AgentResponse:
-        """Run to the end; takes what :meth:`run` takes.
+        """Run to the end. Takes the arguments of :meth:`run`.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all.
+            CrosswalkError: the request cannot be sent.
         """
         async with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
             return await run.finish()
 
     def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT]:
-        """Go on with a run that was stopped, or ended without an answer, by this agent or another one.
+        """Continue a run that was stopped or ended without an answer, of this agent or another one.
 
-        No tool is run again: the model is told what came of its calls, cancelled ones included. An answer that was stopped
-        in its middle, cut or refused is asked for again. ``max_turns`` counts anew. Resumed once more, the same run goes on
-        where it was left the last time.
+        No tool runs again: the model gets the results of its calls, including cancelled ones. An answer that was
+        stopped, cut or refused is requested again. ``max_turns`` starts from zero. If the same run is resumed again, it
+        continues from where the last resumption ended.
 
         Raises:
-            CrosswalkError: the run has its answer, or still goes on, resumed or not: a tool of its could run twice.
-            ConfigurationError: *run* is none.
+            CrosswalkError: the run has its answer, or is still active, so that one of its tools could run twice.
+            ConfigurationError: *run* is not a run.
         """
         if not isinstance(run, AgentRun):
-            raise ConfigurationError(f"what goes on is an AgentRun, not {type(run).__name__}", key="run")
-        run = run._last
-        if run._goes_on:
-            raise CrosswalkError("the run still goes on: leave it first, by async with or aclose()")
-        done = run._loop
-        turns, session = list(done.turns), done.session
-        if done.final[0] is not None:
-            raise CrosswalkError("the run has its answer; ask the next question")
+            raise ConfigurationError(f"resume needs an AgentRun, not {type(run).__name__}", key="run")
+        run = run._latest
+        if run._is_active:
+            raise CrosswalkError("the run is still active: close it first, with async with or aclose()")
+        loop = run._loop
+        turns, session = list(loop.turns), loop.session
+        if loop.final[0] is not None:
+            raise CrosswalkError("the run has its answer; start a new run for the next question")
         if run.turns and run.turns[-1].outcome is AgentOutcome.WAITING:
             raise CrosswalkError("calls wait: answer them with approved= or results=")
         if turns and turns[-1].is_void:
@@ -232,14 +222,14 @@ class Agent:
             if session is not None and void and session.turns[-len(void) :] == void:
                 session.pop()
         return run._resume(
-            Loop(
+            AgentLoop(
                 self._plan,
-                done.messages,
-                streamed=done.streamed,
+                loop.messages,
+                streamed=loop.streamed,
                 session=session,
-                save=done.save,
+                save=loop.save,
                 turns=turns,
-                open_results=done.open_results,
+                open_results=loop.open_results,
             )
         )
 
@@ -252,23 +242,23 @@ class Agent:
         results: Mapping[str, Any] | None,
         *,
         streamed: bool,
-    ) -> Loop:
-        need("session", session, ChatSession)
-        need("save", save, Callable)
-        said = () if messages is None else ChatRequest(messages).messages
+    ) -> AgentLoop:
+        check_type("session", session, ChatSession)
+        check_type("save", save, Callable)
+        turns = () if messages is None else ChatRequest(messages).messages
         if session is not None:
-            session.extend(said)
-            said = ChatRequest(session).messages
+            session.extend(turns)
+            turns = ChatRequest(session).messages
         approved, results = approved or {}, results or {}
-        waiting = {call.id for call in open_calls(said)}
+        waiting = {call.id for call in open_calls(turns)}
         for id in (*approved, *results):
             if id not in waiting:
                 raise ConfigurationError(
-                    f"no call {id[:80]!r} waits: it was answered, or never asked for", key=id
+                    f"no call {id[:80]!r} waits: it already has a result, or does not exist", key=id
                 )
-        return Loop(
+        return AgentLoop(
             self._plan,
-            said,
+            turns,
             streamed=streamed,
             session=session,
             save=save,

@@ -1,7 +1,7 @@
-"""Tool calls in a conversation: each has an id of its own and, once it goes on, a result.
+"""Tool calls in a conversation: unique ids, and a result for each call.
 
-Servers repeat ids from answer to answer, and so do those that mapping makes up where a server sends none; some
-providers refuse a conversation in which an id is there twice, and all refuse one in which a call has no result.
+Servers repeat ids from answer to answer, and so do the ids that mapping assigns when a server sends none. Some
+providers refuse a conversation with duplicate ids, and all refuse one with a call that has no result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from crosswalk.agent.result import ToolExecutionResult, ToolOutcome
 from crosswalk.service.request import Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.finish import IncompleteReason
@@ -19,7 +18,7 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["calls_of", "cut_by", "not_run", "open_calls", "own_calls", "waiting", "with_calls"]
+__all__ = ["calls_of", "cut_reason", "open_calls", "with_calls", "with_unique_ids"]
 
 _CUT: dict[IncompleteReason | None, str] = {
     IncompleteReason.ERROR: "error",
@@ -32,19 +31,22 @@ _CUT: dict[IncompleteReason | None, str] = {
 
 
 def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
-    """What *turn* asks to be run."""
+    """Return the tool calls of *turn*."""
     return message_of(turn).tool_calls or ()
 
 
-def cut_by(turn: Turn) -> str | None:
-    """What ended *turn* before its time, as far as is known, so that none of its calls may be run: one may be half."""
+def cut_reason(turn: Turn) -> str | None:
+    """Return why *turn* was cut, or ``None`` if it was not.
+
+    The calls of a cut answer must not run: one may be incomplete.
+    """
     if not isinstance(turn, ChatResponse):
         return None
     return _CUT.get(turn.incomplete_reason)
 
 
 def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
-    """The calls at the end of *turns* that nobody has answered."""
+    """Return the calls at the end of *turns* that have no result."""
     answered: set[str | None] = set()
     for turn in reversed(turns):
         message = message_of(turn)
@@ -54,18 +56,8 @@ def open_calls(turns: Sequence[Turn]) -> tuple[ToolCall, ...]:
     return ()
 
 
-def not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
-    """The result of *call*, which is not run."""
-    return ToolExecutionResult(call, "", f"not run: {reason}", outcome=ToolOutcome.NOT_RUN)
-
-
-def waiting(call: ToolCall, reason: str) -> ToolExecutionResult:
-    """The state of *call*, which stays open."""
-    return ToolExecutionResult(call, "", f"waiting: {reason}", outcome=ToolOutcome.WAITING)
-
-
-def own_calls(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
-    """*calls* with ids that are not *taken*, changed where need be; adds them to *taken*."""
+def with_unique_ids(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
+    """Return *calls* with ids that are not in *taken*, renamed where necessary, and add them to *taken*."""
     own: list[ToolCall] = []
     for call in calls:
         id, number = call.id, 1
@@ -78,7 +70,7 @@ def own_calls(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...
 
 
 def with_calls(answer: ChatResponse, calls: Sequence[ToolCall]) -> ChatResponse:
-    """*answer* with *calls* in the place of its own, which they are but for their ids."""
+    """Return *answer* with *calls*, which differ from its own only in their ids."""
     if tuple(calls) == answer.tool_calls:
         return answer
     message = attrs.evolve(answer.message, tool_calls=calls)
@@ -86,15 +78,15 @@ def with_calls(answer: ChatResponse, calls: Sequence[ToolCall]) -> ChatResponse:
 
 
 def _renamed_segments(answer: ChatResponse, calls: Sequence[ToolCall]) -> list[Segment]:
-    """The segments of *answer*; those of its calls stand in the order of the calls."""
-    left = list(zip(answer.tool_calls, calls, strict=True))
+    """Return the segments of *answer* with the ids of *calls*. Tool call segments have the order of the calls."""
+    pairs = list(zip(answer.tool_calls, calls, strict=True))
     segments = []
     for segment in answer.segments:
         if segment.type is SegmentType.TOOL_CALL:
-            said = segment.metadata.get("id")
-            pair = next((pair for pair in left if pair[0].id == said), None)
+            segment_id = segment.metadata.get("id")
+            pair = next((pair for pair in pairs if pair[0].id == segment_id), None)
             if pair is not None:
-                left.remove(pair)
+                pairs.remove(pair)
                 segment = attrs.evolve(segment, metadata={**segment.metadata, "id": pair[1].id})
         segments.append(segment)
     return segments

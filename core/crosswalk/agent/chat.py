@@ -1,16 +1,16 @@
-"""A conversation's next answer, whole or as it comes."""
+"""The next answer of a conversation, whole or streamed."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from crosswalk.agent.services import AsyncServiceOwner, SyncServiceOwner, check_type
 from crosswalk.agent.tools import Tool
-from crosswalk.agent.trimming import Trimming, shorter
-from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
+from crosswalk.agent.trimming import Trimming, trim_refused_request
+from crosswalk.errors import ContextOverflowError, ProviderError
 from crosswalk.service.request import (
     CacheMark,
     ChatRequest,
@@ -39,7 +39,7 @@ __all__ = ["RETRIED", "AsyncChatAgent", "AsyncChatStream", "ChatAgent", "ChatCon
 
 
 RETRIED: Final = "crosswalk.retried"
-"""The key in a delta's ``extensions`` that says that all deltas before it are void: how many attempts have failed."""
+"""A key in a delta's ``extensions``: all deltas before it are void. Its value is the number of failed attempts."""
 
 
 def _as_definitions(
@@ -56,29 +56,29 @@ def _as_definition(one: Tool | ToolDefinition | Mapping[str, Any] | Callable[...
 
 @attrs.frozen(kw_only=True)
 class ChatConfig:
-    """How to ask: everything of a :class:`~crosswalk.service.ChatRequest` but the conversation.
+    """The options of a request: everything in a :class:`~crosswalk.service.ChatRequest` except the conversation.
 
     Attributes:
-        model: the model's name as the provider knows it; ``None`` for the endpoint's own.
-        temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
+        model: the provider's name of the model, or ``None`` for the endpoint's own.
+        temperature: the randomness of the answer, from 0, or ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
         top_k: sample from this many most likely tokens.
-        max_tokens: the most tokens that the answer may have, reasoning included.
+        max_tokens: the maximum tokens of the answer, including reasoning.
         stop: texts at which generation ends.
-        seed: makes sampling repeatable, as far as the server does that.
-        tools: what the model may call: definitions, also in OpenAI's form, tools, or functions to make tools of. They are
-            told to the model; only an :class:`~crosswalk.agent.Agent` runs tools.
-        hosted_tools: what the provider itself runs for the model: ``HostedTool``, or its kind (``"web_search"``).
-        tool_choice: whether it may, must, or must call a certain one.
-        parallel_tool_calls: whether it may call several at once.
-        response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
-        reasoning_effort: how much to reason.
-        cache_marks: how far the prompt is to be cached, where the API wants to be told: ``CacheMark``, or what it stands
-            after: ``"tools"``, ``"system"``, a message's number, -1 for the last.
+        seed: makes sampling repeatable, as far as the server supports it.
+        tools: what the model may call: definitions, also in OpenAI's form, tools, or functions to make tools from. They are
+            only sent to the model. Use an :class:`~crosswalk.agent.Agent` to run them.
+        hosted_tools: tools that the provider runs for the model: ``HostedTool``, or its kind (``"web_search"``).
+        tool_choice: whether the model may call a tool, must call one, or must call a certain one.
+        parallel_tool_calls: whether the model may make several calls at once.
+        response_format: requires JSON, and its schema, or ``None`` for free text.
+        reasoning_effort: how much the model reasons.
+        cache_marks: where the prompt is to be cached, for APIs that need to know: ``CacheMark``, or the position after which
+            it stands: ``"tools"``, ``"system"``, the index of a message, -1 for the last.
         provider_options: JSON objects by provider id, each merged into the body for that provider.
 
     Raises:
-        ResponseValidationError: a field of another type or outside its bounds.
+        ResponseValidationError: a field has the wrong type or is out of bounds.
         ToolDefinitionError: a function cannot be a tool.
     """
 
@@ -99,17 +99,17 @@ class ChatConfig:
     provider_options: Mapping[str, Mapping[str, JSONObject]] = attrs.field(factory=dict, hash=False)
 
     def __attrs_post_init__(self) -> None:
-        # A wrong option is refused here, not with the first question. Which messages there are to mark, nobody knows yet.
+        # Refuse a wrong option now, not with the first request. Cache marks are checked later, against the messages.
         ChatRequest("", **{**self._options, "cache_marks": ()})
 
     def request(self, messages: Messages) -> ChatRequest:
-        """The request that asks *messages* in this way.
+        """Return a request for *messages* with these options.
 
         Args:
             messages: the conversation, or the user's message alone.
 
         Raises:
-            ResponseValidationError: it is no conversation.
+            ResponseValidationError: *messages* is not a conversation.
         """
         return ChatRequest(messages, **self._options)
 
@@ -118,62 +118,17 @@ class ChatConfig:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
 
 
-def need(option: str, given: object, kind: Any) -> None:
-    """Refuse *given*, if it is there, as an *option* that is to be of *kind*.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
-    if given is not None and not isinstance(given, kind):
-        wanted = "a function" if kind is Callable else kind.__name__
-        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
-
-
-def async_service(service: LLMService | Endpoint | str) -> LLMService:
-    """The service that *service* is, or one of that endpoint.
-
-    Raises:
-        ConfigurationError: it is neither, or a service of the other kind.
-    """
-    from crosswalk.service import Endpoint, LLMService
-
-    if isinstance(service, Endpoint | str):
-        return LLMService(service)
-    _need_service(service, is_async=True)
-    return service
-
-
-def sync_service(service: SyncLLMService | Endpoint | str) -> SyncLLMService:
-    """As :func:`async_service`, for programs without an event loop."""
-    from crosswalk.service import Endpoint, SyncLLMService
-
-    if isinstance(service, Endpoint | str):
-        return SyncLLMService(service)
-    _need_service(service, is_async=False)
-    return service
-
-
-def _need_service(service: object, *, is_async: bool) -> None:
-    from crosswalk.service import SyncLLMService
-
-    complete = getattr(service, "complete", None)
-    is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
-    if is_other or not callable(complete) or isinstance(service, type):
-        wanted = "LLMService" if is_async else "SyncLLMService"
-        raise ConfigurationError(f"service must be {wanted}, not {type(service).__name__}", key="service")
-
-
-class ChatAgent:
-    """Sends a conversation and gives the model's answer.
+class ChatAgent(SyncServiceOwner):
+    """Sends a conversation and returns the model's answer.
 
     Args:
-        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
-        config: how to ask where a call does not say; ``None`` for the provider's defaults.
-        trim: what to send of a conversation that is too long for the model, once in a call: ``keep_turns(10)``,
-            ``keep_tokens(8000)``, or a function of one's own; ``None``: the call fails.
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+        config: the options for calls that pass none, or ``None`` for the provider's defaults.
+        trim: a policy for a conversation that is too long for the model, used once in a call: ``keep_turns(10)``,
+            ``keep_tokens(8000)``, or a custom function. With ``None`` the call fails.
 
     Raises:
-        ConfigurationError: *service* is of the other kind, or an option of another type.
+        ConfigurationError: *service* is asynchronous, or an option has the wrong type.
     """
 
     def __init__(
@@ -183,64 +138,54 @@ class ChatAgent:
         *,
         trim: Trimming | None = None,
     ) -> None:
-        need("trim", trim, Callable)
-        self._service = sync_service(service)
-        self._own_service = None if self._service is service else self._service
-        self._config = _checked(config) or ChatConfig()
+        check_type("trim", trim, Callable)
+        super().__init__(service)
+        self._config = _check_config(config) or ChatConfig()
         self._trim = trim
 
-    def close(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            self._own_service.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
-        """The model's next answer.
+        """Return the model's next answer.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
-            config: how to ask, instead of the agent's own way.
+            messages: the conversation, oldest first, or the user's message alone. Messages of OpenAI's SDK are accepted.
+            config: the options of this call, instead of the agent's.
 
         Raises:
-            ProviderError: the provider failed; its ``response`` holds what came.
-            MappingError: the answer cannot be read; its ``partial`` holds what came.
+            ProviderError: the provider failed. Its ``response`` holds the partial answer.
+            MappingError: the answer cannot be read. Its ``partial`` holds the partial answer.
             CrosswalkError: the request cannot be sent.
         """
-        request = (_checked(config) or self._config).request(messages)
+        request = (_check_config(config) or self._config).request(messages)
         try:
             return self._service.complete(request)
         except ContextOverflowError as error:
-            return self._service.complete(_less_or_raise(request, error, self._trim))
+            return self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatStream:
-        """The model's next answer as it comes: a generator of deltas whose return value is the whole response.
+        """Stream the model's next answer: a generator of deltas that returns the whole response.
 
         Args:
-            messages: the conversation, oldest first, or the user's message alone; also as OpenAI's SDK has messages.
-            config: how to ask, instead of the agent's own way.
+            messages: the conversation, oldest first, or the user's message alone. Messages of OpenAI's SDK are accepted.
+            config: the options of this call, instead of the agent's.
 
         Raises:
-            ResponseValidationError: *messages* are no conversation.
+            ResponseValidationError: *messages* is not a conversation.
         """
-        return ChatStream(self._service, (_checked(config) or self._config).request(messages), self._trim)
+        return ChatStream(
+            self._service, (_check_config(config) or self._config).request(messages), self._trim
+        )
 
 
-class AsyncChatAgent:
-    """The same as :class:`ChatAgent`, for programs with an event loop.
+class AsyncChatAgent(AsyncServiceOwner):
+    """:class:`ChatAgent` for programs with an event loop.
 
     Args:
-        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
-        config: how to ask where a call does not say; ``None`` for the provider's defaults.
-        trim: what to send of a conversation that is too long for the model; see :class:`ChatAgent`.
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+        config: the options for calls that pass none, or ``None`` for the provider's defaults.
+        trim: a policy for a conversation that is too long for the model. See :class:`ChatAgent`.
 
     Raises:
-        ConfigurationError: *service* is of the other kind, or an option of another type.
+        ConfigurationError: *service* is synchronous, or an option has the wrong type.
     """
 
     def __init__(
@@ -250,89 +195,77 @@ class AsyncChatAgent:
         *,
         trim: Trimming | None = None,
     ) -> None:
-        need("trim", trim, Callable)
-        self._service = async_service(service)
-        self._own_service = None if self._service is service else self._service
-        self._config = _checked(config) or ChatConfig()
+        check_type("trim", trim, Callable)
+        super().__init__(service)
+        self._config = _check_config(config) or ChatConfig()
         self._trim = trim
 
-    async def aclose(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            await self._own_service.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
     async def chat(self, messages: Messages, config: ChatConfig | None = None) -> ChatResponse:
-        """The model's next answer; see :meth:`ChatAgent.chat`."""
-        request = (_checked(config) or self._config).request(messages)
+        """Return the model's next answer. See :meth:`ChatAgent.chat`."""
+        request = (_check_config(config) or self._config).request(messages)
         try:
             return await self._service.complete(request)
         except ContextOverflowError as error:
-            return await self._service.complete(_less_or_raise(request, error, self._trim))
+            return await self._service.complete(_trimmed_or_raise(request, error, self._trim))
 
     def stream_chat(self, messages: Messages, config: ChatConfig | None = None) -> AsyncChatStream:
-        """The model's next answer as it comes: iterate over it, then ``await`` its ``response()``.
+        """Stream the model's next answer: iterate over it, then ``await`` its ``response()``.
 
-        An asynchronous generator has no return value; otherwise this is :meth:`ChatAgent.stream_chat`. Use
-        ``async with`` to be sure that the connection is closed.
+        An asynchronous generator has no return value. Otherwise this is :meth:`ChatAgent.stream_chat`. Use ``async with`` to
+        be sure that the connection is closed.
         """
         return AsyncChatStream(
-            self._service, (_checked(config) or self._config).request(messages), self._trim
+            self._service, (_check_config(config) or self._config).request(messages), self._trim
         )
 
 
-def _checked(config: ChatConfig | None) -> ChatConfig | None:
-    need("config", config, ChatConfig)
+def _check_config(config: ChatConfig | None) -> ChatConfig | None:
+    check_type("config", config, ChatConfig)
     return config
 
 
-def _less_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
-    """What to ask instead of *request*, which was too long; *error* is raised where there is nothing."""
-    less = None if error.response is None else shorter(request, error.response, trim)
-    if less is None:
+def _trimmed_or_raise(request: ChatRequest, error: ProviderError, trim: Trimming | None) -> ChatRequest:
+    """Return *request*, which was too long, trimmed by *trim*. Raise *error* if that is not possible."""
+    trimmed = None if error.response is None else trim_refused_request(request, error.response, trim)
+    if trimmed is None:
         raise error
-    return less
+    return trimmed
 
 
 class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
-    """The deltas of an answer as they come, made by :meth:`ChatAgent.stream_chat`.
+    """The deltas of an answer as they arrive, made by :meth:`ChatAgent.stream_chat`.
 
-    Iterate over it; afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises:
-    ``ProviderError`` if the provider failed, after the deltas that came; ``MappingError`` if the answer cannot be read;
-    ``CrosswalkError`` if the request cannot be sent.
+    Iterate over it. Afterwards the whole answer is its ``response``, and the value of ``yield from``. Iterating raises
+    ``ProviderError`` after the deltas that arrived if the provider failed, ``MappingError`` if the answer cannot be
+    read, and ``CrosswalkError`` if the request cannot be sent.
 
-    A service whose ``RetryPolicy`` starts over after the first token gives a delta with :data:`RETRIED` among its
-    ``extensions`` then: what came before it is void.
+    If the service's ``RetryPolicy`` starts over after the first token, a delta has :data:`RETRIED` in its ``extensions``.
+    All deltas before it are void.
     """
 
     def __init__(self, service: SyncLLMService, request: ChatRequest, trim: Trimming | None) -> None:
         self._service = service
         self._events = service.stream(request)
         self._is_stopped = False
-        self._deltas = self._shown_deltas(request, trim)
+        self._deltas = self._all_deltas(request, trim)
 
     @property
     def response(self) -> ChatResponse:
-        """The answer, once it has ended; what came of it where it was stopped (``cancelled``) or failed.
+        """The complete answer, or the partial one if the stream was stopped (``cancelled``) or failed.
 
         Raises:
-            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
-            CrosswalkError: what was raised, where nothing was sent.
+            ResponseValidationError: the answer has not ended (``ACODE-RSP-008``).
+            CrosswalkError: the error, if nothing was sent.
         """
         return self._events.response
 
     def stop(self) -> None:
-        """End the answer here, from any thread: whoever iterates comes to its end, and ``response`` holds what came."""
+        """End the answer here, from any thread. The iteration over it ends, and ``response`` holds what arrived."""
         self._is_stopped = True
         self._events.cancel()
 
     def send(self, _: None = None, /) -> ResponseDelta:
-        """The next delta."""
+        """Return the next delta."""
         return next(self._deltas)
 
     def throw(self, *error: Any) -> ResponseDelta:
@@ -340,74 +273,72 @@ class ChatStream(Generator[ResponseDelta, None, ChatResponse]):
         return self._deltas.throw(*error)
 
     def close(self) -> None:
-        """As :meth:`stop`, for whoever iterates."""
+        """End the answer here, from the thread that iterates over it."""
         self.stop()
         self._deltas.close()
 
-    def _shown_deltas(
+    def _all_deltas(
         self, request: ChatRequest, trim: Trimming | None
     ) -> Generator[ResponseDelta, None, ChatResponse]:
         while True:
-            less, is_shown = None, False
+            trimmed, is_shown = None, False
             with self._events as events:
                 for event in events:
-                    less = None if is_shown else _instead(request, event, trim)
-                    if less is None and (delta := _shown(event)) is not None:
+                    trimmed = None if is_shown else _trimmed_retry(request, event, trim)
+                    if trimmed is None and (delta := _delta_of(event)) is not None:
                         is_shown = True
                         yield delta
-            if less is None:
+            if trimmed is None:
                 return events.response.raise_for_error()
-            request, trim, self._events = less, None, self._service.stream(less)
+            request, trim, self._events = trimmed, None, self._service.stream(trimmed)
             if self._is_stopped:  # by another thread, meanwhile
                 self._events.cancel()
 
 
-def _shown(event: StreamEvent) -> ResponseDelta | None:
-    """The delta of *event*, or one that says that all before it is void; ``None`` for an event without."""
+def _delta_of(event: StreamEvent) -> ResponseDelta | None:
+    """Return the delta of *event*, a delta that voids all before it, or ``None`` for an event without a delta."""
     if event.event_type is StreamEventType.RETRIED:
         return ResponseDelta(0, extensions={RETRIED: len(event.attempts)})
     return event.delta
 
 
-def _instead(request: ChatRequest, event: StreamEvent, trim: Trimming | None) -> ChatRequest | None:
-    """What to ask instead of *request*, where *event* is the end and says that it is too long; else ``None``."""
-    return None if event.response is None else shorter(request, event.response, trim)
+def _trimmed_retry(request: ChatRequest, event: StreamEvent, trim: Trimming | None) -> ChatRequest | None:
+    """Return the trimmed request to send instead, if *event* is the end and says that *request* is too long, or ``None``."""
+    return None if event.response is None else trim_refused_request(request, event.response, trim)
 
 
 class AsyncChatStream(StreamingChatResponse):
-    """The same as :class:`ChatStream`, made by :meth:`AsyncChatAgent.stream_chat`; for one consumer or several.
+    """:class:`ChatStream` for programs with an event loop, made by :meth:`AsyncChatAgent.stream_chat`.
 
-    ``aclose()`` ends the answer where it is.
+    It may have several consumers. ``aclose()`` ends the answer where it is.
     """
 
     def __init__(self, service: LLMService, request: ChatRequest, trim: Trimming | None) -> None:
         self._service = service
         self._events = service.stream(request)
-        super().__init__(self._shown_deltas(request, trim), lambda: self._events.response.raise_for_error())
+        super().__init__(self._all_deltas(request, trim), lambda: self._events.response.raise_for_error())
 
     async def response(self) -> ChatResponse:
-        """The complete answer; reads the rest of it first. Of one that was closed, what came: it is ``cancelled``.
+        """Read the rest of the answer and return it. If the stream was closed, return the partial, ``cancelled`` answer.
 
         Raises:
-            ProviderError: the provider failed; its ``response`` holds what came.
+            ProviderError: the provider failed. Its ``response`` holds the partial answer.
             CrosswalkError: the answer cannot be read, or nothing was sent.
         """
         if self.state is StreamState.CANCELLED:
             return self._events.response
         return await super().response()
 
-    async def _shown_deltas(
-        self, request: ChatRequest, trim: Trimming | None
-    ) -> AsyncIterator[ResponseDelta]:
+    async def _all_deltas(self, request: ChatRequest, trim: Trimming | None) -> AsyncIterator[ResponseDelta]:
         while True:
-            less, is_shown = None, False
+            trimmed, is_shown = None, False
             async with self._events as events:
                 async for event in events:
-                    less = None if is_shown else _instead(request, event, trim)
-                    if less is None and (delta := _shown(event)) is not None:
+                    trimmed = None if is_shown else _trimmed_retry(request, event, trim)
+                    if trimmed is None and (delta := _delta_of(event)) is not None:
                         is_shown = True
                         yield delta
-            if less is None:
+            if trimmed is None:
                 events.response.raise_for_error()
                 return
-            request, trim, self._events = less, None, self._service.stream(less)
+            request, trim, self._events = trimmed, None, self._service.stream(trimmed)

@@ -1,4 +1,4 @@
-"""Spans of agents and their tools in the words of OpenTelemetry's GenAI conventions; needs ``crosswalk-llm[otel]``."""
+"""OpenTelemetry spans of agents and their tools, after the GenAI conventions. Needs ``crosswalk-llm[otel]``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from crosswalk.agent.result import ToolExecutionResult
+from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentTurn
 from crosswalk.errors import CrosswalkError
@@ -21,12 +21,12 @@ __all__ = ["AgentTelemetry"]
 
 
 class AgentTelemetry:
-    """Makes a span ``invoke_agent`` for each run and a span ``execute_tool`` for each tool that is begun.
+    """Creates a span ``invoke_agent`` for each run and a span ``execute_tool`` for each tool that starts.
 
-    The spans of the service, made by ``crosswalk.service.otel.OpenTelemetry``, stand below the run's. No span holds content.
+    The spans of ``crosswalk.service.otel.OpenTelemetry`` are children of the run's span. No span contains content.
 
     Args:
-        tracer_provider: makes spans; ``None`` for the global one.
+        tracer_provider: creates the tracer, or ``None`` for the global provider.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -40,32 +40,32 @@ class AgentTelemetry:
         self._tracer = trace.get_tracer("crosswalk.agent", tracer_provider=tracer_provider)
 
     def begin(self, name: str | None, conversation: str | None) -> RunSpan:
-        """A run of the agent *name* begins, in the session *conversation*."""
-        said = {"gen_ai.operation.name": "invoke_agent"}
+        """Start the span of a run of the agent *name* in the session *conversation*."""
+        attributes = {"gen_ai.operation.name": "invoke_agent"}
         if name is not None:
-            said["gen_ai.agent.name"] = name
+            attributes["gen_ai.agent.name"] = name
         if conversation is not None:
-            said["gen_ai.conversation.id"] = conversation
-        span = self._tracer.start_span(" ".join(filter(None, ("invoke_agent", name))), attributes=said)
+            attributes["gen_ai.conversation.id"] = conversation
+        span = self._tracer.start_span(" ".join(filter(None, ("invoke_agent", name))), attributes=attributes)
         return RunSpan(self, span)
 
     @contextmanager
-    def executed(self, call: ToolCall, one: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
-        """The span of *call*; give its result to what this gives."""
+    def trace_tool(self, call: ToolCall, tool: Tool) -> Iterator[Callable[[ToolExecutionResult], None]]:
+        """Open the span of *call*. Pass the result to the function that the block yields."""
         from opentelemetry.trace import Status, StatusCode
 
-        said = {
+        attributes = {
             "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": one.name,
+            "gen_ai.tool.name": tool.name,
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": clean_message(call.id, 200),
-            "gen_ai.tool.description": one.description,
+            "gen_ai.tool.description": tool.description,
         }
         with self._tracer.start_as_current_span(
-            f"execute_tool {one.name}", attributes=said, record_exception=False
+            f"execute_tool {tool.name}", attributes=attributes, record_exception=False
         ) as span:
 
-            def tell(result: ToolExecutionResult) -> None:
+            def set_result(result: ToolExecutionResult) -> None:
                 span.set_attribute("crosswalk.outcome", result.outcome.value)
                 if result.error is not None:
                     kind = (
@@ -74,38 +74,38 @@ class AgentTelemetry:
                     span.set_attribute("error.type", kind)
                     span.set_status(Status(StatusCode.ERROR))
 
-            yield tell
+            yield set_result
 
 
 class RunSpan:
     """The span of a run."""
 
     def __init__(self, telemetry: AgentTelemetry, span: Span) -> None:
-        self.executed = telemetry.executed
+        self.trace_tool = telemetry.trace_tool
         self._span = span
 
     def current(self) -> AbstractContextManager[object]:
-        """A block in which it is the current span."""
+        """Return a block in which this is the current span."""
         from opentelemetry.trace import use_span
 
         return use_span(self._span, record_exception=False, set_status_on_exception=False)
 
     def end(self, turns: list[AgentTurn], error: BaseException | None) -> None:
-        """The run has ended with *turns*, or with *error*, which is raised."""
+        """End the span of a run that made *turns*, or raised *error*."""
         from opentelemetry.trace import Status, StatusCode
 
         usage = sum((turn.response.usage for turn in turns), UsageInfo.EMPTY)
         outcome = (turns[-1].outcome if turns else None) or AgentOutcome.CANCELLED
-        said: dict[str, str | int] = {"crosswalk.turns": len(turns), "crosswalk.outcome": outcome.value}
+        attributes: dict[str, str | int] = {"crosswalk.turns": len(turns), "crosswalk.outcome": outcome.value}
         if usage.total_tokens:
-            said["gen_ai.usage.input_tokens"] = usage.prompt_tokens
-            said["gen_ai.usage.output_tokens"] = usage.completion_tokens
+            attributes["gen_ai.usage.input_tokens"] = usage.prompt_tokens
+            attributes["gen_ai.usage.output_tokens"] = usage.completion_tokens
         if error is not None:
-            said["error.type"] = type(error).__name__
+            attributes["error.type"] = type(error).__name__
         elif outcome is AgentOutcome.ERROR:
             info = turns[-1].response.error_info
-            said["error.type"] = "_OTHER" if info is None else info.kind.value
-        self._span.set_attributes(said)
-        if "error.type" in said:
+            attributes["error.type"] = "_OTHER" if info is None else info.kind.value
+        self._span.set_attributes(attributes)
+        if "error.type" in attributes:
             self._span.set_status(Status(StatusCode.ERROR))
         self._span.end()

@@ -1,4 +1,4 @@
-"""A run of an agent: what it did is kept, however it ends."""
+"""A run of an agent. Its results so far are available, however it ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, Generic, Self, TypeVar, cast
 
-from crosswalk.agent.loop import Loop
+from crosswalk.agent.loop import AgentLoop
 from crosswalk.agent.turn import AgentResponse, AgentTurn, conversation_of
 from crosswalk.service.nested import Nested
 from crosswalk.service.request import Turn
@@ -17,45 +17,45 @@ StepT = TypeVar("StepT", covariant=True)
 
 
 class AgentRun(AsyncIterator[StepT], Generic[StepT]):
-    """A run of an agent, made by ``Agent.run``, ``Agent.stream`` or ``Agent.resume``: iterate over it.
+    """A run of an agent, made by ``Agent.run``, ``Agent.stream`` or ``Agent.resume``. Iterate over it.
 
-    It keeps what it has done, whether it comes to its end, is stopped, or its task is cancelled: tools that have ended
-    with their true results, the others as cancelled. Use it in ``async with``, so that it is stopped where it is left.
-    Belongs to one event loop.
+    The run records what it has done, whether it completes, is stopped, or its task is cancelled. Finished tools have
+    their real results, the others are cancelled. Use ``async with``, so that the run stops when you leave the block.
+    A run belongs to one event loop.
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: AgentLoop) -> None:
         self._loop = loop
         self._steps = loop.steps()
-        self._reader: asyncio.Task[Any] | None = None
+        self._consumer: asyncio.Task[Any] | None = None
         self._is_stopped = False
-        self._is_begun = False
+        self._is_started = False
         self._resumed: AgentRun[StepT] | None = None
 
     @property
-    def _last(self) -> AgentRun[StepT]:
-        """The run that goes on with it, as far as it was resumed; else itself."""
+    def _latest(self) -> AgentRun[StepT]:
+        """The last run that resumed this one, or this run."""
         last = self
         while last._resumed is not None:
             last = last._resumed
         return last
 
     @property
-    def _goes_on(self) -> bool:
-        """Whether it has neither come to its end nor been left: its tools may be running."""
-        return self._is_begun and getattr(self._steps, "ag_frame", None) is not None
+    def _is_active(self) -> bool:
+        """Whether the run has started and neither completed nor been closed. Its tools may be running."""
+        return self._is_started and getattr(self._steps, "ag_frame", None) is not None
 
     @property
     def turns(self) -> tuple[AgentTurn, ...]:
-        """The turns so far, the one in which it was stopped included."""
+        """The turns so far, including the one in which the run was stopped."""
         return tuple(self._loop.turns)
 
     @property
     def response(self) -> AgentResponse:
-        """The run as far as it has come; its ``outcome`` is ``cancelled`` where it has not come to its end.
+        """The response so far. Its ``outcome`` is ``cancelled`` if the run has not completed.
 
         Raises:
-            ResponseValidationError: nothing has come yet.
+            ResponseValidationError: there are no turns yet.
         """
         loop = self._loop
         text, value = loop.final
@@ -63,49 +63,48 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
-        """What it has added to the conversation so far; every call in it has a result."""
+        """The turns that the run has added to the conversation so far. Every call in it has a result."""
         return conversation_of(self._loop.open_results, self._loop.turns)
 
     async def __anext__(self) -> StepT:
-        """The next step.
+        """Return the next step.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all.
+            CrosswalkError: the request cannot be sent.
         """
         if self._is_stopped:
             await self.aclose()
-        self._reader = asyncio.current_task()
-        self._is_begun = True
+        self._consumer = asyncio.current_task()
+        self._is_started = True
         try:
             while True:
                 step = await Nested(self._steps.__anext__())
                 if self._loop.streamed or isinstance(step, AgentTurn):
                     return cast(StepT, step)
         except asyncio.CancelledError:
-            if self._is_stopped and self._reader is not None and not self._reader.uncancel():
+            if self._is_stopped and self._consumer is not None and not self._consumer.uncancel():
                 raise StopAsyncIteration from None
             raise
         finally:
-            self._reader = None
+            self._consumer = None
 
     def stop(self) -> None:
-        """Stop it, from any task of its event loop: whoever iterates over it comes to its end.
+        """Stop the run, from any task of its event loop. The iteration over it ends.
 
-        An answer that is coming is cancelled, and so are tools that run; a thread cannot be, and runs on.
+        The answer in progress and running tools are cancelled. A thread cannot be cancelled and keeps running.
         """
         if not self._is_stopped:
             self._is_stopped = True
-            if (
-                self._reader is not None
-            ):  # soon: where that is the task that says it, it may be about to give a step
-                self._reader.get_loop().call_soon(self._cancel_reader)
+            if self._consumer is not None:
+                # Not at once: the consumer may be the calling task, about to return a step.
+                self._consumer.get_loop().call_soon(self._cancel_consumer)
 
-    def _cancel_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
+    def _cancel_consumer(self) -> None:
+        if self._consumer is not None:
+            self._consumer.cancel()
 
-    def _resume(self, loop: Loop) -> AgentRun[StepT]:
-        """A run of *loop* in its place: it does nothing more itself, also where it had not begun."""
+    def _resume(self, loop: AgentLoop) -> AgentRun[StepT]:
+        """Return a run of *loop* that replaces this one. This run does nothing more, even if it had not started."""
         self.stop()
         self._resumed = AgentRun(loop)
         return self._resumed
@@ -114,14 +113,14 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         """Run to the end.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all.
+            CrosswalkError: the request cannot be sent.
         """
         async for _ in self:
             pass
         return self.response
 
     async def aclose(self) -> None:
-        """Stop it, by whoever iterates over it."""
+        """Stop the run, from the task that iterates over it."""
         await self._steps.aclose()
 
     async def __aenter__(self) -> Self:
@@ -132,10 +131,10 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
 
 
 async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
-    """Run to the end what ``Agent.run`` gives, and put the turns together.
+    """Run an iterator of ``Agent.run`` to the end, and return its turns as a response.
 
     Raises:
-        ResponseValidationError: there are none: the iterator had been closed before its first turn.
+        ResponseValidationError: there are no turns: the iterator was closed before the first.
     """
     if isinstance(turns, AgentRun):
         return await turns.finish()

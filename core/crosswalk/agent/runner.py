@@ -1,4 +1,4 @@
-"""Run the tools that a model asks for: side by side, each within its time, every ending a result."""
+"""A runner of tools: calls run concurrently, each with a time limit, and every outcome is a result."""
 
 from __future__ import annotations
 
@@ -9,74 +9,75 @@ import inspect
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import attrs
-import cattrs
-import orjson
 
-from crosswalk.agent.calls import waiting
-from crosswalk.agent.errors import ToolError
-from crosswalk.agent.places import Place, Places
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart, ToolOutcome
+from crosswalk.agent.results import (
+    ToolError,
+    ToolExecutionResult,
+    ToolExecutionStart,
+    ToolOutcome,
+    result_of,
+    waiting,
+)
+from crosswalk.agent.slots import ToolSlot, ToolSlots
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import as_tuple
-from crosswalk.types.json import dump_json, holds_non_finite
-from crosswalk.types.message import AudioPart, FilePart, ImagePart, TextPart
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["Approve", "ToolRunner", "result_of"]
+__all__ = ["Approve", "ToolRunner"]
 
 _log = logging.getLogger("crosswalk.agent")
 
 
 Approve: TypeAlias = Callable[[ToolCall], bool | str | Awaitable[bool | str | None] | None]
-"""Is asked whether a call may run: ``True``, or not; a text says why not, to the model. ``None``: it is decided later."""
+"""A function that decides whether a call may run. It returns ``True`` to approve, ``None`` to decide later, or a refusal.
+A text is the reason for the refusal and is sent to the model.
+"""
 
 
-Executed: TypeAlias = Callable[
+ToolTracer: TypeAlias = Callable[
     [ToolCall, Tool], AbstractContextManager[Callable[[ToolExecutionResult], None]]
 ]
 
 
 def _ignore(_: object) -> None:
-    """Nobody wants to know."""
+    """Ignore a report."""
 
 
 @attrs.frozen
-class _Asking:
-    """Who is asked and told about the calls of one run."""
+class _RunHooks:
+    """The callbacks of one run."""
 
     approve: Approve | None
-    tell: Callable[[ToolExecutionStart | ToolExecutionResult], object]
-    executed: Executed | None
+    report: Callable[[ToolExecutionStart | ToolExecutionResult], object]
+    trace_tool: ToolTracer | None
     lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
 class ToolRunner:
-    """Runs calls of the tools in *tools*.
+    """Runs calls of *tools*.
 
-    A call never raises: whatever goes wrong is its result, which the model is told. Only a cancellation from
-    outside, and what ends a program (``SystemExit``, ``KeyboardInterrupt``), get through. How long an output may be is
-    for the tool to say: the model gets all of it.
+    A call never raises. Every error becomes its result, which is sent to the model. Only a cancellation from outside and
+    the end of the program (``SystemExit``, ``KeyboardInterrupt``) propagate. The model gets the whole output of a tool,
+    whatever its length.
 
     Args:
-        tools: a registry, or tools and functions to make one of.
-        timeout: how many seconds a call may take, where its tool does not say; ``None`` for no limit. An
-            asynchronous tool is cancelled then. A thread cannot be: a function that is not asynchronous runs on
-            to its end, and its result is dropped. While four times *max_parallel* of them run on, no other is begun.
-        max_parallel: how many calls may run at the same time, of all runs together; the others wait for their turn. What
-            a tool asks of the same runner runs in the tool's own place.
+        tools: a registry, or tools and functions to make one from.
+        timeout: how many seconds a call may take if its tool has no limit, or ``None`` for no limit. An asynchronous tool
+            is cancelled then. A thread cannot be cancelled: a function that is not asynchronous runs to its end, and its
+            result is dropped. While four times *max_parallel* such threads are running, no other starts.
+        max_parallel: how many calls may run at the same time, over all runs together. A call that a tool makes through the
+            same runner uses the tool's own slot.
 
     Raises:
-        ToolDefinitionError: a function cannot be a tool, or two tools have one name.
-        ConfigurationError: a limit that is none.
+        ToolDefinitionError: a function cannot be a tool, or two tools have the same name.
+        ConfigurationError: a limit is invalid.
     """
 
     def __init__(
@@ -92,140 +93,138 @@ class ToolRunner:
             raise ConfigurationError("max_parallel must be a whole number of at least 1", key="max_parallel")
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._timeout = timeout
-        self._places = Places(max_parallel)
+        self._slots = ToolSlots(max_parallel)
 
     async def run(
         self,
         calls: Iterable[ToolCall],
         *,
-        tell: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
+        report: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
         approve: Approve | None = None,
-        executed: Executed | None = None,
+        trace_tool: ToolTracer | None = None,
     ) -> tuple[ToolExecutionResult, ...]:
-        """Run *calls* side by side; the results in the order of the calls.
+        """Run *calls* concurrently and return their results in the order of the calls.
 
         Args:
-            calls: what the model asks for.
-            tell: is told when a tool begins, and each result when it is there; also those that a cancellation of the
-                whole leaves behind.
-            approve: is asked before a tool runs that needs approval, one call after the other: ``True``, or why not;
-                ``None`` leaves the call open.
-                A function that is not asynchronous may wait for an answer: it runs in a thread. ``None``: no such
-                tool is run.
-            executed: gives the block in which a tool runs, which is told its result: a span.
+            calls: the calls that the model made.
+            report: called when a tool starts and with each result, including those of a run that is cancelled.
+            approve: called before a tool runs that needs approval, for one call at a time. A function that is not
+                asynchronous runs in a thread and may wait for an answer. Without *approve* no such tool runs.
+            trace_tool: returns a block in which the tool runs, such as a span. The block yields a function that gets the
+                result.
 
         Raises:
-            ResponseValidationError: something in *calls* is no call; nothing is run.
+            ResponseValidationError: an item of *calls* is not a tool call. Nothing is run.
         """
         calls = as_tuple(calls)
         for call in calls:
             if not isinstance(call, ToolCall):
                 raise ResponseValidationError(f"a runner runs ToolCalls, not {type(call).__name__}")
-        asking = _Asking(approve, tell, executed)
+        hooks = _RunHooks(approve, report, trace_tool)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_told(call, asking)) for call in calls]
+            tasks = [group.create_task(self._run_and_report(call, hooks)) for call in calls]
         return tuple(task.result() for task in tasks)
 
-    async def _run_told(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
-        result = await self._run_one(call, asking)
+    async def _run_and_report(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult:
+        result = await self._run_call(call, hooks)
         _log_result(result)
-        asking.tell(result)
+        hooks.report(result)
         return result
 
-    async def _run_one(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult:
-        one = self.tools.get(call.name)
-        if one is None:
-            known = ", ".join(self.tools) or "none"
-            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {known}"
+    async def _run_call(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult:
+        tool = self.tools.get(call.name)
+        if tool is None:
+            tool_names = ", ".join(self.tools) or "none"
+            text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {tool_names}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.UNKNOWN_TOOL)
         try:
-            arguments = one.read_arguments(call)
+            arguments = tool.read_arguments(call)
         except ToolCallArgumentsError as error:
             outcome = ToolOutcome.INVALID_ARGUMENTS
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)
-        if one.is_external:
+        if tool.is_external:
             return waiting(call, "its result comes from elsewhere")
-        if one.needs_approval and (declined := await self._declined(call, asking)) is not None:
+        if tool.needs_approval and (declined := await self._declined(call, hooks)) is not None:
             return declined
-        place = await self._places.take()
+        slot = await self._slots.acquire()
         try:
-            asking.tell(ToolExecutionStart(call))
-            if asking.executed is None:
-                return await self._execute(one, call, arguments, place)
-            with asking.executed(call, one) as tell:
-                result = await self._execute(one, call, arguments, place)
-                tell(result)
+            hooks.report(ToolExecutionStart(call))
+            if hooks.trace_tool is None:
+                return await self._execute(tool, call, arguments, slot)
+            with hooks.trace_tool(call, tool) as report:
+                result = await self._execute(tool, call, arguments, slot)
+                report(result)
                 return result
         finally:
-            if not place.is_left:
-                self._places.give_back(place)
+            if not slot.is_abandoned:
+                self._slots.release(slot)
 
-    async def _declined(self, call: ToolCall, asking: _Asking) -> ToolExecutionResult | None:
-        """Why *call* is not to be run now; ``None`` where it is approved of."""
-        said: object = "nobody can approve of it"
+    async def _declined(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult | None:
+        """Return the result of *call* if it may not run now, or ``None`` if it is approved."""
+        answer: object = "no approval is possible here"
         failure: BaseException | None = None
-        if asking.approve is not None:
+        if hooks.approve is not None:
             try:
-                async with asking.lock:
-                    said = await self._call(functools.partial(asking.approve, call), {}, Place())
+                async with hooks.lock:
+                    answer = await self._call(functools.partial(hooks.approve, call), {}, ToolSlot())
             except BaseException as error:
-                if _is_from_outside(error):
+                if _must_propagate(error):
                     raise
-                said, failure = "nobody could be asked", error
-        if said is True:
+                answer, failure = "the approval failed", error
+        if answer is True:
             return None
-        if said is None:
-            return waiting(call, "nobody has decided yet")
-        text = f"declined: {said}" if isinstance(said, str) and said else "declined"
+        if answer is None:
+            return waiting(call, "the approval is undecided")
+        text = f"declined: {answer}" if isinstance(answer, str) and answer else "declined"
         return ToolExecutionResult(call, "", text, outcome=ToolOutcome.DECLINED, exception=failure)
 
     async def _execute(
-        self, one: Tool, call: ToolCall, arguments: Mapping[str, Any], place: Place
+        self, tool: Tool, call: ToolCall, arguments: Mapping[str, Any], slot: ToolSlot
     ) -> ToolExecutionResult:
-        limit = self._timeout if one.timeout is None else one.timeout
-        place.deadline = None if limit is None else time.monotonic() + limit
-        given = ToolExecutionResult(call, "")
+        limit = self._timeout if tool.timeout is None else tool.timeout
+        slot.deadline = None if limit is None else time.monotonic() + limit
+        result = ToolExecutionResult(call, "")
         failure: BaseException | None = None
         try:
             async with asyncio.timeout(limit) as scope:
-                given = result_of(call, await self._call(one.function, arguments, place))
+                result = result_of(call, await self._call(tool.function, arguments, slot))
         except BaseException as error:
-            if isinstance(error, SystemExit) and place.thread is not None:
-                # In a thread no signal ends the program. What the model calls must not do so either.
+            if isinstance(error, SystemExit) and slot.thread is not None:
+                # A tool that the model calls must not end the program.
                 failure = ToolError("the tool tried to end the program")
-            elif _is_from_outside(error):
+            elif _must_propagate(error):
                 raise
             else:
                 failure = error
         if isinstance(failure, asyncio.CancelledError):
             text = "the tool was cancelled"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED, exception=failure)
-        if limit is not None and scope.expired():  # even where the tool took no notice and gave a result
-            self._places.give_back(place, is_late=place.is_left)
+        if limit is not None and scope.expired():  # even if the tool ignored the cancellation and returned
+            self._slots.release(slot, is_late=slot.is_abandoned)
             text = f"the tool took longer than {counted(limit, 'second')}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.TIMED_OUT, exception=failure)
         if failure is not None:
-            text = _said_by(failure)
+            text = _error_text(failure)
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.FAILED, exception=failure)
-        return given
+        return result
 
-    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place) -> Any:
-        """What *function* gives; one that is not asynchronous runs in a thread."""
+    async def _call(self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot) -> Any:
+        """Return the result of *function*. It runs in a thread unless it is asynchronous."""
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             type(function).__call__
         )
-        value = function(**arguments) if is_async else await self._in_thread(function, arguments, place)
+        value = function(**arguments) if is_async else await self._call_in_thread(function, arguments, slot)
         return await value if inspect.isawaitable(value) else value
 
-    async def _in_thread(
-        self, function: Callable[..., Any], arguments: Mapping[str, Any], place: Place
+    async def _call_in_thread(
+        self, function: Callable[..., Any], arguments: Mapping[str, Any], slot: ToolSlot
     ) -> Any:
-        """Run *function* in a thread that nobody has to wait for.
+        """Run *function* in a daemon thread, so that a program can end while it runs.
 
-        The event loop's own threads would not do: a program cannot end before a thread of theirs does.
+        Threads of the event loop would block that.
         """
-        if self._places.too_many_late:
-            raise ToolError("the tool was not run: too many calls run on after their time limit")
+        if self._slots.has_too_many_late:
+            raise ToolError("the tool was not run: too many calls are running past their time limit")
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
         ended: list[tuple[Any, BaseException | None]] = []
@@ -236,28 +235,30 @@ class ToolRunner:
                 ended.append((context.run(function, **arguments), None))
             except BaseException as error:
                 ended.append((None, error))
-            with suppress(RuntimeError):  # the event loop has been closed: nobody waits any longer
+            with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(done.set)
-            if place.is_left:
-                self._places.give_back(place)
+            if slot.is_abandoned:
+                self._slots.release(slot)
 
-        place.thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
-        place.thread.start()
+        slot.thread = threading.Thread(target=work, name=f"crosswalk tool {function!r:.60}", daemon=True)
+        slot.thread.start()
         try:
             await done.wait()
         except asyncio.CancelledError:
-            place.is_left = True  # before looking, so that one of the two gives the place back
+            slot.is_abandoned = (
+                True  # set before the check, so that this task or the thread releases the slot
+            )
             if not ended:
                 raise
-            place.is_left = False  # what it did is not to be lost
+            slot.is_abandoned = False  # the result exists: return it
         value, failure = ended[0]
         if failure is not None:
             raise failure
         return value
 
 
-def _is_from_outside(error: BaseException) -> bool:
-    """Whether *error* is no failure of what was called: the program ends, or whoever waits has been cancelled."""
+def _must_propagate(error: BaseException) -> bool:
+    """Whether *error* ends the program or cancels the waiting task, rather than being a failure of the function."""
     task = asyncio.current_task()
     is_cancelled = task is not None and task.cancelling() > 0
     return isinstance(error, SystemExit | KeyboardInterrupt) or (
@@ -265,13 +266,13 @@ def _is_from_outside(error: BaseException) -> bool:
     )
 
 
-def _said_by(error: BaseException) -> str:
-    """What the model is told of *error*: a tool's own words as they are, of any other a cleaned message."""
+def _error_text(error: BaseException) -> str:
+    """Return the text of *error* for the model: the message of a ``ToolError``, or a cleaned message."""
     name = clean_message(type(error).__name__, 80)
     try:
         text = str(error)
     except BaseException:
-        return name  # an error that cannot be told
+        return name  # str() of the error fails
     return (
         text.encode(errors="replace").decode()
         if isinstance(error, ToolError)
@@ -280,7 +281,7 @@ def _said_by(error: BaseException) -> str:
 
 
 def _log_result(result: ToolExecutionResult) -> None:
-    """Log that a call was run: a failed one at INFO, any other at DEBUG; without arguments, output and error text."""
+    """Log the result of a call, without arguments, output and error text: a failure at INFO, a success at DEBUG."""
     level = logging.DEBUG if result.error is None else logging.INFO
     if not _log.isEnabledFor(level):
         return
@@ -294,63 +295,3 @@ def _log_result(result: ToolExecutionResult) -> None:
     if result.exception is not None:
         extra["error.type"] = type(result.exception).__name__
     _log.log(level, "tool %s: %s", name, result.outcome.value, extra=extra)
-
-
-def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
-    """What *value*, given by the tool, is for the model: a text, parts, or JSON.
-
-    Raises:
-        ToolError: it is none of these.
-    """
-    given = value if isinstance(value, list | tuple) else (value,)
-    if not any(isinstance(one, _MEDIA) for one in given):
-        return ToolExecutionResult(call, _as_text(value), value=value)
-    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in given]
-    texts = "".join(part.text for part in parts if isinstance(part, TextPart))
-    return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
-
-
-_MEDIA = (TextPart, ImagePart, AudioPart, FilePart)
-
-
-def _refuse(part: object) -> None:
-    raise TypeError(type(part).__name__)  # as JSON it would be base64 in words
-
-
-_CONVERTER = cattrs.Converter()
-for _part in _MEDIA:
-    _CONVERTER.register_unstructure_hook(_part, _refuse)
-_CONVERTER.register_unstructure_hook(Decimal, str)
-_CONVERTER.register_unstructure_hook_func(
-    lambda cls: hasattr(cls, "model_dump") and hasattr(cls, "model_fields"),  # pydantic's, not imported here
-    lambda model: model.model_dump(mode="json", by_alias=True),
-)
-_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
-
-
-def _as_list(value: Any) -> list[Any]:
-    """A collection that orjson does not know, as a list."""
-    if isinstance(value, set | frozenset | deque):
-        return list(value)
-    raise TypeError
-
-
-def _as_text(value: Any) -> str:
-    """*value* as a model is told it: a text as it is, anything else as JSON.
-
-    Raises:
-        ToolError: it is no JSON.
-    """
-    try:
-        if isinstance(value, str):
-            value.encode()
-            return value
-        plain = _CONVERTER.unstructure(value)
-        text = dump_json(plain, default=_as_list, option=_OPTIONS).decode()
-    except UnicodeEncodeError:
-        raise ToolError("the tool's result holds text that is no Unicode") from None
-    except (TypeError, RecursionError):
-        raise ToolError(f"the tool's result, a {type(value).__name__}, cannot be written as JSON") from None
-    if "null" in text and holds_non_finite(plain):
-        raise ToolError("the tool's result holds a number that JSON has not: NaN or an infinity")
-    return text

@@ -1,65 +1,49 @@
-"""A conversation that is kept."""
+"""A conversation that can be saved, resumed, edited and trimmed."""
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
-import attrs
-import orjson
-
-from crosswalk.agent.calls import calls_of, cut_by, not_run, open_calls
-from crosswalk.agent.trimming import Group, Trimming, groups_of, trimmed
-from crosswalk.codec import to_jsonable
-from crosswalk.codec.converters import shared_converter, what_is_wrong
+from crosswalk.agent.calls import calls_of, cut_reason, open_calls
+from crosswalk.agent.results import not_run
+from crosswalk.agent.session_json import read_document, write_file, write_session
+from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
 from crosswalk.codec.problems import cannot
-from crosswalk.errors import CanonicalJSONError, ProviderError, ResponseValidationError
+from crosswalk.errors import ProviderError, ResponseValidationError
 from crosswalk.service.given import turns_of
 from crosswalk.service.request import Messages, Turn
 from crosswalk.service.turns import message_of
-from crosswalk.text import json_type_name
 from crosswalk.types._value import as_text
-from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["SESSION_FORMAT_VERSION", "ChatSession"]
-
-SESSION_FORMAT_VERSION: Final = "1.0"
-"""The version of a session's JSON, as ``major.minor``; every reader of a major number reads all of its minors."""
-
-_READABLE: Final = re.compile(r"1\.(?:0|[1-9][0-9]{0,8})")
+__all__ = ["ChatSession"]
 
 
 class ChatSession:
-    """A conversation, oldest turn first, that can be saved and resumed; may be given wherever turns are.
+    """A conversation, oldest turn first, that can be saved and resumed. Pass it wherever turns are accepted.
 
-    What a model answered is kept as it came: ``turns`` gives it back to the provider with what only a whole
-    response holds, such as the signature of its reasoning; ``messages`` is the plain conversation.
+    Answers are stored unchanged. ``turns`` sends them back to the provider with everything that only a whole response
+    holds, such as the signature of its reasoning. ``messages`` is the plain conversation.
 
-    No server takes a conversation in which a call has no result. So the calls of an answer that was cancelled or cut
-    are answered at once, as not run, and those that are still open when somebody else speaks; a result that comes
-    later takes the place of such an answer.
+    Servers refuse a conversation in which a call has no result. So the calls of an answer that was cancelled or cut get the
+    result "not run" at once, and open calls get it when the next message is added. A result that arrives later replaces it.
 
     Args:
-        turns: how it begins: messages, also in OpenAI's chat form, and answers as they came.
-        id: its name; ``None`` to make one up.
-        created: when it began; ``None`` for now.
-        refused_lengths: how many messages were too many for a model, by its name as requests have it, ``""`` where they name
-            none; an agent with ``trim=`` fills it in, so that such a conversation is not sent whole again.
+        turns: the first turns: messages, also in OpenAI's chat form, and answers.
+        id: the id of the session, or ``None`` for a random one.
+        created: when the conversation began, or ``None`` for now.
+        refused_lengths: how many messages were too many, by the name of the model in requests (``""`` for no name). An agent
+            with ``trim=`` fills it in, so that such a conversation is not sent whole again.
 
     Raises:
-        ResponseValidationError: something in *turns* is no turn, *id* no text, or *created* has no time zone.
-        ProviderError: something in *turns* is an error response.
+        ResponseValidationError: an item of *turns* is not a turn, *id* is not a string, or *created* has no time zone.
+        ProviderError: an item of *turns* is an error response.
     """
 
     def __init__(
@@ -70,23 +54,23 @@ class ChatSession:
         created: datetime | None = None,
         refused_lengths: Mapping[str, int] | None = None,
     ) -> None:
-        given: object = datetime.now(UTC) if created is None else created
-        if not isinstance(given, datetime) or given.utcoffset() is None:
+        start: object = datetime.now(UTC) if created is None else created
+        if not isinstance(start, datetime) or start.utcoffset() is None:
             raise ResponseValidationError("created must be a datetime with a time zone")
         self.id = as_text(id or str(uuid.uuid4()), "the id of a session")
-        self.created = given.astimezone(UTC)
+        self.created = start.astimezone(UTC)
         self._turns: list[Turn] = []
         self.refused_lengths: dict[str, int] = dict(refused_lengths or {})
         self.extend(turns)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The conversation as a request takes it."""
+        """The conversation for a request."""
         return tuple(self._turns)
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """The conversation as messages alone."""
+        """The conversation as messages only."""
         return tuple(map(message_of, self._turns))
 
     @property
@@ -101,41 +85,39 @@ class ChatSession:
         return sum(answers, UsageInfo.EMPTY)
 
     def add_message(self, message: ChatMessage) -> None:
-        """Add what the user, a tool or anybody else says; results stand in the order of their calls.
+        """Add a message. The results of calls are placed in the order of the calls.
 
         Raises:
-            ResponseValidationError: it is no message.
+            ResponseValidationError: *message* is not a message.
         """
         if not isinstance(message, ChatMessage):
             raise ResponseValidationError(f"a session takes messages, not {type(message).__name__}")
         if message.role is Role.TOOL:
-            self._answer(message)
+            self._add_result(message)
         else:
             self._add(message)
 
     def add_response(self, response: ChatResponse) -> None:
-        """Add a model's answer.
+        """Add an answer of the model.
 
         Raises:
-            ResponseValidationError: it is no response.
-            ProviderError: it is an error response, which is no part of a conversation.
+            ResponseValidationError: *response* is not a response.
+            ProviderError: *response* is an error response, which cannot be part of a conversation.
         """
         if not isinstance(response, ChatResponse):
             raise ResponseValidationError(f"a session takes responses, not {type(response).__name__}")
         self._add(response.raise_for_error())
 
     def extend(self, turns: Messages) -> None:
-        """Add several turns, such as ``AgentResponse.conversation``; see :meth:`add_message`, :meth:`add_response`."""
+        """Add several turns, such as ``AgentResponse.conversation``. See :meth:`add_message` and :meth:`add_response`."""
         for turn in turns_of(turns):
             if isinstance(turn, ChatResponse):
                 self.add_response(turn)
             else:
                 self.add_message(turn)
 
-    # ------------------------------------------------------------------------------------------ edited
-
     def pop(self) -> Group:
-        """Take the last turn away; an answer goes with the results of its calls, and they with it.
+        """Remove the last turn and return it. An answer is removed together with the results of its calls.
 
         Raises:
             IndexError: the session is empty.
@@ -146,37 +128,37 @@ class ChatSession:
         del self._turns[-len(taken) :]
         return taken
 
-    def replace(self, place: int, *turns: Turn) -> None:
-        """Put *turns* in the place of a turn; an answer is replaced with the results of its calls.
+    def replace(self, index: int, *turns: Turn) -> None:
+        """Replace a turn by *turns*. An answer is replaced together with the results of its calls.
 
         Args:
-            place: the turn's index in :attr:`turns`.
-            turns: what to say instead; for a result, another one of the same call.
+            index: the index of the turn in :attr:`turns`.
+            turns: the replacement. A result can only be replaced by another result of the same call.
 
         Raises:
             IndexError: there is no such turn.
-            ResponseValidationError: something is no turn, or not a result where one stood.
-            ProviderError: something is an error response.
+            ResponseValidationError: an item is not a turn, or not a result of the same call.
+            ProviderError: an item is an error response.
         """
-        old = self.turns[place]
-        place %= len(self._turns)
+        old = self.turns[index]
+        index %= len(self._turns)
         if (call := message_of(old).tool_call_id) is not None:
             if [message_of(turn).tool_call_id for turn in turns] != [call]:
                 raise ResponseValidationError(
-                    "in the place of a result there can be one of the same call alone"
+                    "a result can only be replaced by another result of the same call"
                 )
-            self._set((*self._turns[:place], *turns, *self._turns[place + 1 :]))
+            self._replace_all((*self._turns[:index], *turns, *self._turns[index + 1 :]))
         else:
-            group = groups_of(self._turns[place:])[0]
-            self._set((*self._turns[:place], *turns, *self._turns[place + len(group) :]))
+            group = groups_of(self._turns[index:])[0]
+            self._replace_all((*self._turns[:index], *turns, *self._turns[index + len(group) :]))
 
     def fork(self, end: int | None = None, *, id: str | None = None) -> ChatSession:
-        """A session of its own that begins with the turns of this one.
+        """Return a new session that begins with the turns of this one.
 
         Args:
-            end: only with the turns before this index; an answer whose results would be left behind stays behind with
-                them. ``None`` for all.
-            id: its name; ``None`` to make one up.
+            end: take only the turns before this index. An answer with excluded results is excluded too. ``None``
+                for all.
+            id: the id of the new session, or ``None`` for a random one.
         """
         turns = self._turns[:end]
         while len(turns) < len(self._turns) and message_of(self._turns[len(turns)]).role is Role.TOOL:
@@ -184,64 +166,62 @@ class ChatSession:
         return ChatSession(turns, id=id)
 
     def clear(self) -> None:
-        """Forget what was said; system messages at the beginning stay."""
+        """Remove all turns except leading system messages."""
         self.trim(lambda _: ())
 
     def trim(self, policy: Trimming) -> tuple[Turn, ...]:
-        """Make the session shorter, and give what was taken away.
+        """Trim the session and return the removed turns.
 
-        System messages at the beginning stay, no answer loses the results of its calls, and where an answer would be the
-        first to speak, the user's message before it stays too.
+        Leading system messages stay, and no answer loses the results of its calls. If an answer would come first, the user's
+        message before it stays too.
 
         Args:
-            policy: what to keep: ``keep_turns(10)``, ``keep_tokens(8000)``, or a function of one's own.
+            policy: selects the turns to keep: ``keep_turns(10)``, ``keep_tokens(8000)``, or a custom function.
 
         Raises:
-            ResponseValidationError: *policy* gives what is no turn.
+            ResponseValidationError: *policy* returns something other than groups of turns.
         """
         before = self.turns
-        self._set(trimmed(before, policy))
-        left = {id(turn) for turn in self._turns}
-        return tuple(turn for turn in before if id(turn) not in left)
+        self._replace_all(trim_turns(before, policy))
+        remaining = {id(turn) for turn in self._turns}
+        return tuple(turn for turn in before if id(turn) not in remaining)
 
-    def _set(self, turns: Iterable[Turn]) -> None:
+    def _replace_all(self, turns: Iterable[Turn]) -> None:
         self._turns = ChatSession(turns)._turns
-        self.refused_lengths.clear()  # of another conversation
-
-    # ------------------------------------------------------------------------------------------ added to
+        self.refused_lengths.clear()  # they belong to the old conversation
 
     def _add(self, turn: Turn) -> None:
         for call in self.open_calls:
-            self._answer(not_run(call, "the conversation went on").message)
+            self._add_result(not_run(call, "the conversation went on").message)
         self._turns.append(turn)
-        cause = cut_by(turn)
+        cause = cut_reason(turn)
         if cause is not None:
             for call in calls_of(turn):
-                self._answer(not_run(call, f"the answer ended with {cause}").message)
+                self._add_result(not_run(call, f"the answer ended with {cause}").message)
 
-    def _answer(self, result: ChatMessage) -> None:
-        """Put *result* behind the last answer that asked for it, in the order of the calls; an earlier one goes."""
+    def _add_result(self, result: ChatMessage) -> None:
+        """Insert *result* after the last answer with its call, in the order of the calls. It replaces an earlier result."""
         turns, id = self._turns, result.tool_call_id
-        asked = len(turns) - 1
-        while asked >= 0 and all(call.id != id for call in calls_of(turns[asked])):
-            asked -= 1
-        if asked < 0:  # it answers no call, and stays where it was said
+        position = len(turns) - 1
+        while position >= 0 and all(call.id != id for call in calls_of(turns[position])):
+            position -= 1
+        if position < 0:  # the result of an unknown call stays at the end
             turns.append(result)
             return
-        order = {call.id: number for number, call in enumerate(calls_of(turns[asked]))}
-        begin = end = asked + 1
+        order = {call.id: number for number, call in enumerate(calls_of(turns[position]))}
+        begin = end = position + 1
         while end < len(turns) and message_of(turns[end]).role is Role.TOOL:
             end += 1
-        found = [one for one in turns[begin:end] if message_of(one).tool_call_id != id]
+        others = [one for one in turns[begin:end] if message_of(one).tool_call_id != id]
         turns[begin:end] = sorted(
-            [*found, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
+            [*others, result], key=lambda one: order.get(str(message_of(one).tool_call_id), len(order))
         )
 
     def __len__(self) -> int:
         return len(self._turns)
 
     def __bool__(self) -> bool:
-        return True  # an empty session is one
+        return True  # an empty session is still a session
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(self.turns)
@@ -249,137 +229,53 @@ class ChatSession:
     def __repr__(self) -> str:
         return f"ChatSession(id={self.id[:60]!r}, turns={len(self)})"
 
-    # -------------------------------------------------------------------------------------- as JSON
-
     def to_json(self, *, indent: bool = False) -> bytes:
-        """The session as JSON, each turn in canonical form; raw events are not kept.
+        """Return the session as JSON, each turn in canonical form. Raw events are not included.
 
         Args:
-            indent: two spaces a level, for people.
+            indent: indent by two spaces a level.
 
         Raises:
-            CanonicalJSONError: a turn holds what JSON cannot say, or is nested too deeply.
+            CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
         """
-        turns = [
-            {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
-            for turn in self._turns
-        ]
-        plain = {
-            "format_version": SESSION_FORMAT_VERSION,
-            "id": self.id,
-            "created": self.created,
-            "turns": turns,
-            **({"refused_lengths": self.refused_lengths} if self.refused_lengths else {}),
-        }
-        try:
-            if not isinstance(self.id, str):  # it may be set
-                raise TypeError("the id is no text")
-            return dump_json(plain, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
-        except TypeError as error:
-            # A turn that can just be written is too deep in here; an id is half a character.
-            raise cannot("write", ChatSession, [f"{error} @ $"]) from None
+        return write_session(self, indent=indent)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
-        """Read what :meth:`to_json` wrote, in this version or an older one; unknown keys are ignored.
+        """Read a session that :meth:`to_json` wrote, in this version or an older one. Unknown keys are ignored.
 
         Raises:
-            CanonicalJSONError: it is no JSON, of another format version, or no session; ``problems`` says what
-                is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
+            CanonicalJSONError: *data* is not JSON, has another format version, or is not a session. ``problems`` lists
+                what is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
         """
-        try:
-            plain = load_json(data)
-        except orjson.JSONDecodeError as error:
-            raise _cannot_read([f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
-        version = plain.get("format_version", "1.0") if isinstance(plain, dict) else "1.0"
-        if not isinstance(version, str):
-            raise _cannot_read([f"expected string, got {json_type_name(version)} @ $.format_version"])
-        if not _READABLE.fullmatch(version):
-            said = f"unknown format version {version[:40]!r} (readable: 1.x)"
-            raise _cannot_read([f"{said} @ $.format_version"])
-        try:
-            found = shared_converter().structure(plain, _Document)
-        except Exception as error:
-            problems = what_is_wrong(error)
-        else:
-            problems = []
-        if problems:  # out here the error has no context, which would quote content
-            raise _cannot_read(problems)
+        document = read_document(data, cls)
         try:
             return cls(
-                [turn.said for turn in found.turns],
-                id=found.id,
-                created=found.created,
-                refused_lengths=found.refused_lengths,
+                [turn.turn for turn in document.turns],
+                id=document.id,
+                created=document.created,
+                refused_lengths=document.refused_lengths,
             )
         except ProviderError:
-            raise _cannot_read(["an error response is no turn @ $.turns"]) from None
+            raise cannot("read", cls, ["an error response cannot be a turn @ $.turns"]) from None
 
     def save(self, file: Path | str) -> None:
-        """Write the session to *file*, which is complete or, if that fails, what it was.
+        """Write the session to *file*, which afterwards is complete or, if writing fails, unchanged.
 
-        A new file can be read by its owner alone; one that is there keeps its permissions, a link what it points to.
+        A new file is readable by its owner alone. An existing file keeps its permissions, and a link its target.
 
         Raises:
-            CanonicalJSONError: a turn holds what JSON cannot say.
+            CanonicalJSONError: a turn holds a value that JSON cannot represent.
             OSError: the file cannot be written.
         """
-        write_whole(Path(file), self.to_json(indent=True) + b"\n")
+        write_file(Path(file), self.to_json(indent=True) + b"\n")
 
     @classmethod
     def load(cls, file: Path | str) -> ChatSession:
         """Read a session that :meth:`save` wrote.
 
         Raises:
-            CanonicalJSONError: it holds no session that can be read.
+            CanonicalJSONError: the file does not contain a readable session.
             OSError: the file cannot be read.
         """
         return cls.from_json(Path(file).read_bytes())
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """Write *data* to *file*, which is complete or, if that fails, what it was."""
-    file = Path(os.path.realpath(file))
-    handle, name = tempfile.mkstemp(prefix=f".{file.name[:100]}.", dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(data)
-        if file.exists():
-            shutil.copymode(file, name)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-@attrs.frozen
-class _Turn:
-    """A turn in JSON: one of the two."""
-
-    message: ChatMessage | None = None
-    response: ChatResponse | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if (self.message is None) == (self.response is None):
-            raise ResponseValidationError("a turn is either a message or a response")
-
-    @property
-    def said(self) -> Turn:
-        """Whichever it is."""
-        turn = self.message if self.response is None else self.response
-        assert turn is not None
-        return turn
-
-
-@attrs.frozen
-class _Document:
-    """A session in JSON."""
-
-    id: str = attrs.field(validator=attrs.validators.min_len(1))
-    created: datetime
-    turns: list[_Turn]
-    refused_lengths: dict[str, int] = attrs.field(factory=dict)
-
-
-def _cannot_read(problems: Sequence[str]) -> CanonicalJSONError:
-    return cannot("read", ChatSession, problems)

@@ -1,9 +1,11 @@
-"""The parameters of a function as an attrs class, so that what reads a class reads a call's arguments."""
+"""The schema of a tool's arguments, from the signature and the docstring of its function."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import re
+import textwrap
 import typing
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,42 +13,42 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.agent.docstring import read_docstring
-from crosswalk.agent.errors import ToolDefinitionError
+from crosswalk.errors import CrosswalkError
 from crosswalk.structured import Schema, SchemaDefinitionError
 
-__all__ = ["arguments_schema"]
+__all__ = ["ToolDefinitionError"]
 
-_TAKEN: Final = frozenset({"self", "NOTHING"})
+_RESERVED: Final = frozenset({"self", "NOTHING"})
 """Names that the constructor of an attrs class uses itself."""
 
 
 def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
-    """What the arguments of *function* have to be: each parameter's name, type, default and description.
+    """Return a schema with each parameter's name, type, default and description.
 
     Args:
-        function: a function, a bound method, or an object that can be called.
-        name: the tool's name, for messages.
+        function: a function, a bound method, or a callable object.
+        name: the name of the tool, for messages.
 
     Raises:
-        ToolDefinitionError: a parameter has no annotation, or one that no JSON can stand for, or cannot be
-            given by name.
+        ToolDefinitionError: a parameter has no annotation, its type has no JSON Schema, or it cannot be passed by name.
     """
     fields: dict[str, Any] = {}
     types, annotated = _type_hints(function, name)
     _, documented = read_docstring(function)
     for parameter in _parameters(function, name):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise _unfit(name, parameter, "cannot be given by name")
-        if parameter.name in _TAKEN or parameter.name.startswith("__"):
-            raise _unfit(name, parameter, "cannot be named so")
+            raise _parameter_error(name, parameter, "cannot be passed by name")
+        if parameter.name in _RESERVED or parameter.name.startswith("__"):
+            raise _parameter_error(name, parameter, "has a reserved name")
         if parameter.name not in types:
-            raise _unfit(name, parameter, "needs a type annotation")
-        said = [text for text in _metadata(annotated[parameter.name]) if isinstance(text, str)]
-        description = said[0] if said else documented.get(parameter.name)
+            raise _parameter_error(name, parameter, "needs a type annotation")
+        descriptions = [
+            text for text in _annotated_metadata(annotated[parameter.name]) if isinstance(text, str)
+        ]
+        description = descriptions[0] if descriptions else documented.get(parameter.name)
         default: Any = attrs.NOTHING
         if parameter.default is not parameter.empty:
-            # By a factory, so that _default_word alone tells the schema about it.
+            # A factory, so that the schema takes the default from _schema_default alone.
             default = attrs.Factory(functools.partial(_same, parameter.default))
         fields[parameter.name] = attrs.field(
             type=types[parameter.name],
@@ -54,7 +56,7 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             alias=parameter.name,
             metadata={
                 **({"description": description} if description else {}),
-                "json_schema": _default_word(parameter.default),
+                "json_schema": _schema_default(parameter.default),
             },
             default=default,
         )
@@ -64,7 +66,7 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
         raise ToolDefinitionError(f"tool {name!r}: {error}", tool=name) from error
 
 
-def _unfit(name: str, parameter: inspect.Parameter, cause: str) -> ToolDefinitionError:
+def _parameter_error(name: str, parameter: inspect.Parameter, cause: str) -> ToolDefinitionError:
     text = f"tool {name!r}: parameter {parameter.name!r} {cause}"
     return ToolDefinitionError(text, tool=name, parameter=parameter.name)
 
@@ -73,11 +75,13 @@ def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Paramet
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise ToolDefinitionError(f"tool {name!r}: it has no signature ({error})", tool=name) from None
+        raise ToolDefinitionError(
+            f"tool {name!r}: the function has no signature ({error})", tool=name
+        ) from None
 
 
 def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The types of the parameters, and the same with what ``Annotated`` says about them."""
+    """Return the types of the parameters, without and with the metadata of ``Annotated``."""
     if isinstance(function, functools.partial):
         function = function.func
     elif not inspect.isroutine(function):
@@ -89,7 +93,7 @@ def _type_hints(function: Callable[..., Any], name: str) -> tuple[dict[str, Any]
         raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name) from None
 
 
-def _metadata(hint: Any) -> tuple[Any, ...]:
+def _annotated_metadata(hint: Any) -> tuple[Any, ...]:
     return hint.__metadata__ if typing.get_origin(hint) is typing.Annotated else ()
 
 
@@ -97,10 +101,87 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _default_word(default: object) -> dict[str, Any]:
-    """The default as the JSON Schema tells it; nothing where JSON cannot. ``null`` goes without saying."""
+def _schema_default(default: object) -> dict[str, Any]:
+    """Return the ``default`` of the JSON Schema, or ``{}`` if JSON cannot represent it or it is ``null``."""
     try:
-        word = None if default is inspect.Parameter.empty else orjson.loads(orjson.dumps(default))
+        default_json = None if default is inspect.Parameter.empty else orjson.loads(orjson.dumps(default))
     except (TypeError, RecursionError):
         return {}
-    return {} if word is None else {"default": word}
+    return {} if default_json is None else {"default": default_json}
+
+
+_PARAMETERS: Final = frozenset({"args", "arguments", "parameters", "params", "attributes"})
+_OTHERS: Final = frozenset({"returns", "return", "yields", "raises", "example", "examples", "note", "notes"})
+
+_UNDERLINE: Final = re.compile(r"-{3,}\s*")
+
+
+# Sphinx: ``:param city: text``, ``:param str city: text``, ``:returns: text``.
+_FIELD: Final = re.compile(r":(\w+)(?:[^:\n]*?(\w+))?\s*:\s*(.*)")
+
+
+# ``city: text``, ``city (str): text``.
+_GOOGLE_ENTRY: Final = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)\n]*\))?\s*:\s*(.*)")
+
+
+# ``city`` or ``city : str``, with its text below.
+_NUMPY_ENTRY: Final = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?()")
+
+
+def read_docstring(documented: object) -> tuple[str, dict[str, str]]:
+    """Return the description in the docstring of *documented*, and the description of each parameter.
+
+    Google, NumPy and Sphinx styles are read. Other sections (returns, raises, examples) address people, not a model,
+    and are left out.
+    """
+    description: list[str] = []
+    parameters: dict[str, list[str]] = {}
+    section, is_numpy = description, False
+    entries: list[tuple[list[str], bool]] = []  # sections of parameters, and whether they are numpy's
+    lines = (inspect.getdoc(documented) or "").splitlines()
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
+        field = _FIELD.fullmatch(line)
+        default_json = line.rstrip(" :").lower()
+        if field:
+            is_parameter = field[1] in {"param", "parameter", "arg", "argument"} and field[2]
+            section = parameters.setdefault(field[2], []) if is_parameter else []
+            section.append(field[3])
+        elif default_json in _PARAMETERS | _OTHERS and (line.endswith(":") or _UNDERLINE.fullmatch(below)):
+            section, is_numpy = [], not line.endswith(":")
+            if default_json in _PARAMETERS:
+                entries.append((section, is_numpy))
+        elif not (is_numpy and _UNDERLINE.fullmatch(line)):
+            section.append(line)
+    for lines_of_section, is_numpy in entries:
+        _read_entries(textwrap.dedent("\n".join(lines_of_section)), is_numpy, parameters)
+    return _joined(description), {name: _joined(texts) for name, texts in parameters.items()}
+
+
+def _read_entries(section: str, is_numpy: bool, parameters: dict[str, list[str]]) -> None:
+    """Add the entries of *section* to *parameters*. An entry starts a line, and its continuation is indented."""
+    current: list[str] = []
+    for line in section.splitlines():
+        entry = (_NUMPY_ENTRY if is_numpy else _GOOGLE_ENTRY).fullmatch(line)
+        if entry:
+            current = parameters.setdefault(entry[1], [])
+        current.append(entry[2] if entry else line)
+
+
+def _joined(lines: list[str]) -> str:
+    """Return the paragraphs of *lines*, each on one line."""
+    paragraphs = re.split(r"\n\s*\n", "\n".join(lines).strip())
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+class ToolDefinitionError(CrosswalkError, TypeError):
+    """The signature of a function cannot be described to a model, or two tools have the same name.
+
+    Attributes:
+        tool: the name of the tool.
+        parameter: the parameter at fault, or ``None`` if the error is not about one.
+    """
+
+    def __init__(self, message: str, *, tool: str, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.tool = tool
+        self.parameter = parameter

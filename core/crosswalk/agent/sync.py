@@ -1,4 +1,4 @@
-"""Agents without ``await``: the same code, over a service that blocks the thread that asks."""
+"""Agents without ``await``: the same code over a blocking service."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
 
 from crosswalk.agent.agent import Agent, AgentOptions
-from crosswalk.agent.chat import sync_service
-from crosswalk.agent.result import ToolExecutionResult, ToolExecutionStart
+from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun
 from crosswalk.agent.runner import ToolRunner
+from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentResponse, AgentTurn
@@ -27,25 +27,25 @@ __all__ = ["SyncAgent", "SyncAgentRun"]
 
 T = TypeVar("T")
 
-_PATIENCE = 4
-"""How often a thread that was interrupted waits for what it has cancelled: whoever presses Ctrl-C more often leaves it."""
+_MAX_INTERRUPTIONS = 4
+"""How often an interrupted thread waits for the tasks that it has cancelled. Further presses of Ctrl-C abandon them."""
 
 StepT = TypeVar("StepT", covariant=True)
 
 
-class SyncAgent:
-    """:class:`Agent` without ``await``: takes the same, but for the service, and does the same.
+class SyncAgent(SyncServiceOwner):
+    """:class:`Agent` without ``await``: the same options and behaviour, with a synchronous service.
 
-    Tools run side by side, asynchronous ones too, in an event loop of the run's own. While an answer is awaited, the
-    thread that asks is blocked.
+    Tools run concurrently, asynchronous ones too, in an event loop that belongs to the run. The calling thread blocks while
+    it waits for an answer.
 
     Args:
-        service: whom to ask: a service, or an endpoint such as ``"ollama:llama3.2"``.
-        tools: what the model may call: a runner with limits of its own, or tools and functions.
-        options: what :class:`Agent` takes.
+        service: a service, or an endpoint such as ``"ollama:llama3.2"``.
+        tools: what the model may call: a runner with its own limits, or tools and functions.
+        options: the options of :class:`Agent`.
 
     Raises:
-        ConfigurationError: *service* asks asynchronously, and as from :class:`Agent`, whatever else it raises as well.
+        ConfigurationError: *service* is asynchronous. The other errors of :class:`Agent` are raised too.
     """
 
     def __init__(
@@ -54,20 +54,8 @@ class SyncAgent:
         tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
         **options: Unpack[AgentOptions],
     ) -> None:
-        asked = sync_service(service)
-        self._own_service = None if asked is service else asked
-        self._agent = Agent(cast("LLMService", _Awaited(asked)), tools, **options)
-
-    def close(self) -> None:
-        """Close the service, if it was made here of an endpoint."""
-        if self._own_service is not None:
-            self._own_service.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        super().__init__(service)
+        self._agent = Agent(cast("LLMService", _AsyncService(self._service)), tools, **options)
 
     def run(
         self,
@@ -78,7 +66,7 @@ class SyncAgent:
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
     ) -> SyncAgentRun[AgentTurn]:
-        """Answer *messages*: each turn when it is done; see :meth:`Agent.run`."""
+        """Answer *messages*. Yields each turn when it is complete. See :meth:`Agent.run`."""
         return SyncAgentRun(
             self._agent.run(messages, session=session, save=save, approved=approved, results=results)
         )
@@ -92,7 +80,7 @@ class SyncAgent:
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
     ) -> SyncAgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
-        """The same with all that happens before a turn is done; see :meth:`Agent.stream`."""
+        """:meth:`run` with everything that happens before a turn is complete. See :meth:`Agent.stream`."""
         return SyncAgentRun(
             self._agent.stream(messages, session=session, save=save, approved=approved, results=results)
         )
@@ -106,18 +94,18 @@ class SyncAgent:
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
     ) -> AgentResponse:
-        """Run to the end; see :meth:`Agent.answer`."""
+        """Run to the end. See :meth:`Agent.answer`."""
         with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
             return run.finish()
 
     def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT]:
-        """Go on with a run that was stopped, or ended without an answer; see :meth:`Agent.resume`."""
-        given: Any = run
-        return SyncAgentRun(self._agent.resume(getattr(given, "_run", given)))
+        """Continue a run that was stopped or ended without an answer. See :meth:`Agent.resume`."""
+        argument: Any = run
+        return SyncAgentRun(self._agent.resume(getattr(argument, "_run", argument)))
 
 
 class SyncAgentRun(Iterator[StepT], Generic[StepT]):
-    """:class:`AgentRun` for a ``for`` loop and a ``with`` block; Ctrl-C stops it, and what was done is kept."""
+    """:class:`AgentRun` for a ``for`` loop and a ``with`` block. Ctrl-C stops it, and its results so far stay available."""
 
     def __init__(self, run: AgentRun[StepT]) -> None:
         self._run = run
@@ -126,50 +114,50 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT]):
 
     @property
     def turns(self) -> tuple[AgentTurn, ...]:
-        """The turns so far; see :attr:`AgentRun.turns`."""
+        """The turns so far. See :attr:`AgentRun.turns`."""
         return self._run.turns
 
     @property
     def response(self) -> AgentResponse:
-        """The run as far as it has come; see :attr:`AgentRun.response`."""
+        """The response so far. See :attr:`AgentRun.response`."""
         return self._run.response
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
-        """What it has added to the conversation so far; see :attr:`AgentRun.conversation`."""
+        """The turns that it has added to the conversation so far. See :attr:`AgentRun.conversation`."""
         return self._run.conversation
 
     def __next__(self) -> StepT:
-        """The next step.
+        """Return the next step.
 
         Raises:
-            CrosswalkError: the request cannot be sent at all, or this thread has an event loop: use :class:`Agent` there.
+            CrosswalkError: the request cannot be sent, or this thread has an event loop. Use :class:`Agent` there.
         """
         return next(self._steps)
 
     def stop(self) -> None:
-        """Stop it, from any thread: whoever iterates over it comes to its end.
+        """Stop the run, from any thread. The iteration over it ends.
 
-        An answer that is streamed ends at once; one that is asked for whole is waited for.
+        An answer that is streamed ends at once. The run waits for an answer that is not streamed.
         """
         loop = self._loop
         if loop is None:
             self._run.stop()
             return
-        with suppress(RuntimeError):  # it has come to its end, meanwhile
+        with suppress(RuntimeError):  # the run has ended meanwhile
             loop.call_soon_threadsafe(self._run.stop)
         events = self._run._loop.events
         if events is not None:
             events.blocking.cancel()
 
     def finish(self) -> AgentResponse:
-        """Run to the end; see :meth:`AgentRun.finish`."""
+        """Run to the end. See :meth:`AgentRun.finish`."""
         for _ in self:
             pass
         return self.response
 
     def close(self) -> None:
-        """Stop it, by whoever iterates over it."""
+        """Stop the run, from the thread that iterates over it."""
         self._steps.close()
 
     def __enter__(self) -> Self:
@@ -186,35 +174,35 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT]):
         try:
             while True:
                 try:
-                    step = _done(loop, self._run.__anext__())
+                    step = _run_until_done(loop, self._run.__anext__())
                 except StopAsyncIteration:
                     return
                 yield step
         finally:
             try:
-                _done(loop, self._run.aclose())
-                _done(loop, loop.shutdown_asyncgens())
+                _run_until_done(loop, self._run.aclose())
+                _run_until_done(loop, loop.shutdown_asyncgens())
             finally:
                 loop.close()
 
 
-def _done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
-    """What *work* gives; where this thread is interrupted, *work* is cancelled, and has ended."""
+def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of *work*. If this thread is interrupted, cancel *work* and wait until it has ended."""
     task = loop.create_task(work)
     try:
         return loop.run_until_complete(task)
     except BaseException:
         task.cancel()
         for _ in range(
-            _PATIENCE
+            _MAX_INTERRUPTIONS
         ):  # an interruption passes through each task that waits for the interrupted one
             with suppress(BaseException):
                 loop.run_until_complete(asyncio.wait({task}))
         raise
 
 
-class _Awaited:
-    """A service that blocks, where one is awaited: nothing else is to be done meanwhile."""
+class _AsyncService:
+    """A blocking service with the interface of an asynchronous one. The event loop has nothing else to do meanwhile."""
 
     def __init__(self, service: SyncLLMService) -> None:
         self._service = service
@@ -222,11 +210,11 @@ class _Awaited:
     async def complete(self, request: ChatRequest) -> ChatResponse:
         return self._service.complete(request)
 
-    def stream(self, request: ChatRequest) -> _AwaitedStream:
-        return _AwaitedStream(self._service.stream(request))
+    def stream(self, request: ChatRequest) -> _AsyncStream:
+        return _AsyncStream(self._service.stream(request))
 
 
-class _AwaitedStream:
+class _AsyncStream:
     def __init__(self, blocking: SyncEventStream) -> None:
         self.blocking = blocking
 

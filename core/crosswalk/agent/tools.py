@@ -1,4 +1,4 @@
-"""Tools: what a model may ask for, made from typed Python functions."""
+"""Tools that a model may call, made from typed Python functions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, Final, overload
 
 import attrs
 
-from crosswalk.agent.docstring import read_docstring
-from crosswalk.agent.errors import ToolDefinitionError, ToolError
-from crosswalk.agent.signature import arguments_schema
+from crosswalk.agent.results import ToolError
+from crosswalk.agent.signature import ToolDefinitionError, arguments_schema, read_docstring
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
@@ -25,7 +24,7 @@ _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def is_limit(seconds: object) -> bool:
-    """Whether *seconds* are a time limit: a number above 0, or ``None`` for none."""
+    """Whether *seconds* is a time limit: a finite number above 0, or ``None`` for no limit."""
     return seconds is None or (
         isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
     )
@@ -36,21 +35,21 @@ def is_limit(seconds: object) -> bool:
 class Tool:
     """A function that a model may call.
 
-    Make one with :meth:`from_function` or with the decorator :func:`tool`. It can be called as the function.
+    Make one with :meth:`from_function` or the decorator :func:`tool`. You can call it like the function.
 
     Attributes:
-        name: what the model calls it: letters, digits, ``_`` and ``-``, up to 64.
-        description: what the model is told about it.
-        schema: what its arguments have to be: read and checked by it, or a JSON Schema that is told to the model, where the
-            function checks what it gets.
-        function: what is run, in a thread of its own unless it is asynchronous.
-        is_final: whether its output is the answer of an agent's run, which it ends.
-        timeout: how many seconds a call may take; ``None`` for what the runner allows.
-        needs_approval: whether somebody has to approve of each call before it runs; see ``approve`` of an ``Agent``.
-        is_external: whether somebody else runs it, such as a browser: a call waits for its result.
+        name: the name for the model: 1 to 64 letters, digits, ``_`` and ``-``.
+        description: the description for the model.
+        schema: the schema of its arguments. A ``Schema`` reads and checks them. A JSON Schema is only sent to the model,
+            and the function checks its arguments.
+        function: the function, run in its own thread unless it is asynchronous.
+        is_final: whether its output is the final answer of an agent's run.
+        timeout: how many seconds a call may take, or ``None`` for the runner's limit.
+        needs_approval: whether each call must be approved before it runs. See ``approve`` of an ``Agent``.
+        is_external: whether it runs elsewhere, such as in a browser. A call waits for its result.
 
     Raises:
-        ToolDefinitionError: a time limit that is none.
+        ToolDefinitionError: *timeout* is not a valid time limit.
     """
 
     name: str
@@ -79,23 +78,23 @@ class Tool:
         timeout: float | None = None,
         needs_approval: bool = False,
     ) -> Tool:
-        """A tool that runs *function*.
+        """Make a tool that runs *function*.
 
-        Its schema comes from the signature, the annotations and the docstring: a parameter without a default
-        is required, ``Annotated[T, "text"]`` or the docstring describes it.
+        The schema comes from the signature, the annotations and the docstring. A parameter without a default is required.
+        ``Annotated[T, "text"]`` or the docstring describes it.
 
         Args:
-            function: each of its parameters has an annotation: a type that a field of an answer may have, see
+            function: a function with annotations on all parameters. It may use the types of a field of an answer, see
                 :class:`crosswalk.structured.Schema`, a dataclass, typed dict, named tuple, pydantic model, set, sequence,
                 ``UUID`` or ``Decimal``.
-            name: ``None`` for the function's own.
-            description: ``None`` for what the docstring says, parameters left out.
+            name: the name, or ``None`` for the function's own.
+            description: the description, or ``None`` for the docstring without its parameters.
             is_final: whether its output ends an agent's run.
-            timeout: how many seconds a call may take; ``None`` for what the runner allows.
-            needs_approval: whether somebody has to approve of each call before it runs.
+            timeout: how many seconds a call may take, or ``None`` for the runner's limit.
+            needs_approval: whether each call must be approved before it runs.
 
         Raises:
-            ToolDefinitionError: a parameter cannot be described to a model, or the name cannot be used.
+            ToolDefinitionError: a parameter cannot be described to a model, or the name is invalid.
         """
         name = name or str(getattr(function, "__name__", type(function).__name__))
         if not _NAME.fullmatch(name):
@@ -114,17 +113,17 @@ class Tool:
 
     @classmethod
     def external(cls, name: str, description: str, parameters: Mapping[str, Any]) -> Tool:
-        """A tool that somebody else runs, such as the user's browser.
+        """Make a tool that runs elsewhere, such as in the user's browser.
 
-        A run that calls it ends as ``waiting``; give its result by ``Agent.answer(session=..., results={call_id: value})``.
+        A run that calls it ends as ``waiting``. Pass its result to ``Agent.answer(session=..., results={call_id: value})``.
 
         Args:
-            name: what the model calls it.
-            description: what the model is told about it.
+            name: the name for the model.
+            description: the description for the model.
             parameters: the JSON Schema of its arguments.
 
         Raises:
-            ToolDefinitionError: the name cannot be used.
+            ToolDefinitionError: the name is invalid.
         """
         if not _NAME.fullmatch(name):
             raise ToolDefinitionError(
@@ -134,21 +133,21 @@ class Tool:
 
     @property
     def definition(self) -> ToolDefinition:
-        """What a request tells the model about it."""
+        """The definition that a request sends to the model."""
         return ToolDefinition(self.name, self.description or None, self.parameters)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments; a new dict each time."""
+        """The JSON Schema of its arguments, a new dict each time."""
         schema = self.schema.json_schema() if isinstance(self.schema, Schema) else self.schema.thawed()
-        # Words for people who read schemas; some providers refuse the first, none needs the second.
+        # Some providers refuse "$schema", and none needs "title".
         return {key: value for key, value in schema.items() if key not in ("$schema", "title")}
 
     def read_arguments(self, call: ToolCall) -> dict[str, Any]:
-        """The arguments of *call* as the function takes them; nothing is coerced.
+        """Return the arguments of *call* for the function. Nothing is coerced.
 
         Raises:
-            ToolCallArgumentsError: they are no JSON object, or do not fit the parameters; it says each problem.
+            ToolCallArgumentsError: the arguments are not a JSON object, or do not fit the parameters. It names each problem.
         """
         arguments = call.parsed()
         if not isinstance(self.schema, Schema):
@@ -160,14 +159,14 @@ class Tool:
         return {field.name: getattr(value, field.name) for field in attrs.fields(self.schema.cls)}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function, as it is."""
+        """Call the function directly."""
         return self.function(*arguments, **named)
 
     __repr__ = short_repr("name", "description")
 
 
 def _run_elsewhere(**_: Any) -> Any:
-    raise ToolError("the tool is run elsewhere")
+    raise ToolError("the tool runs elsewhere")
 
 
 @overload
@@ -184,7 +183,7 @@ def tool(
 def tool(
     function: Callable[..., Any] | None = None, /, **options: Any
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of the function below: ``@tool``, or with the options of :meth:`Tool.from_function`.
+    """Make a tool from the decorated function: ``@tool``, or with the options of :meth:`Tool.from_function`.
 
     Raises:
         ToolDefinitionError: the function cannot be a tool.
@@ -205,13 +204,14 @@ def final_answer(answer: str) -> str:
 
 
 class ToolRegistry(Mapping[str, Tool]):
-    """The tools that a model may use, by name, in the order in which they were added.
+    """Tools by name, in the order in which they were added.
 
     Args:
-        tools: tools, or functions to make tools of.
+        tools: tools, or functions to make tools from.
 
     Raises:
-        ToolDefinitionError: two have one name, or a function cannot be a tool. ConfigurationError: *tools* is no list.
+        ToolDefinitionError: two tools have the same name, or a function cannot be a tool.
+        ConfigurationError: *tools* is not iterable.
     """
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
@@ -223,15 +223,15 @@ class ToolRegistry(Mapping[str, Tool]):
             self.add(one)
 
     def add(self, one: Tool | Callable[..., Any]) -> Tool:
-        """Add a tool, or a function to make one of; gives the tool.
+        """Add a tool, or a tool made from a function, and return it.
 
         Raises:
-            ToolDefinitionError: there is one of that name, or the function cannot be a tool.
+            ToolDefinitionError: there is already a tool with that name, or the function cannot be a tool.
         """
         if not isinstance(one, Tool) and not callable(one):
             raise ToolDefinitionError(
                 f"tools must be functions or Tools, which an agent can run, not {type(one).__name__}; "
-                "what is only told to the model goes into ChatConfig(tools=…)",
+                "a definition that is only sent to the model goes into ChatConfig(tools=…)",
                 tool=type(one).__name__,
             )
         added = one if isinstance(one, Tool) else Tool.from_function(one)

@@ -1,4 +1,4 @@
-"""Conversations made shorter, so that no call loses its result and the first to speak is the user."""
+"""Trimming of conversations that are too long. No call loses its result, and the user speaks first."""
 
 from __future__ import annotations
 
@@ -18,71 +18,72 @@ from crosswalk.types.usage import UsageInfo
 __all__ = ["Group", "Trimming", "estimated_tokens", "keep_tokens", "keep_turns"]
 
 Group: TypeAlias = tuple[Turn, ...]
-"""What stays together: a message, or an answer with the results of its calls."""
+"""Turns that stay together: a message, or an answer with the results of its calls."""
 
 Trimming: TypeAlias = Callable[[Sequence[Group]], Iterable[Group]]
-"""Takes a conversation, without the system messages at its beginning, and gives what is to be left of it: some of its
-groups, or others in their place, such as a summary."""
+"""A policy. It takes a conversation without its leading system messages and returns the groups to keep, or replacements
+such as a summary.
+"""
 
 
 def keep_turns(number: int) -> Trimming:
-    """Keep the last *number* of the user's turns, and what followed each of them.
+    """Keep the last *number* user turns, and the turns that follow each.
 
     Raises:
-        ConfigurationError: *number* is no whole number from 1 on.
+        ConfigurationError: *number* is not a whole number of at least 1.
     """
-    _need_number(number)
+    _check_number(number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
-        places = [place for place, group in enumerate(groups) if _role(group) is Role.USER]
-        return groups[places[-number] :] if len(places) > number else groups
+        starts = [start for start, group in enumerate(groups) if _role(group) is Role.USER]
+        return groups[starts[-number] :] if len(starts) > number else groups
 
     return trim
 
 
 def keep_tokens(number: int) -> Trimming:
-    """Keep what fits into *number* tokens, by the counts that the providers reported with their answers.
+    """Keep the turns that fit into *number* tokens, by the counts that providers report with their answers.
 
-    An answer's counts tell how long the conversation was with it; what an earlier answer counted is taken off. What was said
-    after the last answer has not been counted, and system messages are counted with the first turn alone: leave room for
-    them. What was said last is always kept. Where no provider counts, a token is taken for four characters.
+    The count of an answer covers the conversation up to it, so the cost of a turn is the difference from the answer before.
+    Messages after the last answer are not counted, and system messages count with the first turn, so leave room for both.
+    The last turn is always kept. If no provider reports counts, four characters count as a token.
 
     Raises:
-        ConfigurationError: *number* is no whole number from 1 on.
+        ConfigurationError: *number* is not a whole number of at least 1.
     """
-    _need_number(number)
+    _check_number(number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
         counts = [_usage(group) for group in groups]
-        known = [count for count in counts if count is not None]
-        if not known:
-            return _fitting(groups, [estimated_tokens(group) for group in groups], number)
-        if known[-1].total_tokens <= number:
+        reported = [count for count in counts if count is not None]
+        if not reported:
+            return _last_fitting(groups, [estimated_tokens(group) for group in groups], number)
+        if reported[-1].total_tokens <= number:
             return groups
         costs, before = [], 0
         for count in counts:
             cost = 0
             if count is not None:
                 whole = count.total_tokens
-                # Where the conversation was longer before, it has been trimmed since: what the answer itself took is known.
-                fits = before <= whole and (before or whole <= known[-1].total_tokens)
-                cost, before = whole - before if fits else count.completion_tokens, whole
+                # A conversation that was longer before has been trimmed since, so only the answer's own tokens are certain.
+                is_longer = before <= whole and (before or whole <= reported[-1].total_tokens)
+                cost, before = whole - before if is_longer else count.completion_tokens, whole
             costs.append(cost)
-        return _fitting(groups, costs, number)
+        return _last_fitting(groups, costs, number)
 
     return trim
 
 
-def _fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> Sequence[Group]:
-    """The last of *groups* whose *costs* fit into *room*; at least one, if there is one."""
-    place = len(groups)
-    while place and (room := room - costs[place - 1]) >= 0:
-        place -= 1
-    return groups[min(place, max(len(groups) - 1, 0)) :]
+def _last_fitting(groups: Sequence[Group], costs: Sequence[int], room: int) -> Sequence[Group]:
+    """Return the last of *groups* whose *costs* fit into *room*, but at least one if there are any."""
+    start = len(groups)
+    while start and (room := room - costs[start - 1]) >= 0:
+        start -= 1
+    return groups[min(start, max(len(groups) - 1, 0)) :]
 
 
 def estimated_tokens(turns: Iterable[Turn]) -> int:
-    """A token for each four characters of texts and calls: where nobody counts."""
+    """Estimate the tokens of texts and calls, at four characters a token."""
     count = 0
     for message in map(message_of, turns):
         calls = message.tool_calls or ()
@@ -91,7 +92,7 @@ def estimated_tokens(turns: Iterable[Turn]) -> int:
 
 
 def groups_of(turns: Iterable[Turn]) -> list[Group]:
-    """*turns* in groups; a result belongs to what stands before it."""
+    """Group *turns*. The result of a call belongs to the group before it."""
     groups: list[Group] = []
     for turn in turns:
         if groups and message_of(turn).role is Role.TOOL:
@@ -101,39 +102,42 @@ def groups_of(turns: Iterable[Turn]) -> list[Group]:
     return groups
 
 
-def trimmed(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
-    """What *policy* leaves of *turns*.
+def trim_turns(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
+    """Return the turns that *policy* keeps.
 
-    The system messages at the beginning stay. Where an answer would be the first to speak, which servers refuse, the user's
-    message that it followed stays too.
+    Leading system messages stay. If an answer would come first, which servers refuse, the user message before it stays too.
 
     Raises:
-        ResponseValidationError: *policy* gives something else.
+        ResponseValidationError: *policy* returns something other than groups of turns.
     """
     system = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
     groups = groups_of(turns[len(system) :])
     kept = [group for group in _as_groups(policy(tuple(groups))) if group]
     if kept and _role(kept[0]) is Role.ASSISTANT:
-        place = next((place for place, group in enumerate(groups) if group is kept[0]), 0)
-        kept[:0] = [group for group in groups[:place] if _role(group) is Role.USER][-1:]
+        start = next((index for index, group in enumerate(groups) if group is kept[0]), 0)
+        kept[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
     return (*system, *(turn for group in kept for turn in group))
 
 
-def shorter(request: ChatRequest, answer: ChatResponse, policy: Trimming | None) -> ChatRequest | None:
-    """*request* with what *policy* leaves of the conversation, if *answer* says that it is too long for the model.
+def trim_refused_request(
+    request: ChatRequest, answer: ChatResponse, policy: Trimming | None
+) -> ChatRequest | None:
+    """Return *request* trimmed by *policy*, if *answer* is an error that says the conversation is too long for the model.
 
-    ``None`` if it does not, and where nothing would be left, or left out. Marks of the cache on messages that are not
-    there any more go with them.
+    Returns ``None`` otherwise, and if the policy would remove nothing or everything.
     """
     info = answer.error_info
     if policy is None or info is None or info.kind is not ErrorKind.CONTEXT_OVERFLOW:
         return None
-    return shortened(request, policy)
+    return trimmed_request(request, policy)
 
 
-def shortened(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
-    """*request* with what *policy* leaves of the conversation; ``None`` where nothing would be left, or left out."""
-    turns = trimmed(request.messages, policy)
+def trimmed_request(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
+    """Return *request* trimmed by *policy*, or ``None`` if that would remove nothing or everything.
+
+    Cache marks on removed messages are removed too.
+    """
+    turns = trim_turns(request.messages, policy)
     count = len(turns)
     if not 0 < count < len(request.messages):
         return None
@@ -144,7 +148,7 @@ def shortened(request: ChatRequest, policy: Trimming) -> ChatRequest | None:
 def _as_groups(given: object) -> list[Group]:
     groups: list[Any] = list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(group, list | tuple) and all(map(_is_turn, group)) for group in groups):
-        raise ResponseValidationError("a policy gives groups of turns, such as those that it takes")
+        raise ResponseValidationError("a trimming policy must return groups of turns, like those it receives")
     return groups
 
 
@@ -157,11 +161,11 @@ def _role(group: Group) -> Role:
 
 
 def _usage(group: Group) -> UsageInfo | None:
-    """The counts that came with the answer in *group*; ``None`` where none did."""
+    """Return the usage that came with the answer in *group*, or ``None``."""
     answer = group[0]
     return answer.usage if isinstance(answer, ChatResponse) and answer.usage.total_tokens else None
 
 
-def _need_number(number: int) -> None:
+def _check_number(number: int) -> None:
     if type(number) is not int or number < 1:
         raise ConfigurationError("how much to keep must be a whole number of at least 1", key="number")

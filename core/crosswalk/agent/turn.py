@@ -1,19 +1,19 @@
-"""What an agent did: turn by turn, and altogether."""
+"""The turns and the response of an agent run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import attrs
 
 from crosswalk.agent.calls import with_calls
-from crosswalk.agent.result import ToolExecutionResult
+from crosswalk.agent.results import ToolExecutionResult
 from crosswalk.errors import CrosswalkError, ResponseValidationError
 from crosswalk.service.request import Turn
 from crosswalk.text import brief, counted, short_repr
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse
@@ -33,24 +33,46 @@ class AgentOutcome(StrEnum):
     CONTENT_FILTER = "content_filter"
     """Moderation stopped the answer."""
     TRUNCATED = "truncated"
-    """A limit cut the answer; none of its tool calls was run, for the last one may be half."""
+    """A limit cut the answer. None of its tool calls was run, because the last one may be incomplete."""
     UNMAPPED = "unmapped"
-    """It ended with a word, or holds an event, that no mapping knows: it may not be whole, and none of its calls was run."""
+    """The answer has a finish reason or an event that no mapping knows. None of its calls was run."""
     MISSING_CALL = "missing_call"
-    """The server says that the model calls tools, and no call came; its parser may have failed."""
+    """The server reports a tool call, but none arrived. Its parser may have failed."""
     CANCELLED = "cancelled"
     """The answer was cancelled, or the run was stopped."""
     ERROR = "error"
     """The provider failed, or its answer cannot be read."""
     MAX_TURNS = "max_turns"
-    """The model still asks for tools after as many turns as it may have."""
+    """The model still calls tools after the maximum number of turns."""
     INVALID_OUTPUT = "invalid_output"
-    """The model answered, but not with a value of the output type, also when it was told what is wrong."""
+    """The model answered, but not with a value of the output type, even after one correction."""
     WAITING = "waiting"
-    """Calls wait for an approval, or for a result of the application's. They are open in the session: answer them with
-    ``approved=`` or ``results=``, in this process or another one."""
+    """Calls wait for an approval, or for a result from the application. They are open in the session: answer them with
+    ``approved=`` or ``results=``, in this process or another one.
+    """
     USAGE_LIMIT = "usage_limit"
-    """The run has used as much as it may; what the model asked for last was not run."""
+    """The run has reached a usage limit. The calls of its last answer were not run."""
+
+
+_OUTCOMES = {
+    IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
+    IncompleteReason.CONTENT_FILTER: AgentOutcome.CONTENT_FILTER,
+    IncompleteReason.CANCELLED: AgentOutcome.CANCELLED,
+    IncompleteReason.ERROR: AgentOutcome.ERROR,
+    IncompleteReason.UNKNOWN_FINISH_REASON: AgentOutcome.UNMAPPED,
+    IncompleteReason.UNKNOWN_EVENT: AgentOutcome.UNMAPPED,
+    IncompleteReason.REFUSAL: AgentOutcome.REFUSED,
+    IncompleteReason.MISSING_CALL: AgentOutcome.MISSING_CALL,
+}
+"""The outcome of a run that ends with an incomplete answer. A paused answer is sent back instead."""
+
+
+def outcome_of(answer: ChatResponse, calls: Sequence[ToolCall]) -> AgentOutcome | None:
+    """Return how a run ends with *answer*, which made *calls*, or ``None`` if the run continues."""
+    reason = answer.incomplete_reason
+    if reason in _OUTCOMES:
+        return _OUTCOMES[reason]
+    return None if calls or reason is IncompleteReason.PAUSED else AgentOutcome.ANSWERED
 
 
 def _as_object(value: Mapping[str, Any]) -> FrozenObject:
@@ -60,20 +82,20 @@ def _as_object(value: Mapping[str, Any]) -> FrozenObject:
 @brief
 @attrs.frozen(repr=False)
 class AgentTurn:
-    """One answer of the model and what its tool calls gave.
+    """One answer of the model and the results of its tool calls.
 
     Attributes:
-        response: the answer, as the service gave it.
-        tool_results: what became of its tool calls, in their order; empty where it made none.
-        annotations: notes about the turn, read-only. ``renamed_calls``: the provider's ids that were taken
-            already, and what the calls are called instead, as pairs. ``trimmed``: how many messages were ``sent``
-            and how many there are (``of``), where the conversation was too long. ``estimated_usage``: nobody counted
-            its tokens, so that they count for the run's limits by a token for each four characters.
-        outcome: how the run ended with this turn; ``None`` when it goes on.
-        final_output: the answer to the user; ``None`` unless the outcome is ``answered``.
-        error: what the service raised; ``None`` when it raised nothing.
-        value: the answer as a value: of the agent's output type, or what the final tool gave; else the text.
-        reply: what the agent told the model about an answer that is no value of the output type; ``None`` for nothing.
+        response: the answer, as the service returned it.
+        tool_results: the results of its tool calls, in order, empty if it made none.
+        annotations: notes about the turn, read-only. ``renamed_calls``: pairs of a provider's id that was already
+            taken and its new id. ``trimmed``: how many messages were ``sent`` of how many (``of``), if the conversation
+            was too long. ``estimated_usage``: the provider reported no tokens, so that they count for the run's limits
+            at four characters a token.
+        outcome: how the run ended with this turn, or ``None`` if it continues.
+        final_output: the answer to the user, or ``None`` unless the outcome is ``answered``.
+        error: the error that the service raised, or ``None`` if it raised none.
+        value: the answer as a value of the output type, or the value of the final tool, or the text.
+        reply: the agent's message about an answer that does not fit the output type, or ``None``.
     """
 
     response: ChatResponse
@@ -87,15 +109,15 @@ class AgentTurn:
 
     @property
     def is_void(self) -> bool:
-        """Whether a run that goes on has to ask for it again: it was stopped, cut or refused, and nothing was run."""
-        goes_on = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS, AgentOutcome.WAITING)
-        return self.outcome not in goes_on and not any(result.was_run for result in self.tool_results)
+        """Whether a resumed run must ask for this turn again: it was stopped, cut or refused, and nothing was run."""
+        continues = (None, AgentOutcome.ANSWERED, AgentOutcome.MAX_TURNS, AgentOutcome.WAITING)
+        return self.outcome not in continues and not any(result.was_run for result in self.tool_results)
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
-        """The turn as it goes on in a conversation: the answer, its calls called as in the results, and these.
+        """The turn as part of a conversation: the answer with the call ids of the results, then the results.
 
-        Empty for an error response, which is no part of one.
+        Empty for an error response, which cannot be part of a conversation.
         """
         if self.response.finish_reason is FinishReason.ERROR:
             return ()
@@ -109,16 +131,16 @@ class AgentTurn:
 @brief
 @attrs.frozen(repr=False)
 class AgentResponse:
-    """A run, whole or as far as it came.
+    """A run, complete or as far as it got.
 
     Attributes:
-        turns: every turn, in order.
-        final_output: the answer to the user; ``None`` when the run ended without one, see ``outcome``.
-        open_results: what became of the calls with which the conversation had ended when the run began.
-        value: the answer as a value: of the agent's output type, or what the final tool gave; else the text.
+        turns: all turns, in order.
+        final_output: the answer to the user, or ``None`` if the run ended without one, see ``outcome``.
+        open_results: the results of calls that were open when the run began.
+        value: the answer as a value of the output type, or the value of the final tool, or the text.
 
     Raises:
-        ResponseValidationError: neither turns nor results.
+        ResponseValidationError: there are neither turns nor results.
     """
 
     turns: tuple[AgentTurn, ...]
@@ -132,7 +154,7 @@ class AgentResponse:
 
     @property
     def outcome(self) -> AgentOutcome:
-        """How the run ended; ``cancelled`` when it was left before its end."""
+        """How the run ended, or ``cancelled`` if it was left before its end."""
         if self.turns:
             return self.turns[-1].outcome or AgentOutcome.CANCELLED
         if self.waiting:
@@ -141,7 +163,7 @@ class AgentResponse:
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for an approval or a result; answer them with ``approved=`` or ``results=``."""
+        """The calls that wait for an approval or a result. Answer them with ``approved=`` or ``results=``."""
         results = self.turns[-1].tool_results if self.turns else self.open_results
         return tuple(result.call for result in results if result.is_waiting)
 
@@ -152,16 +174,16 @@ class AgentResponse:
 
     @property
     def conversation(self) -> tuple[Turn, ...]:
-        """All that the run adds to the conversation: for a session, or for the next run."""
+        """Everything that the run adds to the conversation, for a session or for the next run."""
         return conversation_of(self.open_results, self.turns)
 
     def raise_for_outcome(self) -> AgentResponse:
-        """This response, if the run ended with an answer.
+        """Return this response if the run ended with an answer.
 
         Raises:
-            CrosswalkError: what the service raised, if that ended it.
-            ProviderError: the provider's error, if that ended it.
-            AgentError: it ended otherwise.
+            CrosswalkError: the service raised an error that ended the run.
+            ProviderError: an error of the provider ended the run.
+            AgentError: the run ended in another way.
         """
         if self.outcome is AgentOutcome.ANSWERED:
             return self
@@ -175,17 +197,17 @@ class AgentResponse:
 
 
 def conversation_of(results: Iterable[ToolExecutionResult], turns: Iterable[AgentTurn]) -> tuple[Turn, ...]:
-    """What *results* of earlier calls and then *turns* add to a conversation."""
-    return (*messages_of(results), *(said for turn in turns for said in turn.conversation))
+    """Return the messages and answers that *results* of earlier calls, and then *turns*, add to a conversation."""
+    return (*messages_of(results), *(message for turn in turns for message in turn.conversation))
 
 
 def messages_of(results: Iterable[ToolExecutionResult]) -> Iterator[ChatMessage]:
-    """What the model is told of *results*; nothing of a call that waits."""
+    """Yield the messages for *results*, without calls that wait."""
     return (result.message for result in results if not result.is_waiting)
 
 
 class AgentError(CrosswalkError):
-    """A run ended without an answer; raised by ``AgentResponse.raise_for_outcome()``.
+    """A run ended without an answer. Raised by ``AgentResponse.raise_for_outcome()``.
 
     Attributes:
         response: all turns of the run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -11,7 +12,6 @@ from typing import TypeAlias
 
 import attrs
 
-from crosswalk.cli.exceptions import KnownProblem, read_known_problems
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.logs.many import pool
 from crosswalk.cli.logs.sources import find_captures, read_capture
@@ -19,12 +19,13 @@ from crosswalk.cli.matrix.sections import endpoint_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import harmless, say, write_text
 from crosswalk.config import Settings
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, pairs
-from crosswalk.testing.case import Problem, Tally
-from crosswalk.testing.checks import check_capture, check_pair
+from crosswalk.testing.case import Tally
+from crosswalk.testing.checks import CHECKS, check_capture, check_pair
+from crosswalk.testing.problems import KnownException, Problem, by_cause, read_exceptions
 from crosswalk.text import counted
 
 __all__ = ["run"]
@@ -39,14 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
     """
     mapper = registry.mapper(arguments.provider)
     files = find_captures(arguments.paths)
-    known = read_known_problems(arguments.exceptions) if arguments.exceptions else []
+    known = _read_exceptions(arguments.exceptions) if arguments.exceptions else []
     folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
     total = _Report()
     with Progress("checking", len(files)) as progress, _mapping(arguments.jobs, arguments.settings) as each:
         for folder, inside in folders:
             report = _Report()
             for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report):
-                report.add(folder, task, outcome, known)
+                report.add(folder, outcome, known)
                 progress.advance(len(task.captures) % 2)  # a pair was counted already
             _write(f"{folder}: {report}")
             total.include(report)
@@ -54,12 +55,22 @@ def run(arguments: argparse.Namespace) -> int:
         _write(f"in all: {total}")
     for problem in known:
         if not problem.is_used:
-            say(f"not needed: the exception {problem.line!r}")
+            say(f"not needed: the exception '{problem}'")
     if total.problems:
         return FAILED
     if not total.tally.events:
         raise UsageError("there is no event in these captures, so that nothing of the plugin is shown")
     return OK
+
+
+def _read_exceptions(path: str) -> list[KnownException]:
+    try:
+        return read_exceptions(Path(path).read_text(encoding="utf-8"), path, CHECKS)
+    except (OSError, UnicodeDecodeError) as error:
+        cause = getattr(error, "strerror", None) or "not UTF-8"
+        raise UsageError(f"{path}: {cause}") from None
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from None
 
 
 def _write(line: str) -> None:
@@ -74,11 +85,6 @@ class _Task:
     sample: int | None
     captures: tuple[Capture, ...]
 
-    @property
-    def name(self) -> str:
-        """The name that an exception gives to it."""
-        return self.captures[0].case if len(self.captures) == 1 else self.captures[0].pair
-
 
 _Outcome: TypeAlias = tuple[list[Problem], Tally]
 _Each: TypeAlias = Callable[[Callable[[_Task], _Outcome], Iterable[_Task]], Iterable[_Outcome]]
@@ -92,7 +98,9 @@ def _perform(task: _Task) -> _Outcome:
             return check_capture(mapper, task.captures[0], sample=task.sample, tally=tally), tally
         return check_pair(mapper, *task.captures), tally
     except CrosswalkError as error:
-        return [Problem("P4", task.name, f"cannot be checked: {type(error).__name__}: {error}")], tally
+        case = task.captures[0].case
+        cause = f"cannot be checked: {type(error).__name__}: {error}"
+        return [Problem("P4", case, cause, check="never silently wrong", case=case)], tally
 
 
 @contextmanager
@@ -130,20 +138,26 @@ class _Report:
     problems: int = 0
     excepted: int = 0
     skipped: list[str] = attrs.field(factory=list)
+    _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
 
-    def add(self, folder: Path, task: _Task, outcome: _Outcome, known: list[KnownProblem]) -> None:
-        """Count the outcome of *task* and write its problems."""
+    def add(self, folder: Path, outcome: _Outcome, known: list[KnownException]) -> None:
+        """Count *outcome* and write its problems, each cause once."""
         problems, tally = outcome
         self.tally.add(tally)
+        counted: list[Problem] = []
         for problem in problems:
-            exception = next((one for one in known if one.covers(problem.promise, folder, task.name)), None)
+            exception = next((one for one in known if one.covers(problem, folder.as_posix())), None)
             if exception is None:
-                self.problems += 1
-                _write(f"{folder}: {problem}")
+                counted.append(problem)
             else:
                 self.excepted += 1
                 exception.is_used = True
                 _write(f"{folder}: excepted, {exception.reason}: {problem}")
+        for problem in by_cause(counted):
+            self._causes[problem.cause] += 1
+            if self._causes[problem.cause] == 1:
+                self.problems += 1
+                _write(f"{folder}: {problem.line}")
 
     def include(self, other: _Report) -> None:
         """Add the counts of another folder."""
@@ -153,7 +167,10 @@ class _Report:
         self.skipped += other.skipped
 
     def __str__(self) -> str:
+        again = self._causes.total() - len(self._causes)
         parts = [str(self.tally), counted(self.problems, "problem")]
+        if again:
+            parts[-1] += f", {again} times more in other captures"
         if self.excepted:
             parts.append(f"{self.excepted} excepted")
         if self.skipped:

@@ -15,6 +15,7 @@ from typing import Final
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
 from crosswalk.drafts import made
+from crosswalk.plugin.info import API
 from crosswalk.plugin.registry import OURS, registry
 from crosswalk.version import __version__
 
@@ -87,10 +88,8 @@ def _package(name: str) -> str:
 
 
 def _range(version: str) -> str:
-    """The versions of crosswalk that work as *version* does: up to the next that may break a plugin."""
-    major, minor, *_ = (*re.findall(r"\d+", version), "0")
-    ceiling = f"0.{int(minor) + 1}" if major == "0" else f"{int(major) + 1}"
-    return f">={version.partition('+')[0]},<{ceiling}"
+    """The versions of crosswalk with the plugin API of *version*, whose major number is that of the package, from 1 on."""
+    return f">={version.partition('+')[0]},<{API + 1}"
 
 
 def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:

@@ -1,18 +1,23 @@
-"""What events of OpenAI's chat dialect hold: texts, arguments and counts in the forms that servers give them."""
+"""What events of OpenAI's chat dialect hold: texts, arguments and counts in the forms that servers give them, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from crosswalk.plugin.state import MappingState
 from crosswalk.plugin.take import accept_count, accept_object, take_objects, take_same, take_string
 from crosswalk.types.json import dump_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.usage import UsageDetails
+from crosswalk.wire import chat as wire
 
 __all__ = ["accept_count_at", "accept_details", "take_arguments", "take_same_at", "take_text"]
+
+SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
+"""The counts that stand elsewhere with some servers."""
+_WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
@@ -68,6 +73,8 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
 
 def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) -> UsageDetails:
     """Take the details of a usage object, each at the first of its *paths* that has one."""
+    if not usage:
+        return UsageDetails.EMPTY
     found = {
         name: count for name, places in paths.items() if (count := accept_count_at(usage, places)) is not None
     }
@@ -97,11 +104,19 @@ def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
 
 def _holder(container: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
     """The object that may have the value at *path*, and under which key; an empty one where there is none."""
-    *groups, name = path.split(".")
+    groups, name = _split(path)
     holder: dict[str, Any] = container
     for group in groups:
-        holder = accept_object(holder, group) or {} if group in holder else {}
+        if group not in holder:
+            return {}, name
+        holder = accept_object(holder, group) or {}
     return holder, name
+
+
+@lru_cache(maxsize=256)
+def _split(path: str) -> tuple[list[str], str]:
+    *groups, name = path.split(".")
+    return groups, name
 
 
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
@@ -137,3 +152,43 @@ def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], fro
 def is_error(event: dict[str, Any]) -> bool:
     """Whether *event* says that the request failed."""
     return bool(event.get("error")) or event.get("object") == "error"
+
+
+def spell(
+    event: dict[str, Any], paths: Mapping[str, str], reasoning_name: str, *, numbers_calls: bool
+) -> None:
+    """Make of *event*, a body or chunk in OpenAI's words, one that has its counts at these *paths*.
+
+    Args:
+        event: what is changed.
+        paths: by count, where the server has it.
+        reasoning_name: what it calls reasoning.
+        numbers_calls: whether the calls of a whole answer have an ``index``, too.
+    """
+    for choice in event.get("choices", ()):
+        part = choice.get("message") or choice.get("delta") or {}
+        if "reasoning_content" in part and reasoning_name not in part:
+            part[reasoning_name] = part.pop("reasoning_content")
+        if numbers_calls:
+            for index, call in enumerate(part.get("tool_calls") or ()):
+                call.setdefault("index", index)
+        if choice.get("finish_reason") == "function_call" and part.get("tool_calls"):
+            part["function_call"] = part.pop("tool_calls")[0]["function"]
+    usage = event.get("usage")
+    if usage:
+        for name, path in paths.items():
+            _move(usage, _WRITTEN[name], path)
+
+
+def _move(usage: dict[str, Any], old: str, new: str) -> None:
+    """Put the count at the path *old* of *usage* to the path *new*; where it stood alone, nothing stays."""
+    group, _, name = old.partition(".")
+    if old == new or name not in usage.get(group, ()):
+        return
+    count = usage[group].pop(name)
+    if not usage[group]:
+        del usage[group]
+    *groups, name = new.split(".")
+    for group in groups:
+        usage = usage.setdefault(group, {})
+    usage[name] = count

@@ -28,7 +28,7 @@ from crosswalk.wire.events import load_event
 if TYPE_CHECKING:
     from pathlib import PurePath
 
-__all__ = ["EventMapper", "Unknown"]
+__all__ = ["EventMapper", "Unknown", "may_hold_empty"]
 
 Unknown: TypeAlias = Literal["raise", "keep"]
 Mapped: TypeAlias = tuple[UsageInfo | None, dict[str, Any]]
@@ -116,7 +116,7 @@ class EventMapper:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
         is_wire = type(source) is bytes
-        sent_empty = {} if is_wire and not _may_hold_empty(source) else empty_containers(event)
+        sent_empty = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
         had_ended, had_other_id, has_parts = bool(ends), state.has_other_ids, False
         given = mapper.map_delta(event, state)
         if type(given) is not GeneratorType and given is not None and not hasattr(type(given), "__iter__"):
@@ -248,7 +248,7 @@ _SHORT: Final = 4096
 """Up to here looking for the brackets of an empty object takes less time than looking at all containers."""
 
 
-def _may_hold_empty(data: bytes) -> bool:
+def may_hold_empty(data: bytes) -> bool:
     """Whether the JSON *data* may hold an empty object or array; indented JSON may have a space in it."""
     # `in` looks for a number first and would raise and catch an error for each byte string.
     if len(data) > _SHORT:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain, islice, repeat
-from math import isfinite
 from typing import Any, Final
 
 from crosswalk.plugin.take import accept_array, is_number, leave_mistyped
-from crosswalk.types.logprob import TokenLogprob, token_logprob, token_logprobs
+from crosswalk.types.logprob import TokenLogprob, token_logprob
 
 __all__ = ["accept_legacy_logprobs", "accept_logprobs", "logprob_of"]
 
@@ -38,10 +35,6 @@ def accept_logprobs(
     if type(items) is not list or not items:
         accept_array(container, key)
         return None
-    alike = _alike(items, [token, logprob, "bytes", top])
-    if alike is not None:
-        del container[key]
-        return alike
     for item in items:
         number = item.get(logprob) if type(item) is dict else ""
         if not (number is None or is_number(number)) or type(item.get(token)) is not str:
@@ -65,46 +58,6 @@ def accept_logprobs(
     if not has_more:
         del container[key]  # there may be tens of thousands: what has nothing beside goes as one
     return tuple(found)
-
-
-def _alike(items: list[Any], names: list[str]) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of *items*; ``None`` unless all have the same keys, of these *names*, and there what belongs there.
-
-    Column by column: of tens of thousands each by itself would take three times as long.
-    """
-    if {*map(type, items)} != {dict}:
-        return None
-    given = [name for name in names if name in items[0]]
-    if given[:2] != names[:2] or {*map(len, items)} != {len(given)}:
-        return None
-    try:
-        tokens, logprobs, *more = [[item[name] for item in items] for name in given]
-        if (
-            {*map(type, tokens)} != {str}
-            or {*map(type, logprobs)} != {float}
-            or not all(map(isfinite, logprobs))
-        ):
-            return None
-        "".join(tokens).encode()
-        sent: Iterable[Any] = repeat(None)
-        tops: Iterable[Any] = repeat(())
-        for name, lists in zip(given[2:], more, strict=True):
-            if {*map(type, lists)} != {list}:
-                return None
-            inside = [*chain.from_iterable(lists)]
-            if name == "bytes":
-                if bytes(inside) and {*map(type, inside)} != {int}:
-                    return None
-                sent = map(tuple, lists)
-            elif inside:
-                found = _alike(inside, names)
-                if found is None:
-                    return None
-                others = iter(found)
-                tops = [tuple(islice(others, len(one))) for one in lists]
-    except (KeyError, ValueError, TypeError):  # other keys, half a character, no bytes
-        return None
-    return token_logprobs(tokens, logprobs, sent, tops)
 
 
 def _is_token(token: Any, logprob: Any) -> bool:

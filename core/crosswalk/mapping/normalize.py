@@ -276,6 +276,7 @@ def normalize_stream(
     limits: Limits | None = None,
     registry: Registry | None = None,
     timer: Timer | None = None,
+    content_type: str = "",
 ) -> DeltaStream:
     """Read a provider's stream into canonical deltas and, in the end, one response.
 
@@ -284,6 +285,8 @@ def normalize_stream(
         provider: the provider id.
         timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
             token from this call on; ``None`` not to measure.
+        content_type: the answer's ``Content-Type`` header, for a provider with a framing of its own; ``""`` where you do
+            not know it.
 
     The other arguments are those of :func:`normalize`.
 
@@ -303,6 +306,7 @@ def normalize_stream(
         keep_raw=keep_raw,
         limits=limits or DEFAULT,
         timer=timer,
+        content_type=content_type.partition(";")[0].strip().lower(),
     )
     return DeltaStream(chunks, Reader(known.mapper(provider), options))
 
@@ -319,6 +323,7 @@ def anormalize_stream(
     limits: Limits | None = None,
     registry: Registry | None = None,
     timer: Timer | None = None,
+    content_type: str = "",
     replay: bool = True,
 ) -> StreamingChatResponse:
     """Read a provider's asynchronous stream; arguments as for :func:`normalize_stream`.
@@ -341,6 +346,7 @@ def anormalize_stream(
         keep_raw=keep_raw,
         limits=limits or DEFAULT,
         timer=timer,
+        content_type=content_type.partition(";")[0].strip().lower(),
     )
     reader = Reader(known.mapper(provider), options)
     from crosswalk.stream.replay import (

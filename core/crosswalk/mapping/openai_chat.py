@@ -14,24 +14,27 @@ import attrs
 
 from crosswalk.errors import (
     ErrorInfo,
+    PluginError,
     TrailingContentError,
     UnknownEventError,
     WireTypeError,
 )
 from crosswalk.lazy import later
 from crosswalk.mapping.chat_leaves import (
+    SEVERAL_PATHS,
     accept_count_at,
     accept_details,
     has_mark,
     is_error,
+    spell,
     take_arguments,
     take_text,
 )
 from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
-from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
+from crosswalk.mapping.times_and_costs import look_at_cost
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
 from crosswalk.plugin.state import MappingState
@@ -273,6 +276,8 @@ class OpenAIChatDialect:
             whole: whether the part is a message, not a piece of one.
         """
         reasoning = self.reasoning(part, index, state)
+        if reasoning is not None and type(reasoning) is not str:
+            raise self._gave("reasoning", reasoning, "a string or None", state)
         refusal = take_string(part, "refusal")
         try:
             content = take_text(part, state)
@@ -288,6 +293,8 @@ class OpenAIChatDialect:
             elif not take_same(choice, "text", content):
                 take_same(choice, "text", "")
         logprobs = self.logprobs(choice, content)
+        if logprobs is not None and type(logprobs) is not tuple:
+            raise self._gave("logprobs", logprobs, "a tuple or None", state)
         if refusal or logprobs:
             yield ResponseDelta(
                 content_delta=content or None,
@@ -299,16 +306,25 @@ class OpenAIChatDialect:
         elif content or reasoning:
             yield said(content or None, reasoning or None, choice=index)
         for call in self.tool_calls(part, index, state, whole=whole):
+            if type(call) is not ToolCallDelta:
+                raise self._gave("tool_calls", call, "ToolCallDelta", state)
             yield said(None, None, call, choice=index)
         if part:
             take_same(part, "role", "assistant")
             if part.get("annotations") == []:
                 del part["annotations"]  # OpenAI's way to say that there are none, as others do with null
         for segment in self.segments(part, index, state):
+            if type(segment) is not Segment:
+                raise self._gave("segments", segment, "Segment", state)
             yield ResponseDelta(segment=segment, choice=index)
         finish = take_string(choice, "finish_reason")
         if finish:
             yield ResponseDelta(raw_finish_reason=finish, choice=index)
+
+    def _gave(self, method: str, value: object, wanted: str, state: MappingState) -> PluginError:
+        """The error of an override that gave *value*: said where it happens, and not where a delta is made of it."""
+        cause = f"{type(self).__qualname__}.{method} gave {type(value).__name__}, not {wanted}"
+        return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         """The reasoning of a message or delta; under both of its names it counts once."""
@@ -384,8 +400,6 @@ class OpenAIChatDialect:
 
         What is read from one of several paths goes to the first of them.
         """
-        from crosswalk.mapping.chat_spelling import SEVERAL_PATHS, spell  # who reads has no need of it
-
         paths = {name: getattr(self, name)[0] for name in SEVERAL_PATHS}
         paths |= {name: places[0] for name, places in self.usage_details.items() if name in wire.DETAILS}
         spell(event, paths, self.reasoning_name, numbers_calls=self.numbers_calls)

@@ -33,6 +33,7 @@ from crosswalk.errors import (
 from crosswalk.mapping.delivery import Delivery, has_output, texts_of
 from crosswalk.mapping.ending import final_deltas, missing
 from crosswalk.mapping.event import EventMapper, Unknown
+from crosswalk.mapping.failures import read_error_body
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
 from crosswalk.mapping.repeats import Repeats
 from crosswalk.plugin.mapper import Mapper
@@ -48,7 +49,7 @@ from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
-from crosswalk.wire.surrogates import REPLACEMENT, awaits_half, join_halves, mend_halves
+from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, HeldEvent, mend_halves
 
 __all__ = ["Reader", "ReaderOptions"]
 
@@ -76,6 +77,7 @@ class ReaderOptions:
             ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
         redact: takes out of errors, of ids and models, and of finish words what a server may have repeated and nobody may
             see, such as the key that it was sent; ``None`` where nothing was sent.
+        content_type: what HTTP says that the answer is, in lower case without parameters; ``""`` where it is not known.
     """
 
     status: int = attrs.field(default=200, validator=_is_status)
@@ -86,6 +88,7 @@ class ReaderOptions:
     limits: Limits = DEFAULT
     timer: Timer | None = None
     redact: Redact | None = None
+    content_type: str = ""
 
 
 def _made(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
@@ -141,9 +144,7 @@ class Reader:
         # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
         self._shallow = min(2 * options.limits.depth, options.limits.line_bytes)
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
-        self._waiting: tuple[Any, str | None, Any] | None = (
-            None  # an event that ends with the first half of a pair
-        )
+        self._halves = HalfBuffer()
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._is_last = False  # the input has ended, and its remainder is read
@@ -222,8 +223,6 @@ class Reader:
             self._events += 1
             if self._raw is not None:
                 self._raw.append(body)
-            from crosswalk.mapping.error_body import read_error_body  # an answer needs none
-
             self._state.error = read_error_body(
                 self._mapper, self._options.status, body, self._options.limits
             )
@@ -293,7 +292,8 @@ class Reader:
     # Framing.
 
     def _new_decoder(self) -> Callable[[bytes], list[Frame]]:
-        self._decoder = SniffingDecoder(self._options.limits, self._mapper.info.framing)
+        options = self._options
+        self._decoder = self._mapper.new_decoder(options.limits, content_type=options.content_type)
         self._decode = self._decoder.decode
         return self._decode
 
@@ -302,9 +302,10 @@ class Reader:
             if not data:
                 return ()  # a keep-alive
             if is_done(data):
+                last = [*self._map_held(self._halves.flush())]
                 self._is_done = self._has_sentinel = True
                 self._repeats = None
-                return ()  # the sentinel is not an event, and no event may follow it
+                return last  # the sentinel is not an event, and no event may follow it
         if self._events >= self._most_events:
             raise self._too_many()
         self._events += 1
@@ -313,7 +314,7 @@ class Reader:
         repeats = self._repeats
         if (
             repeats is None
-            or self._waiting is not None
+            or self._halves.waiting
             or (len(data) > self._shallow and not self._is_within_limits(data))
         ):
             return self._map(self._load(data), name, data)
@@ -364,33 +365,24 @@ class Reader:
 
     # Mapping.
 
-    def _map(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
-        """The deltas of *event*, which the hooks take apart; *source* is what it was parsed from: bytes, or an object."""
-        if not self._has_halves and self._waiting is None:
+    def _map(self, event: Any, name: str | None, source: Any) -> Iterable[ResponseDelta]:
+        """The deltas of *event*, which the hooks take apart; *source* is what it was parsed from: bytes, or an object.
+
+        Those of events that waited for the other half of a character come before.
+        """
+        if not self._has_halves and not self._halves.waiting:
             return self._map_complete(event, name, source)
-        deltas: list[ResponseDelta] = []
-        if self._waiting is not None:
-            join_halves(self._waiting[0], event)
-            deltas += self._map_waiting()
-        has_halves, self._has_halves = self._has_halves, False
-        if has_halves and awaits_half(event):
-            self._waiting = event, name, source
-            return deltas
-        return [*deltas, *self._map_mended(event, name, source)]
+        self._has_halves = False
+        return self._map_held(self._halves.push(event, name, source))
 
-    def _map_waiting(self) -> list[ResponseDelta]:
-        if self._waiting is None:
-            return []
-        waiting, self._waiting = self._waiting, None
-        return self._map_mended(*waiting)
-
-    def _map_mended(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
-        is_mended = mend_halves(event)
-        deltas = self._map_complete(event, name, source)
-        if is_mended:
-            is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
-            self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)
-        return deltas
+    def _map_held(self, events: list[HeldEvent]) -> Iterator[ResponseDelta]:
+        for held in events:
+            is_mended = mend_halves(held.event)
+            deltas = self._map_complete(held.event, held.name, held.source)
+            if is_mended:
+                is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
+                self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)
+            yield from deltas
 
     def _map_complete(self, event: Any, name: str | None, source: Any) -> list[ResponseDelta]:
         state, repeats = self._state, self._repeats
@@ -432,7 +424,7 @@ class Reader:
     # The end.
 
     def _end(self) -> Iterator[ResponseDelta]:
-        yield from self._map_waiting()
+        yield from self._map_held(self._halves.flush())
         self._is_done = True
         state = self._state
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
@@ -508,7 +500,7 @@ class Reader:
         """*error* with provider, place, and everything that was received before it."""
         error.locate(provider=self._mapper.provider, event=self._place())
         with suppress(MappingError):
-            self._map_waiting()  # the partial answer holds it
+            drain(self._map_held(self._halves.flush()))  # the partial answer holds it
         if self._options.redact is not None:
             from crosswalk.mapping.redacted import redact_error
 

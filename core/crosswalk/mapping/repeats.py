@@ -13,22 +13,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from types import NoneType
 from typing import Any, Final
 
 import orjson
 
 from crosswalk.mapping.delivery import Delivery
-from crosswalk.mapping.event import EventMapper
-from crosswalk.plugin.info import LogprobReader, Path
-from crosswalk.plugin.mapper import is_cancellation
+from crosswalk.mapping.event import EventMapper, may_hold_empty
+from crosswalk.mapping.repeated_values import DetachedLogprobs, read_alone
+from crosswalk.plugin.info import Path
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import NOTED, empty_containers, prune
+from crosswalk.plugin.take import empty_containers
 from crosswalk.types.answer import Choice
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
-from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.merge import is_indexed, same_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
@@ -249,7 +246,7 @@ class Repeats:
             return None
         if usage is not None or tokens is not None:
             values = {self._timestamp_key: timestamp, self._usage_key: usage}
-            return self._deliver_counted(repeat, text, event, values, tokens)
+            return self._deliver_counted(repeat, data, text, event, values, tokens)
         if timestamp is not None:
             return [self._deliver(repeat, text, self._with_timestamp(str(self._timestamp_key), timestamp))]
         if number is None and (repeat.before or repeat.find(data, text)):
@@ -350,7 +347,7 @@ class Repeats:
         )  # whose another id is, depends on the arguments
         return call.arguments_delta == text and is_its_own and not is_new
 
-    def _detach_logprobs(self, event: Any) -> _Logprobs | None:
+    def _detach_logprobs(self, event: Any) -> DetachedLogprobs | None:
         for steps, key, read in self._logprob_paths:
             owners = [event]
             try:
@@ -361,7 +358,7 @@ class Repeats:
                 continue
             if value:
                 owners[-1][key] = None
-                return _Logprobs(owners, steps, key, value, read)
+                return DetachedLogprobs(owners, steps, key, value, read)
         return None
 
     def _deliver(self, repeat: _Repeat, text: str, extensions: FrozenObject) -> ResponseDelta:
@@ -384,52 +381,24 @@ class Repeats:
     def _deliver_counted(
         self,
         repeat: _Repeat,
+        data: bytes,
         text: str,
         event: dict[str, Any],
         values: dict[Any, Any],
-        tokens: _Logprobs | None,
+        tokens: DetachedLogprobs | None,
     ) -> list[ResponseDelta] | None:
-        """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all.
-
-        The hooks get these values alone, and what they leave is the residue, in the order of the *event*. Where one fails,
-        it gets the whole event anew, and its error is raised there.
-        """
-        residue: dict[str, Any] = {}
-        for key in event:
-            if tokens is not None and key == tokens.first:
-                residue[key] = tokens.nested()
-            elif values.get(key) is not None:
-                residue[key] = values[key]
-        sent_empty = empty_containers(residue)
-        logprobs = counts = left = None
-        mapper, has_failed = self._events.mapper, False
-        try:
-            if tokens is not None:
-                logprobs = tokens.take(text)
-            if values.get(self._usage_key) is not None:
-                counts = mapper.map_usage(residue, self._state)
-            prune(residue, sent_empty)
-            if tokens is not None:
-                left = residue.pop(tokens.first, None)
-            if residue and mapper.extensions is not None:
-                kept = mapper.extensions(residue, self._state)
-                residue = {} if kept is None else kept
-        except BaseException as error:
-            if is_cancellation(error):
-                raise
-            has_failed = True
-        if (
-            has_failed
-            or NOTED.values
-            or type(counts) not in (UsageInfo, NoneType)
-            or type(residue) is not dict
-            or (tokens is not None and type(logprobs) is not tuple)
-            or (left is not None and tokens is not None and not self._has_kept(tokens, left))
-        ):
-            NOTED.values.clear()
+        """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all."""
+        residue = {
+            key: tokens.nested() if tokens is not None and key == tokens.first else values[key]
+            for key in event
+            if values.get(key) is not None or (tokens is not None and key == tokens.first)
+        }
+        sent_empty = empty_containers(residue) if may_hold_empty(data) else {}
+        read = read_alone(self._events, self._state, residue, sent_empty, tokens, text)
+        if read is None:
             self.forget()
             return None
-        changes = self._events.extend(residue) if residue else residue
+        usage, logprobs, changes = read
         repeat.texts.append(text)
         if repeat.kind is None:
             fragment = arguments_delta(repeat.call, text)
@@ -437,63 +406,7 @@ class Repeats:
         else:
             content, reasoning = (text, None) if repeat.kind is _TEXT else (None, text)
             delta = text_delta(UNNUMBERED, content, reasoning, None, repeat.choice, EMPTY_OBJECT, logprobs)
-        return self._delivery.deliver([delta], counts, changes)
-
-    def _has_kept(self, tokens: _Logprobs, left: Any) -> bool:
-        """Whether what is *left* of log probabilities is in the extensions already, as what the last event left."""
-        return tokens.is_taken or _holds(self._state.extensions.get(tokens.first), left)
-
-
-class _Logprobs:
-    """Log probabilities that were taken out of an event for a moment.
-
-    Attributes:
-        first: the top-level key of the event that they are under.
-    """
-
-    __slots__ = ("_holder", "_key", "_owners", "_read", "_steps", "_value", "first")
-
-    def __init__(self, owners: list[Any], steps: Path, key: Any, value: Any, read: LogprobReader) -> None:
-        self._owners, self._steps, self._key, self._value, self._read = owners, steps, key, value, read
-        self._holder = _only(owners[-1], key, value)
-        self.first = str(steps[0] if steps else key)
-
-    def attach(self) -> None:
-        """Put them back."""
-        self._owners[-1][self._key] = self._value
-
-    def nested(self) -> Any:
-        """What is under :attr:`first` in an event that has nothing else; an item of an array keeps its index."""
-        value: Any = self._holder
-        for owner, step in zip(reversed(self._owners[:-1]), reversed(self._steps), strict=True):
-            value = [value] if type(owner) is list else _only(owner, step, value)
-        return value[self.first]
-
-    def take(self, text: str) -> tuple[TokenLogprob, ...] | None:
-        """Let the plugin's function read them."""
-        return self._read(self._holder, text)
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether nothing is left of them."""
-        return self._key not in self._holder
-
-
-def _only(owner: dict[str, Any], key: Any, value: Any) -> dict[str, Any]:
-    """*owner* with *value* under *key*, and with its index, in its order, and nothing else."""
-    return {name: value if name == key else owner[name] for name in owner if name in (key, "index")}
-
-
-def _holds(known: Any, part: Any) -> bool:
-    """Whether merging *part* into *known* would change nothing."""
-    if type(part) is dict:
-        return type(known) is dict and all(key in known and _holds(known[key], part[key]) for key in part)
-    if type(part) is list:
-        if not (type(known) is list and is_indexed(known) and is_indexed(part)):
-            return False
-        by_index = {item["index"]: item for item in known}
-        return all(_holds(by_index.get(item["index"]), item) for item in part)
-    return part is None or same_json(known, part)
+        return self._delivery.deliver([delta], usage, changes)
 
 
 def _follows(number: Any, before: Any) -> bool:

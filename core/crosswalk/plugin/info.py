@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
@@ -12,8 +13,7 @@ import attrs
 from crosswalk.lazy import later
 from crosswalk.plugin.way_back import ServerTool, WayBack
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.wire.framing import Decoder
-from crosswalk.wire.limits import Limits
+from crosswalk.wire.framing import CustomFraming
 
 if TYPE_CHECKING:
     import crosswalk.plugin.call_ids as ids
@@ -22,11 +22,16 @@ else:  # to read answers needs neither
     ids, signed = later("crosswalk.plugin.call_ids"), later("crosswalk.plugin.signed")
 
 __all__ = [
-    "API", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition", "ServerTool", "WayBack",
+    "API", "API_MINOR", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition", "ServerTool", "WayBack",
 ]  # fmt: skip
 
 API: Final = 1
-"""The version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``."""
+"""The major version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``.
+
+It changes with the major version of ``crosswalk-llm``, and not before.
+"""
+API_MINOR: Final = 0
+"""The minor version: it grows with each new name, argument or field."""
 
 
 class Recognition(IntEnum):
@@ -95,8 +100,8 @@ def _is_key(_: object, attribute: attrs.Attribute[str | None], value: object) ->
 
 
 def _is_version(_: object, __: object, value: object) -> None:
-    if type(value) is not int:
-        raise TypeError(f"api is a whole number, not {str(value)[:40]!r}")
+    if type(value) is not int and not (type(value) is str and re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", value)):
+        raise TypeError(f"api is a whole number or a text such as '1.2', not {str(value)[:40]!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -134,8 +139,8 @@ class ProviderInfo:
 
     Attributes:
         title: the provider's name as people write it.
-        api: the version of the plugin API that the plugin was written against, :data:`crosswalk.plugins.API`
-            as a number; another one than the installed is refused when the plugin is resolved.
+        api: the version of the plugin API that the plugin needs: the major one, ``1``, or both, ``"1.2"``. Crosswalk
+            refuses another major and a later minor when it resolves the plugin.
         endpoints: the HTTP paths whose answers the plugin reads.
         documentation: where the provider describes them; ``None`` when it does not.
         text_paths: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is open:
@@ -144,7 +149,8 @@ class ProviderInfo:
             hooks; its text is in ``state.repeated_texts``. The declaration holds for the class that makes it: a subclass
             that overrides a method declares its paths again, or its hooks get every event.
         timestamp_key: the top-level key of a string that changes from event to event and that only the extensions keep,
-            such as a time or padding; ``None`` where there is none.
+            as it came, such as a time or padding; ``None`` where there is none. If nothing but text and timestamp change,
+            the extensions get it directly, and the hook ``extensions`` is not called.
         number_key: the top-level key of a running number: one more than that of the event before says nothing; ``None``
             where there is none.
         usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes and understands on its own;
@@ -166,8 +172,10 @@ class ProviderInfo:
             names the same answer (``state.continues``).
         sentinel: whether every stream of the API ends with ``[DONE]``: usage that is missing where that is missing too was
             cut off.
-        framing: asked with the first bytes of an answer, at least one and neither white space nor a byte order mark;
-            gives a decoder for a framing of the provider's own, ``None`` for SSE, NDJSON and JSON.
+        framing: ``framing(start, limits, content_type)`` returns a decoder for a framing of the provider's own, ``None`` for
+            SSE, NDJSON and JSON, or ``NEED_MORE`` to be asked again with more bytes.
+        text_events: the names of server-sent events whose data is text, not JSON. The hooks get such an event as
+            ``{"data": text}``.
         access: how its server is reached, for the service; ``None`` where only the user can say.
         call_ids: which ids of tool calls its server takes; ``None`` for any.
         call_names: the regular expression that the name of a called tool must match as a whole, letters, digits, ``_`` and
@@ -179,7 +187,7 @@ class ProviderInfo:
     """
 
     title: str
-    api: int = attrs.field(default=1, validator=_is_version)
+    api: int | str = attrs.field(default=1, validator=_is_version)
     endpoints: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     documentation: str | None = None
     text_paths: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
@@ -193,10 +201,27 @@ class ProviderInfo:
     is_original: bool = False
     repeats_finish: bool = False
     sentinel: bool = False
-    framing: Callable[[bytes, Limits], Decoder | None] | None = None
+    framing: CustomFraming | None = None
+    text_events: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     access: Access | None = None
     call_ids: ids.CallIds | None = None
     call_names: str | None = None
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     way_back: WayBack = _NOTHING
     spell: Callable[[dict[str, Any]], None] | None = None
+
+    @property
+    def api_version(self) -> tuple[int, int]:
+        """Major and minor version of :attr:`api`."""
+        major, _, minor = str(self.api).partition(".")
+        return int(major), int(minor or 0)
+
+    def over(self, other: ProviderInfo) -> ProviderInfo:
+        """This description, with the fields of *other* in the place of those that have their default here."""
+        defaults = ProviderInfo(title="")
+        unset = {
+            field.name: getattr(other, field.name)
+            for field in attrs.fields(ProviderInfo)
+            if getattr(self, field.name) == getattr(defaults, field.name)
+        }
+        return attrs.evolve(self, **unset)

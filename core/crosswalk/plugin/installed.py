@@ -14,6 +14,8 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from crosswalk.lazy import pattern
+
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
@@ -24,6 +26,7 @@ __all__ = [
     "installed_points",
     "normal_distribution",
     "source_of",
+    "unmet_requirement",
 ]
 
 
@@ -96,6 +99,33 @@ def _said_in(folder: str) -> tuple[str, str]:
 
     metadata = Distribution.at(Path(folder)).metadata
     return metadata["Name"], metadata["Version"]
+
+
+def unmet_requirement(point: Point, distribution: str, version: str) -> str | None:
+    """The lowest version of *distribution* that the plugin of *point* requires, if *version* is lower; ``None`` if not.
+
+    Versions are compared by their numbers alone.
+    """
+    for requirement in () if point.dist is None else point.dist.requires or ():
+        name, lowest = _REQUIREMENT.match(requirement), _LOWEST.search(requirement.partition(";")[0])
+        is_it = name is not None and normal_distribution(name[0]) == distribution
+        if is_it and lowest is not None and _numbers(version) < _numbers(lowest[1]):
+            return lowest[1]
+    return None
+
+
+_REQUIREMENT = pattern(r"[A-Za-z0-9._-]+")
+_LOWEST = pattern(r">=\s*([0-9][^,)\s]*)")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    numbers = [int(number) for number in (_RELEASE.match(version) or [""])[0].split(".") if number]
+    while numbers and not numbers[-1]:
+        del numbers[-1]
+    return tuple(numbers)
+
+
+_RELEASE = pattern(r"[0-9]+(?:\.[0-9]+)*")
 
 
 Point: TypeAlias = "EntryPoint | InstalledPoint"

@@ -11,21 +11,23 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError
-from crosswalk.plugin import hookspecs
-from crosswalk.plugin.info import API, ProviderInfo, Recognition
+from crosswalk.plugin.hookspecs import ProviderHooks
+from crosswalk.plugin.info import API, API_MINOR, ProviderInfo, Recognition
 from crosswalk.plugin.state import MappingState
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
 from crosswalk.types.usage import UsageInfo
+from crosswalk.wire.limits import DEFAULT, Limits
+from crosswalk.wire.sniff import SniffingDecoder
 
-__all__ = ["HOOKS", "Mapper", "implements", "is_cancellation", "resolve"]
+__all__ = ["HOOKS", "Mapper", "check_info", "implements", "is_cancellation", "is_wrapper", "resolve"]
 
 Hook: TypeAlias = Callable[..., Any]
 
 HOOKS: dict[str, tuple[str, ...]] = {
-    name: hook.__code__.co_varnames
-    for name, hook in vars(hookspecs).items()
+    name: hook.__code__.co_varnames[1:]
+    for name, hook in vars(ProviderHooks).items()
     if hasattr(hook, "crosswalk_spec")
 }
 """The arguments of each hook, as its specification has them."""
@@ -106,6 +108,11 @@ class Mapper:
                 with suppress(PluginError):
                     yield self.lookup(name)
 
+    def new_decoder(self, limits: Limits = DEFAULT, *, content_type: str = "") -> SniffingDecoder:
+        """The decoder of an answer of which HTTP says that it is of *content_type*, without parameters."""
+        info = self.info
+        return SniffingDecoder(limits, info.framing, content_type=content_type, text_events=info.text_events)
+
     def new_state(self) -> MappingState:
         """The state of one answer that begins."""
         return MappingState(self.provider)
@@ -126,18 +133,12 @@ def resolve(
         Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
     """
     mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
-    is_wrapped = any(map(_is_wrapper, mapping_hooks))
+    is_wrapped = any(map(is_wrapper, mapping_hooks))
     found: dict[str, Any] = {
         name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS if implements(manager, name)
     }
     info, plugins = found.get("provider_info", _nothing)(), [*manager.get_plugins()]
-    if not isinstance(info, ProviderInfo | None):
-        raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
-    if info is not None and info.api != API:
-        outdated = "crosswalk-llm" if info.api > API else "the plugin"
-        raise TypeError(
-            f"it is written for version {info.api} of the plugin API, and this is {API}: upgrade {outdated}"
-        )
+    check_info(info)
     if "recognizes" in found:
         found["recognizes"] = _checked(provider, found["recognizes"])
     return Mapper(
@@ -148,6 +149,18 @@ def resolve(
         lookup=lookup,
         **{name: hook for name, hook in found.items() if name != "provider_info"},
     )
+
+
+def check_info(info: Any) -> None:
+    """Raise a TypeError if *info*, a plugin's description, is not one, or is written for another version."""
+    if not isinstance(info, ProviderInfo | None):
+        raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
+    if info is not None and (info.api_version[0] != API or info.api_version[1] > API_MINOR):
+        outdated = "crosswalk-llm" if info.api_version > (API, API_MINOR) else "the plugin"
+        raise TypeError(
+            f"it is written for version {info.api} of the plugin API, and this is {API}.{API_MINOR}: "
+            f"upgrade {outdated}"
+        )
 
 
 _NOT_READING: Final = {"build_request", "is_marked", "map_error", "map_finish_reason", "recognizes", "spell"}
@@ -211,7 +224,7 @@ def is_cancellation(error: BaseException) -> bool:
 def implements(manager: pluggy.PluginManager, name: str) -> bool:
     """Whether anybody implements hook *name*; a wrapper alone implements nothing."""
     caller: pluggy.HookCaller = getattr(manager.hook, name)
-    return not all(map(_is_wrapper, caller.get_hookimpls()))
+    return not all(map(is_wrapper, caller.get_hookimpls()))
 
 
 def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> Hook:
@@ -234,7 +247,8 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
     return lambda *given: caller(**dict(zip(arguments, given, strict=True)))
 
 
-def _is_wrapper(implementation: pluggy.HookImpl) -> bool:
+def is_wrapper(implementation: pluggy.HookImpl) -> bool:
+    """Whether *implementation* only surrounds others."""
     return bool(implementation.wrapper or implementation.hookwrapper)
 
 
@@ -247,7 +261,7 @@ class _Whole(dict[str, Any]):
 def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
     """*caller* with wrappers that see the event whole; its other implementations get the event that is taken apart."""
     for implementation in caller.get_hookimpls():
-        if not _is_wrapper(implementation) and "event" in implementation.argnames:
+        if not is_wrapper(implementation) and "event" in implementation.argnames:
             place = implementation.argnames.index("event")
             left = _on_what_is_left(implementation.function, place)
             object.__setattr__(implementation, "function", left)  # this provider's own record of it

@@ -6,8 +6,9 @@ import os
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import invalidate_caches
 from inspect import getattr_static
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -16,19 +17,32 @@ import attrs
 import pluggy
 
 from crosswalk.errors import PluginError, UnknownProviderError
-from crosswalk.plugin import hookspecs
+from crosswalk.lazy import pattern
+from crosswalk.plugin.hookspecs import PROJECT, ProviderHooks
 from crosswalk.plugin.installed import (
     Point,
     distribution_of,
     installed_points,
     normal_distribution,
     source_of,
+    unmet_requirement,
 )
-from crosswalk.plugin.mapper import HOOKS, Mapper, implements, is_cancellation, resolve
+from crosswalk.plugin.mapper import (
+    HOOKS,
+    Mapper,
+    check_info,
+    implements,
+    is_cancellation,
+    is_wrapper,
+    resolve,
+)
 from crosswalk.text import meant
+from crosswalk.version import __version__
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from crosswalk.plugin.info import ProviderInfo
 
 __all__ = [
     "DISABLED_VARIABLE",
@@ -49,6 +63,10 @@ Signs: TypeAlias = tuple[frozenset[str], ...]
 """Sets of keys, each with a dot between them in an entry point: an object bears a sign that has all of one set."""
 OURS = "crosswalk-llm"
 """The distribution of what is shipped: not ``crosswalk``, which on PyPI is somebody else's."""
+
+
+_PROVIDER_ID = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_ID_RULE: Final = "it takes letters, digits and . _ or - between them, at most 100"
 
 
 @attrs.frozen
@@ -109,10 +127,15 @@ class Registry:
 
         Where the name is known already, the newcomer's hooks come before those of the same name, and its wrappers around
         them, as in pluggy; hooks that it does not have stay as they are.
+
+        Raises:
+            ValueError: *name* is not a provider id: letters, digits and ``.``, ``_`` or ``-`` between them, at most 100.
         """
         given: object = name  # the arguments are easily swapped
-        if not isinstance(given, str) or not given:
+        if not isinstance(given, str):
             raise TypeError("register(plugin, name): the name is a string")
+        if not _PROVIDER_ID.fullmatch(name):
+            raise ValueError(f"not a provider id: {name[:40]!r}; {_ID_RULE}")
         with self._lock:
             self._registered.setdefault(name, []).append(plugin)
             self._changed(name)
@@ -155,6 +178,15 @@ class Registry:
         for one in (name, *speak):
             self._changes[one] += 1
             self._mappers.pop(one, None)
+
+    def refresh(self) -> None:
+        """Look again which plugins are installed: one that was installed since the program began is then found."""
+        with self._lock:
+            invalidate_caches()
+            self._installed = None
+            for name in [*self._mappers]:
+                self._changed(name)
+            self._signs = None
 
     def providers(self) -> list[ProviderEntry]:
         """All providers by name, blocked ones included; imports none of them."""
@@ -236,11 +268,13 @@ class Registry:
             raise UnknownProviderError(f"provider {name!r} is blocked", plugin=name, known=self.names())
         if not registered and not points:
             known = self.names()
-            raise UnknownProviderError(
+            error = UnknownProviderError(
                 f"unknown provider {name!r}{meant(name, known)}; known: {', '.join(known) or 'none'}",
                 plugin=name,
                 known=known,
             )
+            error.add_note("If its plugin was installed after this program began, call registry.refresh().")
+            raise error
         mapper = _resolved_or_shipped(name, points, registered, self.mapper)
         with self._lock:
             if self._changes[name] != changes:
@@ -252,7 +286,12 @@ class Registry:
             points = installed_points(ENTRY_POINT_GROUP) if self._given is None else self._given
             self._installed = {}
             for point in points:
-                if f"{point.name}@{distribution_of(point)}" not in self._blocked:
+                if not _PROVIDER_ID.fullmatch(point.name):
+                    owner = distribution_of(point)
+                    warnings.warn(
+                        f"{owner}: not a provider id: {point.name[:40]!r}", RuntimeWarning, stacklevel=4
+                    )
+                elif f"{point.name}@{distribution_of(point)}" not in self._blocked:
                     self._installed.setdefault(point.name, []).append(point)
             for several in self._installed.values():
                 if len(several) > 1:
@@ -285,16 +324,18 @@ class _Manager(pluggy.PluginManager):
             return None  # plain data
         found = super().parse_hookimpl_opts(plugin, name)
         if found is None and name in HOOKS and callable(getattr(plugin, name)):
-            overridden = (getattr(kind, name, None) for kind in type(plugin).__mro__)
+            overridden = [getattr(kind, name, None) for kind in type(plugin).__mro__]
             marks = (getattr(method, _MARK, None) for method in overridden)
-            return next(filter(None, marks), None)
+            is_typed = not hasattr(stored, _SPEC) and any(hasattr(method, _SPEC) for method in overridden)
+            return next(filter(None, marks), {} if is_typed else None)
         return found
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
-        return getattr(getattr(module_or_class, name), f"{hookspecs.PROJECT}_spec") if name in HOOKS else None
+        return getattr(getattr(module_or_class, name), _SPEC) if name in HOOKS else None
 
 
-_MARK: Final = f"{hookspecs.PROJECT}_impl"
+_MARK: Final = f"{PROJECT}_impl"
+_SPEC: Final = f"{PROJECT}_spec"
 
 
 def _stored(plugin: Any, name: str) -> Any:
@@ -350,8 +391,8 @@ def _resolved(
     name: str, points: Iterable[Point], registered: Iterable[Any], lookup: Callable[[str], Mapper]
 ) -> Mapper:
     """The mapper of what *points* load and what is *registered*, the later before the earlier."""
-    manager = _Manager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
+    manager = _Manager(PROJECT)
+    manager.add_hookspecs(ProviderHooks)
     point: Point | None = None
     sources: dict[int, Point] = {}
     for point in points:
@@ -364,10 +405,28 @@ def _resolved(
     if not implements(manager, "map_delta"):
         raise _broken(name, point, "it does not implement map_delta")
     describers = manager.hook.provider_info.get_hookimpls()
-    with _blaming(
-        name, sources.get(id(describers[-1].plugin)) if describers else None, "provider_info failed"
-    ):
+    _merge_descriptions(name, [one for one in reversed(describers) if not is_wrapper(one)], sources)
+    with _blaming(name, sources.get(id(describers[-1].plugin)) if describers else None, _UNDESCRIBED):
         return resolve(name, manager, lookup)
+
+
+def _merge_descriptions(
+    name: str, describers: Sequence[pluggy.HookImpl], sources: Mapping[int, Point]
+) -> None:
+    """Let the first of *describers* give the fields of the others, too, where it does not set its own."""
+    functions = [(one.function, sources.get(id(one.plugin))) for one in describers]
+
+    def merged() -> ProviderInfo | None:
+        found: ProviderInfo | None = None
+        for function, point in functions:
+            with _blaming(name, point, _UNDESCRIBED):
+                info: Any = function()
+                check_info(info)
+            found = info if found is None or info is None else found.over(info)
+        return found
+
+    if len(functions) > 1:
+        object.__setattr__(describers[0], "function", merged)  # this provider's own record of it
 
 
 def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: Point | None) -> None:
@@ -388,14 +447,22 @@ def _blaming(name: str, point: Point | None, cause: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if is_cancellation(error):
+        if is_cancellation(error) or (isinstance(error, PluginError) and error.plugin == name):
             raise
         raise _broken(name, point, f"{cause}: {_shown(error)}") from error
+
+
+_UNDESCRIBED: Final = "provider_info failed"
 
 
 def _broken(name: str, point: Point | None, cause: str) -> PluginError:
     distribution = point.dist.name if point is not None and point.dist is not None else None
     source = f" (from distribution {distribution!r})" if distribution else ""
+    needed = None if point is None else unmet_requirement(point, OURS, __version__)
+    if needed is not None:
+        cause += (
+            f"; it requires {OURS}>={needed}, and {__version__} is installed: pip install '{OURS}>={needed}'"
+        )
     return PluginError(f"provider {name!r}{source}: {cause}", plugin=name, distribution=distribution)
 
 

@@ -411,7 +411,13 @@ class Exchange:
 
     def _new_reader(self, status: int) -> Reader:
         timer = _Since(self._started, self._setup.timer)
-        options = altered(self._setup.options, status=status, timer=timer, redact=self._redact)
+        options = altered(
+            self._setup.options,
+            status=status,
+            timer=timer,
+            redact=self._redact,
+            content_type=self.content_type,
+        )
         return Reader(self._route.mapper, options)
 
 

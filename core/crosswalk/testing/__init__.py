@@ -12,12 +12,13 @@ from crosswalk.lazy import imported_when_used
 
 if TYPE_CHECKING:
     from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
-    from crosswalk.testing.case import Problem, Tally
+    from crosswalk.testing.case import Tally
     from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, check_pair, normalized
     from crosswalk.testing.conformance import ProviderConformance
     from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Slow, Stall
     from crosswalk.testing.fixed import fixed_clock, fixed_id
     from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
+    from crosswalk.testing.problems import Problem, by_cause
     from crosswalk.testing.recorded import Recording, store_capture
     from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayError, ReplayServer
     from crosswalk.testing.strict.providers import STRICT_PROVIDERS, strict_rules
@@ -45,6 +46,7 @@ __all__ = [
     "Stall",
     "StrictRules",
     "Tally",
+    "by_cause",
     "capture_files",
     "check_capture",
     "check_pair",
@@ -65,7 +67,8 @@ __all__ = [
 # Imported when they are used: the command line, which reads captures, needs little of it.
 _LATER = {
     "captures": ("Capture", "capture_files", "load_capture", "load_captures", "pairs"),
-    "case": ("Problem", "Tally"),
+    "case": ("Tally",),
+    "problems": ("Problem", "by_cause"),
     "checks": ("CHECKS", "PROMISES", "check_capture", "check_pair", "normalized"),
     "fixed": ("fixed_clock", "fixed_id"),
     "perturbation": ("Leaf", "leaves", "outcome", "show_path"),

@@ -12,7 +12,7 @@ from crosswalk.errors import PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.case import Case, Place, Problem, answer, reader_options
+from crosswalk.testing.case import Case, Place, answer, reader_options
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -24,6 +24,7 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
+from crosswalk.testing.problems import Problem
 from crosswalk.text import counted
 from crosswalk.types.error_info import ErrorKind
 from crosswalk.types.finish import FinishReason

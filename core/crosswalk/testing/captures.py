@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import orjson
@@ -16,13 +16,15 @@ from crosswalk.errors import ConfigurationError, FramingError
 from crosswalk.manifest import STATEMENT, manifest_of, read_recorded
 from crosswalk.testing.statements import read_statement
 from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Decoder, Frame, is_done
+from crosswalk.wire.framing import Frame, NeedMore, is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
+if TYPE_CHECKING:
+    from crosswalk.plugin.mapper import Mapper
+
 __all__ = [
     "Capture",
-    "Framing",
     "Write",
     "capture_files",
     "load_capture",
@@ -36,10 +38,6 @@ _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
 _OTHERS = (".request.json", ".meta.json", STATEMENT)
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
 """What may stand before the first byte that tells the framing."""
-
-Framing: TypeAlias = Callable[[bytes, Limits], Decoder | None]
-"""``ProviderInfo.framing``: a decoder for a framing that only one provider has, or ``None`` for any other answer."""
-
 
 Write: TypeAlias = Callable[[bytes, str | None], bytes]
 """Writes one frame of a provider's own framing, of an event's data and its name."""
@@ -59,6 +57,7 @@ class Capture:
         complete: whether the body ended as the server meant it to.
         path: the HTTP path that was asked; ``None`` when unknown.
         server: who answered, in the recorder's words; ``None`` when unknown.
+        content_type: of what kind HTTP said that the answer is, without parameters; ``""`` when unknown.
         says: the author's statement about the answer; ``None`` if nothing is stated.
     """
 
@@ -71,38 +70,42 @@ class Capture:
     complete: bool = True
     path: str | None = None
     server: str | None = None
+    content_type: str = ""
     says: Mapping[str, Any] | None = attrs.field(default=None, eq=False, repr=False)
 
-    def frames(self, own: Framing | None = None) -> list[Frame]:
+    def frames(self, mapper: Mapper | None = None) -> list[Frame]:
         """The undecoded events, in order, without end sentinels and empty keep-alives.
 
         Args:
-            own: the provider's own framing; ``None`` for SSE, NDJSON and JSON alone.
+            mapper: the provider, which may have a framing of its own; ``None`` for SSE, NDJSON and JSON alone.
 
         Raises:
             MappingError: the bytes are no frames.
         """
-        decoder = SniffingDecoder(Limits(), own)
+        decoder = SniffingDecoder() if mapper is None else mapper.new_decoder(content_type=self.content_type)
         frames = [*decoder.decode(self.body), *decoder.flush()]
         return [(data, name) for data, name in frames if data and not is_done(data)]
 
-    def has_own_framing(self, own: Framing | None) -> bool:
-        """Whether *own*, a provider's framing, is the one that the body is in."""
-        start = self.body.lstrip(_BEFORE)
-        return own is not None and bool(start) and self.status < 400 and own(start, Limits()) is not None
+    def has_own_framing(self, mapper: Mapper) -> bool:
+        """Whether the body is in a framing of the provider's own."""
+        own, start = mapper.info.framing, self.body.lstrip(_BEFORE)
+        if own is None or not start or self.status >= 400:
+            return False
+        decoder = own(start, Limits(), self.content_type)
+        return decoder is not None and not isinstance(decoder, NeedMore)
 
-    def events(self, own: Framing | None = None) -> list[Any]:
+    def events(self, mapper: Mapper | None = None) -> list[Any]:
         """The decoded events, in order.
 
         Args:
-            own: as for :meth:`frames`.
+            mapper: as for :meth:`frames`.
 
         Raises:
             FramingError: one is not JSON.
         """
         if self.status >= 400:
             return [orjson.loads(self.body)]
-        return [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in self.frames(own)]
+        return [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in self.frames(mapper)]
 
     @property
     def is_json(self) -> bool:
@@ -187,6 +190,7 @@ def reframer(
     *,
     as_sse: bool = False,
     write: Write | None = None,
+    text_events: Collection[str] = (),
 ) -> Callable[[Sequence[Any]], bytes]:
     """Return a function that writes the body of *capture* with other events.
 
@@ -196,9 +200,11 @@ def reframer(
         events: the decoded events of *frames*.
         as_sse: whether to write server-sent events, whatever the framing of the capture is.
         write: writes a frame in the provider's own framing; it is used instead of server-sent events.
+        text_events: the names of events whose data is text.
 
     Returns:
-        A function of any number of events. An event that was not changed keeps its data.
+        A function of any number of events. An event that was not changed keeps its data. It raises ``FramingError`` for
+        an event that the framing cannot carry.
     """
     if not frames:
         return lambda changed: written(changed[0])
@@ -211,6 +217,8 @@ def reframer(
             return write(data, named)
         if not is_sse:
             return data + b"\n"
+        if named in text_events:
+            data = _text_of(data)
         name = b"" if named is None else b"event: %s\n" % named.encode()
         return name + b"data: " + b"\ndata: ".join(data.split(b"\n")) + b"\n\n"
 
@@ -231,6 +239,19 @@ def reframer(
         )
 
     return body
+
+
+def _text_of(data: bytes) -> bytes:
+    """The text of an event that carries nothing else.
+
+    Raises:
+        FramingError: it carries something else, or a text with a line end that server-sent events have no place for.
+    """
+    event = orjson.loads(data)
+    text = event.get("data") if isinstance(event, dict) and len(event) == 1 else None
+    if not isinstance(text, str) or "\r" in text:
+        raise FramingError("an event of text carries one text, without a carriage return")
+    return text.encode()
 
 
 def written(value: Any) -> bytes:

@@ -27,6 +27,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.testing.problems import Problem
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 
@@ -35,7 +36,6 @@ __all__ = [
     "NAME",
     "Case",
     "Place",
-    "Problem",
     "Tally",
     "answer",
     "marker_for",
@@ -70,28 +70,6 @@ _CUT: Final = '; if the stream was cut on its way, its line in the manifest says
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
 """A word as an event, or a part of one, calls itself."""
-
-
-@attrs.frozen
-class Problem:
-    """A broken promise.
-
-    Attributes:
-        promise: ``P1`` to ``P8``.
-        place: the capture, and where in it.
-        message: what is wrong.
-        check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`; empty for a pair.
-        path: the path of the leaf, without the numbers of items; empty where it is about none.
-    """
-
-    promise: str
-    place: str
-    message: str
-    check: str = ""
-    path: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.promise} {self.place}: {self.message}"
 
 
 @attrs.define
@@ -184,16 +162,16 @@ class Case:
     baseline: Outcome = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        capture, own = self.capture, self.mapper.info.framing
+        capture = self.capture
         # The hooks are checked, so they get every event.
         self._asking = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
         try:
-            self.events = capture.events(own)
-            self.frames = [] if capture.status >= 400 else capture.frames(own)
+            self.events = capture.events(self.mapper)
+            self.frames = [] if capture.status >= 400 else capture.frames(self.mapper)
         except (MappingError, ValueError):
             self.events, self.frames = [], []
-        self.has_own_framing = capture.has_own_framing(own)
+        self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
         self.baseline = Outcome(None)
         if self.events:
@@ -230,7 +208,14 @@ class Case:
 
     def reframed(self, frames: Sequence[Frame], events: Sequence[Any]) -> Callable[[Sequence[Any]], bytes]:
         """Return the function that writes other events in the framing of *frames*, whose events are *events*."""
-        return reframer(self.capture, frames, events, as_sse=self.has_own_framing, write=self.write)
+        return reframer(
+            self.capture,
+            frames,
+            events,
+            as_sse=self.has_own_framing,
+            write=self.write,
+            text_events=self.mapper.info.text_events,
+        )
 
     @property
     def refusal(self) -> str | None:
@@ -361,7 +346,7 @@ class Case:
     def problem(self, promise: str, where: object, message: str) -> Problem:
         """That *promise* is broken."""
         path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
-        return Problem(promise, f"{self.capture.case}, {where}", message, path=path)
+        return Problem(promise, f"{self.capture.case}, {where}", message, path=path, case=self.capture.case)
 
 
 def _names(values: Iterable[Any]) -> tuple[str, ...]:
@@ -379,7 +364,13 @@ def marker_for(value: Any) -> str:
 
 def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
     """How *capture* is read: always with the same id and clock."""
-    return ReaderOptions(status=capture.status, id_factory=fixed_id, clock=fixed_clock, keep_raw=keep_raw)
+    return ReaderOptions(
+        status=capture.status,
+        id_factory=fixed_id,
+        clock=fixed_clock,
+        keep_raw=keep_raw,
+        content_type=capture.content_type,
+    )
 
 
 def typed(response: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import orjson
 from crosswalk.codec import ABSENT, Difference
 from crosswalk.text import counted, json_type_name
 
-__all__ = ["ERROR", "Kind", "Summary", "shown"]
+__all__ = ["ERROR", "Kind", "Summary", "accepted_lines", "shown"]
 
 ERROR: Final = "error"
 """The key of the difference between an answer that can be mapped and one that cannot."""
@@ -121,6 +121,14 @@ class Kind:
         accepted = "; accepted" if self.is_accepted else ""
         provider = f" of {self.provider}" if self.provider else ""
         return f"{self.path}: {self.before} -> {another}{self.after} in {captures}{provider}{accepted}"
+
+
+def accepted_lines(kinds: Iterable[Kind]) -> Iterator[bytes]:
+    """*kinds* as the lines of a list that ``crosswalk diff --accept`` takes, in the order of their fields."""
+    for kind in sorted(kinds, key=lambda kind: (kind.provider, kind.path, kind.before, kind.after)):
+        named = {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
+        more = {"captures": kind.captures, "examples": list(kind.examples)}
+        yield orjson.dumps(named | more, option=orjson.OPT_APPEND_NEWLINE)
 
 
 class Summary:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -26,7 +27,7 @@ from crosswalk.testing.answers import (
     recognizes_its_own,
 )
 from crosswalk.testing.captures import Capture, Write, written
-from crosswalk.testing.case import MARKER, Case, Problem, Tally, reader_options, typed
+from crosswalk.testing.case import MARKER, Case, Tally, reader_options, typed
 from crosswalk.testing.deltas import delta_lines
 from crosswalk.testing.framings import own_framing_is_exact
 from crosswalk.testing.mistaken import coerced, vanished
@@ -44,6 +45,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
+from crosswalk.testing.problems import PAIR_CHECK, KnownException, Problem
 from crosswalk.testing.statements import disagreements
 from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
 from crosswalk.testing.values import arguments_told_apart, digits_kept, parts_within_wholes, times_kept
@@ -437,22 +439,26 @@ def check_capture(
         sample: how many leaves and cuts to try at most, the same ones every time; ``None`` for all.
         checks: names from :data:`CHECKS`.
         tally: counts what was tried; ``None`` not to count.
-        exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items:
-            ``"text only once: candidates[].citation.text"``.
+        exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items, or as
+            ``CHECK: CAPTURE``: ``"text only once: candidates[].citation.text"``.
         write: writes a frame of the provider's own framing, so that its decoder is tried with changed events.
+
+    Raises:
+        ConfigurationError: one of *exceptions* is not an exception.
 
     Returns:
         What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
     """
     case = Case(mapper, capture, sample, tally if tally is not None else Tally(), write)
     names = list(checks)
+    known = [KnownException.parsed(text, "", CHECKS) for text in exceptions]
     if case.refusal is not None and capture.says and capture.says.get("raises"):
         return [attrs.evolve(problem, check="as stated") for problem in as_stated(case)]
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
     found = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
-    return [problem for problem in found if f"{problem.check}: {problem.path}" not in exceptions]
+    return [problem for problem in found if not any(one.covers(problem) for one in known)]
 
 
 def check_pair(
@@ -473,11 +479,11 @@ def check_pair(
         streamed: the stream.
         ignored: canonical paths, such as ``metadata.extensions.object``.
     """
-    place = f"{whole.case} ~ {streamed.case}"
+    problem = partial(Problem, "P2", f"{whole.case} ~ {streamed.case}", check=PAIR_CHECK, case=whole.pair)
     left, right = normalized(mapper, whole), normalized(mapper, streamed)
     if "response" not in left or "response" not in right:
         both = left.get("error"), right.get("error")
-        return [] if both[0] == both[1] else [Problem("P2", place, f"ends in {both[0]} and {both[1]}")]
+        return [] if both[0] == both[1] else [problem(f"ends in {both[0]} and {both[1]}")]
     ends = left["response"]["finish_reason"], right["response"]["finish_reason"]
     if ends == ("error", "error"):
         return []  # a body has no room for what came before the error
@@ -486,7 +492,7 @@ def check_pair(
     different = [path for path in found if not path.startswith(tuple(ignored))]
     if not different:
         return []
-    return [Problem("P2", place, f"body and stream disagree in {', '.join(different)}")]
+    return [problem(f"body and stream disagree in {', '.join(different)}")]
 
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:

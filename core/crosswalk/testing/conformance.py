@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -20,6 +20,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs
 from crosswalk.testing.changes import shown
 from crosswalk.testing.checks import PROMISES, check_capture, check_pair, normalized
+from crosswalk.testing.problems import PAIR_CHECK, by_cause
 from crosswalk.testing.summary import CHANGED, UNSTATED, changes_between, written_changes
 
 if TYPE_CHECKING:
@@ -48,10 +49,9 @@ class ProviderConformance:
         captures: the folder, relative to the test's file; see :func:`crosswalk.testing.load_captures`.
         snapshots: the folder of snapshots, relative to the test's file; one folder per provider is made in it.
         sample: how many leaves and cuts of a capture to try at most, the same ones every time; ``None`` for all.
-        damaged: captures that are themselves damaged, each with the reason; they are skipped, visibly.
-        unequal_pairs: pairs whose two forms the server itself answered differently, each with the reason; likewise.
-        exceptions: what a check rightly finds at a leaf, and what is right nevertheless: ``CHECK: PATH``, as for
-            :func:`crosswalk.testing.check_capture`, each with the reason.
+        exceptions: what a check rightly finds, and what is right nevertheless, each with the reason: ``CHECK: PATH``,
+            ``CHECK: CAPTURE``, or ``body and stream agree: PAIR``. The brackets behind a problem show it.
+        ignored: canonical paths in which the two forms of an exchange may differ, such as ids that a server makes anew.
         write: for a framing of the provider's own, a method ``write(data, name)`` that returns the bytes of one frame, of
             an event's data and its name. With it the kit tries the decoder with changed events and broken frames.
     """
@@ -60,9 +60,8 @@ class ProviderConformance:
     captures: ClassVar[str]
     snapshots: ClassVar[str] = "snapshots"
     sample: ClassVar[int | None] = 40
-    damaged: ClassVar[Mapping[str, str]] = {}
-    unequal_pairs: ClassVar[Mapping[str, str]] = {}
     exceptions: ClassVar[Mapping[str, str]] = {}
+    ignored: ClassVar[Sequence[str]] = ()
     write: ClassVar[Any] = None
 
     @classmethod
@@ -88,7 +87,6 @@ class ProviderConformance:
         record_property: Callable[[str, object], None],
     ) -> None:
         """P1, P3, P4, P5, P8: nothing is broken."""
-        _skip_known(conformance_capture.case, self.damaged)
         if promise == "as stated" and conformance_capture.says is None:
             record_property(UNSTATED, self.provider)
         problems = check_capture(
@@ -99,13 +97,15 @@ class ProviderConformance:
             exceptions=self.exceptions,
             write=self.write,
         )
-        assert not problems, "\n".join(str(problem) for problem in problems)
+        assert not problems, "\n".join(problem.line for problem in by_cause(problems))
 
     def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
         """P2: one payload is a stream of length one."""
-        _skip_known(conformance_pair[0].pair, self.unequal_pairs)
-        problems = check_pair(registry.mapper(self.provider), *conformance_pair)
-        assert not problems, "\n".join(str(problem) for problem in problems)
+        pair = conformance_pair[0].pair
+        if (reason := self.exceptions.get(f"{PAIR_CHECK}: {pair}")) is not None:
+            pytest.skip(f"{pair}: {reason}")
+        problems = check_pair(registry.mapper(self.provider), *conformance_pair, ignored=self.ignored)
+        assert not problems, "\n".join(problem.line for problem in problems)
 
     def test_snapshot(
         self,
@@ -145,11 +145,6 @@ _MOST_LINES: Final = 20
 def _stored(file: Path) -> Any:
     """The snapshot in *file*; ``None`` without one."""
     return orjson.loads(file.read_bytes()) if file.is_file() else None
-
-
-def _skip_known(name: str, known: Mapping[str, str]) -> None:
-    if name in known:
-        pytest.skip(f"{name}: {known[name]}")
 
 
 def _in_folder(folder: Path) -> type[JSONSnapshotExtension]:

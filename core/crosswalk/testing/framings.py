@@ -7,7 +7,8 @@ from typing import Final
 
 from crosswalk.errors import FramingError
 from crosswalk.testing.captures import written
-from crosswalk.testing.case import Case, Problem, occurrences
+from crosswalk.testing.case import Case, occurrences
+from crosswalk.testing.problems import Problem
 
 __all__ = ["own_framing_is_exact"]
 
@@ -62,7 +63,10 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
     """Bytes that are not UTF-8 in the place of a text give an error, or show as U+FFFD."""
     if not case.is_answer:
         return
-    for place in case.some([place for place in case.places(str) if len(place.leaves) == 1], 3):
+    texts = case.mapper.info.text_events
+    single = [place for place in case.places(str) if len(place.leaves) == 1]
+    in_json = [place for place in single if case.frames[place.leaves[0].event][1] not in texts]
+    for place in case.some(in_json, 3):
         events = place.put(case.events, _TOKEN)
         frames = [
             (data if event is old else written(event).replace(_TOKEN.encode(), _BROKEN), name)

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from crosswalk.testing.case import Case, Place, Problem, strings
+from crosswalk.testing.case import Case, Place, strings
 from crosswalk.testing.perturbation import Leaf, at, leaves, replaced, scalars, show_path, without
+from crosswalk.testing.problems import Problem
 from crosswalk.types.metadata import Provenance
 
 __all__ = ["counts_are_the_providers", "nothing_filled_in", "nothing_invented"]

@@ -223,7 +223,8 @@ def outcome(
         options: how to read; ids and times are fixed in any case.
         as_bytes: writes the events as the provider would, to go through framing as well; ``None`` to map them as they are.
     """
-    *_, found = _reading(mapper, options, events if as_bytes is None else [as_bytes(events)])
+    # Written while it is read: an event that its framing cannot carry is refused.
+    *_, found = _reading(mapper, options, events if as_bytes is None else map(as_bytes, [events]))
     assert found is not None
     return found
 

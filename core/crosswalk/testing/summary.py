@@ -12,12 +12,16 @@ from crosswalk.codec import ABSENT, Difference
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["CHANGED", "UNSTATED", "Summary", "changes_between", "written_changes"]
+    from crosswalk.testing.changes import Kind
+
+__all__ = ["CHANGED", "CHANGES_FILE", "UNSTATED", "Summary", "changes_between", "written_changes"]
 
 UNSTATED: Final = "crosswalk_unstated"
 """The property of a test whose capture has no statement: the provider id."""
 CHANGED: Final = "crosswalk_changed"
 """The property of a test whose snapshot differs: the changes, as :func:`written_changes` writes them."""
+CHANGES_FILE: Final = "crosswalk-changes.jsonl"
+"""The file in which ``pytest --snapshot-update`` lists the changes that it accepted, in the folder of the run."""
 _MOST_KINDS: Final = 20
 
 
@@ -73,15 +77,29 @@ class Summary:
                 elif name == CHANGED:
                     self._changed.append(str(value))
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Write a line for each kind of change, and for each provider with captures that have no statement."""
-        for line in self._kinds() if self._changed else ():
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        """Write a line for each kind of change, and for each provider with captures that have no statement.
+
+        Where snapshots are updated, the kinds go into :data:`CHANGES_FILE` as well, an earlier one is replaced.
+        """
+        kinds = self._kinds() if self._changed else []
+        for line in self._lines(kinds) if kinds else ():
             terminalreporter.write_line(f"crosswalk: {line}")
+        if kinds and config.getoption("update_snapshots", False):
+            from crosswalk.testing.changes import accepted_lines
+
+            file = config.rootpath / CHANGES_FILE
+            file.write_bytes(b"".join(accepted_lines(kinds)))
+            terminalreporter.write_line(
+                f"crosswalk: accepted, and listed in {file}; crosswalk diff --accept takes it"
+            )
         for provider, count in sorted(self._unstated.items()):
             captures = "1 capture has" if count == 1 else f"{count} captures have"
             terminalreporter.write_line(f"crosswalk: {provider}: {captures} no statement (CASE.says.json)")
 
-    def _kinds(self) -> list[str]:
+    def _kinds(self) -> list[Kind]:
         """The kinds of changes, as ``crosswalk diff --summary`` says them."""
         from crosswalk.testing.changes import Summary as Kinds
 
@@ -93,7 +111,9 @@ class Summary:
                 for one in plain
             ]
             summary.add(found, provider, case)
-        kinds = summary.kinds()
+        return summary.kinds()
+
+    def _lines(self, kinds: list[Kind]) -> list[str]:
         more = [f"and {len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
         snapshots = "1 snapshot" if len(self._changed) == 1 else f"{len(self._changed)} snapshots"
         return [f"{snapshots} changed", *map(str, kinds[:_MOST_KINDS]), *more]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.testing.case import MARKER, NAME, Case, Place, Problem, marker_for, occurrences, strings, typed
+from crosswalk.testing.case import MARKER, NAME, Case, Place, marker_for, occurrences, strings, typed
 from crosswalk.testing.perturbation import (
     Leaf,
     Path,
@@ -18,6 +18,7 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
+from crosswalk.testing.problems import Problem
 
 __all__ = ["text_as_it_was_sent", "text_only_once"]
 

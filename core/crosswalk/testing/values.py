@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.testing.case import Case, Problem, strings
+from crosswalk.testing.case import Case, strings
 from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced
+from crosswalk.testing.problems import Problem
 from crosswalk.types.metadata import Provenance
 
 __all__ = ["arguments_told_apart", "digits_kept", "parts_within_wholes", "times_kept"]

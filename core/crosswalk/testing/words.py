@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crosswalk.testing.case import MARKER, NAME, Case, Place, Problem, answer, occurrences, typed
+from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, occurrences, typed
+from crosswalk.testing.problems import Problem
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance
 

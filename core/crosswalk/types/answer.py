@@ -531,9 +531,11 @@ class Answer:
     ) -> None:
         """Mark each of the *counts* that is above the whole it is a part of."""
         for part, name in wholes.items():
-            count, whole = getattr(counts, part), getattr(self.usage, name)
-            is_known = whole is not None and provenance.get(f"usage.{name}") is not _ABSENT
-            if count is not None and is_known and count > whole:
+            count = getattr(counts, part)
+            if count is None or provenance.get(f"usage.{name}") is _ABSENT:
+                continue
+            whole = getattr(self.usage, name)
+            if whole is not None and count > whole:
                 provenance.setdefault(path + part, Provenance.MISTYPED)
 
 
@@ -542,18 +544,13 @@ def _constructed(cls: type[T], **fields: Any) -> T:
 
 
 def _holds_non_finite(value: Any) -> bool:
-    """Whether a float in *value*, made of dicts and lists no deeper than orjson writes, is NaN or infinite."""
-    for item in value.values() if isinstance(value, dict) else value:
+    """Whether a float in *value*, made of what orjson writes as it is, is NaN or infinite."""
+    for item in value.values() if type(value) is dict else value:
         kind = type(item)
         if kind is float:
             if not isfinite(item):
                 return True
-        elif (
-            kind is not str
-            and kind is not int
-            and isinstance(item, dict | list | tuple)
-            and _holds_non_finite(item)
-        ):
+        elif (kind is dict or kind is list or kind is tuple) and _holds_non_finite(item):
             return True
     return False
 

@@ -76,25 +76,9 @@ def token_logprob(
     is_plain = logprob is None or (type(logprob) is float and -_INFINITY < logprob < _INFINITY)
     if not (is_plain and token.isascii()):
         return TokenLogprob(token, logprob, bytes, top)
-    return _made(token, logprob, bytes, top)
-
-
-def _made(
-    token: str, logprob: float | None, bytes: tuple[int, ...] | None, top: tuple[TokenLogprob, ...]
-) -> TokenLogprob:
     made = _new(TokenLogprob)
     _set_token(made, token)
     _set_logprob(made, logprob)
     _set_bytes(made, bytes)
     _set_top(made, top)
     return made
-
-
-def token_logprobs(
-    tokens: Iterable[str],
-    logprobs: Iterable[float | None],
-    bytes: Iterable[tuple[int, ...] | None],
-    tops: Iterable[tuple[TokenLogprob, ...]],
-) -> tuple[TokenLogprob, ...]:
-    """What :class:`TokenLogprob` makes of each in these columns, for a caller that has checked all of them."""
-    return tuple(map(_made, tokens, logprobs, bytes, tops))

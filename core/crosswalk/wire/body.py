@@ -28,13 +28,15 @@ class BodyDecoder(PushDecoder):
         self._pieces: list[bytes] = []
         self._size = 0
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
         self._size += len(chunk)
         if self._size > self.limits.line_bytes:
-            raise self._too_long("the body")
+            raise self.too_long("the body")
         self._pieces.append(chunk)
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         body = b"".join(self._pieces)
         self._pieces.clear()
         if body and not body.isspace():

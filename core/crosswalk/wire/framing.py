@@ -7,12 +7,23 @@ is never scanned again.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, Protocol, TypeAlias
 
 from crosswalk.errors import LineTooLongError, MappingError, StreamTooLargeError
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["Decoder", "Frame", "LineDecoder", "PushDecoder", "is_done"]
+__all__ = [
+    "NEED_MORE",
+    "CustomFraming",
+    "Decoder",
+    "Frame",
+    "LineDecoder",
+    "NeedMore",
+    "PushDecoder",
+    "is_done",
+]
 
 BOM = b"\xef\xbb\xbf"
 CR = ord("\r")
@@ -45,6 +56,26 @@ class Decoder(Protocol):
         """Take the end of the input and give what was left, if it makes a frame."""
 
 
+class NeedMore(Enum):
+    """The type of :data:`NEED_MORE`."""
+
+    NEED_MORE = "need more"
+
+
+NEED_MORE: Final = NeedMore.NEED_MORE
+"""The answer of a :data:`CustomFraming` that the first bytes do not decide yet."""
+
+
+CustomFraming: TypeAlias = Callable[[bytes, Limits, str], Decoder | NeedMore | None]
+"""
+Chooses the decoder of an answer: ``framing(start, limits, content_type)``.
+
+``start`` has the first bytes of the answer, at least one, without white space and a byte order mark before it.
+``content_type`` is that of the HTTP answer, in lower case without parameters; ``""`` where it is not known. The result
+is a decoder, ``None`` for SSE, NDJSON and JSON, or :data:`NEED_MORE` to be asked again with more bytes.
+"""
+
+
 def is_done(data: bytes) -> bool:
     """
     Tell whether a frame's *data* is OpenAI's end-of-stream sentinel ``[DONE]`` instead of JSON.
@@ -60,8 +91,7 @@ class PushDecoder:
     Do for a decoder what does not depend on the framing; the base of all of them.
 
     It counts the bytes, takes off a leading byte order mark, and holds an error back until the frames
-    before it are out. A framing implements ``_decode`` and ``_finish``, which
-    append to *frames*.
+    before it are out. A framing implements :meth:`read` and :meth:`finish`.
 
     Attributes:
         limits: what holds.
@@ -88,7 +118,7 @@ class PushDecoder:
         frames: list[Frame] = []
         try:
             if chunk:
-                self._decode(chunk, frames)
+                self.read(chunk, frames)
             if too_large:
                 limit = self.limits.total_bytes
                 raise StreamTooLargeError(f"the stream is longer than {limit} bytes", limit=limit)
@@ -104,9 +134,9 @@ class PushDecoder:
             raise self._failure
         frames: list[Frame] = []
         if self._head:
-            self._decode(self._head, frames)
+            self.read(self._head, frames)
         self._head = None
-        self._finish(frames)
+        self.finish(frames)
         return frames
 
     def _without_bom(self, chunk: bytes) -> bytes:
@@ -118,14 +148,23 @@ class PushDecoder:
         self._head = None
         return head.removeprefix(BOM)
 
-    def _too_long(self, what: str) -> LineTooLongError:
+    def too_long(self, what: str) -> LineTooLongError:
+        """The error for a frame, called *what*, that is longer than ``limits.line_bytes``."""
         limit = self.limits.line_bytes
         return LineTooLongError(f"{what} is longer than {limit} bytes", limit=limit)
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Append to *frames* those that *chunk*, the next bytes, completes; store the rest for the next call.
+
+        Raise a :class:`~crosswalk.errors.FramingError` for bytes that are not a frame. Frames before it still come out.
+        """
         raise NotImplementedError
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Append to *frames* a last one that needs no end, once the input has ended.
+
+        Raise :class:`~crosswalk.errors.IncompleteStreamError` if the input ended inside a frame.
+        """
         raise NotImplementedError
 
 
@@ -134,24 +173,27 @@ class LineDecoder(PushDecoder):
     Cut the input into lines at ``\n``, on bytes; the base of the framings that are made of lines.
 
     ``str.splitlines`` and httpx's ``iter_lines`` also cut at U+2028, U+0085 and more, which JSON
-    strings may hold. A framing implements ``_read`` for complete lines, which come without their
-    ``\n``, and finds the last, unterminated one in ``_tail``.
+    strings may hold. A framing implements :meth:`read_lines`.
+
+    Attributes:
+        tail: the bytes behind the last ``\n``.
     """
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
-        self._tail = bytearray()
+        self.tail = bytearray()
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Cut *chunk* into lines; see :class:`PushDecoder`."""
         if LF in chunk:
             # The tail is joined only once its line is complete, so that it is scanned once.
-            if self._tail:
-                chunk = b"".join((self._tail, chunk))
-                self._tail.clear()
+            if self.tail:
+                chunk = b"".join((self.tail, chunk))
+                self.tail.clear()
             chunk = self._take_lines(chunk, frames)
-        self._tail += chunk
-        if len(self._tail) > self.limits.line_bytes:
-            raise self._too_long("a line")
+        self.tail += chunk
+        if len(self.tail) > self.limits.line_bytes:
+            raise self.too_long("a line")
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
         """Read the complete lines of *text* and give what is left after the last of them."""
@@ -161,10 +203,17 @@ class LineDecoder(PushDecoder):
         if len(text) > limit:
             for number, line in enumerate(lines):
                 if len(line) > limit:
-                    self._read(lines[:number], frames)
-                    raise self._too_long("a line")
-        self._read(lines, frames)
+                    self.read_lines(lines[:number], frames)
+                    raise self.too_long("a line")
+        self.read_lines(lines, frames)
         return tail
 
-    def _read(self, lines: list[bytes], frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Read the last line, which needs no end."""
+        if self.tail:
+            self.read_lines([bytes(self.tail)], frames)
+        self.tail.clear()
+
+    def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+        r"""Append to *frames* those that *lines* complete: complete lines, in order, without their ``\n``."""
         raise NotImplementedError

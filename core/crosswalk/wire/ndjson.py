@@ -54,18 +54,20 @@ class NDJSONDecoder(LineDecoder):
     @property
     def is_between_events(self) -> bool:
         """Whether the next bytes are read as if nothing had come before."""
-        return self._begun and self._document is None and not (self._tail or self._failure)
+        return self._begun and self._document is None and not (self.tail or self._failure)
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
         if self._document is None:
-            super()._decode(chunk, frames)
+            super().read(chunk, frames)
             if self._document is None:
                 return
-            chunk = bytes(self._tail)
-            self._tail.clear()
-        self._document._decode(chunk, frames)
+            chunk = bytes(self.tail)
+            self.tail.clear()
+        self._document.read(chunk, frames)
 
-    def _read(self, lines: list[bytes], frames: list[Frame]) -> None:
+    def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+        """Give the frames that *lines* complete; see :class:`LineDecoder`."""
         if not self._begun:
             lines = list(dropwhile(_is_blank, lines))
             if not lines:
@@ -73,16 +75,17 @@ class NDJSONDecoder(LineDecoder):
             self._begun = True
             if not lines[0].rstrip().endswith((b"}", b"]")):
                 self._document = BodyDecoder(self.limits)
-                self._document._decode(b"\n".join([*lines, b""]), frames)
+                self._document.read(b"\n".join([*lines, b""]), frames)
                 return
         frames += zip(filter(None, map(bytes.strip, lines)), repeat(None))  # endless
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._document is not None:
-            self._document._finish(frames)
-        elif last := self._tail.strip():
+            self._document.finish(frames)
+        elif last := self.tail.strip():
             frames.append((bytes(last), None))
-        self._tail.clear()
+        self.tail.clear()
 
 
 def _is_blank(line: bytes) -> bool:

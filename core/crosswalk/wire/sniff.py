@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Collection
+from typing import Final, Literal
 
 from crosswalk.wire.body import BodyDecoder
-from crosswalk.wire.framing import Decoder, Frame, PushDecoder
+from crosswalk.wire.framing import CustomFraming, Decoder, Frame, NeedMore, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.ndjson import NDJSONDecoder
 
@@ -18,6 +18,8 @@ Framing = Literal["sse", "ndjson", "json"]
 _SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
 _LONGEST_START = max(map(len, _SSE_STARTS))
+_MOST_ASKED: Final = 4096
+"""With so many bytes a provider's own framing must know whether an answer is in it."""
 
 
 class SniffingDecoder(PushDecoder):
@@ -31,7 +33,10 @@ class SniffingDecoder(PushDecoder):
 
     Args:
         limits: as in the decoder that is chosen.
-        own: asked first, with the first bytes: a decoder for a framing that only one provider has, or ``None``.
+        own: asked first, with the first bytes, for a framing that only one provider has; with 4096 bytes, or all of a
+            shorter answer, "need more" counts as ``None``.
+        content_type: passed to *own*.
+        text_events: the names of server-sent events whose data is text; they come out as ``{"data": …}``.
 
     Attributes:
         framing: ``"sse"``, ``"ndjson"`` or ``"json"`` (one body, whatever it holds); ``None`` while too
@@ -43,10 +48,17 @@ class SniffingDecoder(PushDecoder):
     """
 
     def __init__(
-        self, limits: Limits = DEFAULT, own: Callable[[bytes, Limits], Decoder | None] | None = None
+        self,
+        limits: Limits = DEFAULT,
+        own: CustomFraming | None = None,
+        *,
+        content_type: str = "",
+        text_events: Collection[str] = (),
     ) -> None:
         super().__init__(limits)
         self._own = own
+        self._content_type = content_type
+        self._text_events = text_events
         self._foreign: Decoder | None = None
         self.framing: Framing | None = None
         self._chosen: PushDecoder | None = None
@@ -70,50 +82,58 @@ class SniffingDecoder(PushDecoder):
             return super().flush()
         return self._chosen.flush()
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
         if self._foreign is not None:
             frames += self._foreign.decode(chunk)
             return
         chunk = self._without_whitespace(self._start + chunk)
         if chunk and self._own is not None:
-            self._foreign, self._own = self._own(chunk, self.limits), None
-            if self._foreign is not None:
-                frames += self._foreign.decode(chunk)
+            own = self._own(chunk, self.limits, self._content_type)
+            if isinstance(own, NeedMore) and len(chunk) < _MOST_ASKED:
+                self._start = chunk
+                return
+            self._own = None
+            if own is not None and not isinstance(own, NeedMore):
+                self._foreign, self._start = own, b""
+                frames += own.decode(chunk)
                 return
         framing = _framing_of(chunk, indented=self._indented)
         if framing is None:
             self._start = chunk
         else:
-            self._choose(framing)._decode(chunk, frames)
+            self._choose(framing).read(chunk, frames)
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._foreign is not None:
             frames += self._foreign.flush()
             return
         if self._chosen is None and self._start:
-            self._choose("json")._decode(self._start, frames)
+            framing = _framing_of(self._start, indented=self._indented)
+            self._choose(framing or "json").read(self._start, frames)
         if self._chosen is not None:
-            self._chosen._finish(frames)
+            self._chosen.finish(frames)
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
-        self._chosen = chosen = _decoder(framing)(self.limits)
+        self._chosen = chosen = self._decoder_of(framing)
         chosen.room, chosen._head = self.room, None
         return chosen
+
+    def _decoder_of(self, framing: Framing) -> PushDecoder:
+        if framing == "sse":
+            from crosswalk.wire.sse import SSEDecoder, TextEventDecoder  # a body needs none
+
+            names = self._text_events
+            return TextEventDecoder(self.limits, names) if names else SSEDecoder(self.limits)
+        return NDJSONDecoder(self.limits) if framing == "ndjson" else BodyDecoder(self.limits)
 
     def _without_whitespace(self, text: bytes) -> bytes:
         start = text.lstrip()
         if whitespace := text[: len(text) - len(start)]:
             self._indented = not whitespace.endswith((b"\n", b"\r"))
         return start
-
-
-def _decoder(framing: Framing) -> type[PushDecoder]:
-    if framing == "sse":
-        from crosswalk.wire.sse import SSEDecoder  # a body needs none
-
-        return SSEDecoder
-    return NDJSONDecoder if framing == "ndjson" else BodyDecoder
 
 
 def _framing_of(start: bytes, *, indented: bool) -> Framing | None:

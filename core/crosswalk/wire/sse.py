@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import repeat
 
-from crosswalk.wire.framing import CR, LF, Frame, LineDecoder
+from crosswalk.errors import FramingError
+from crosswalk.types.json import dump_json
+from crosswalk.wire.framing import CR, LF, Frame, LineDecoder, PushDecoder
 from crosswalk.wire.limits import DEFAULT, Limits
 
-__all__ = ["SSEDecoder"]
+__all__ = ["SSEDecoder", "TextEventDecoder"]
 
 
 class SSEDecoder(LineDecoder):
@@ -63,11 +66,11 @@ class SSEDecoder(LineDecoder):
             if chunk.find(b"\n", start) == size - 2:
                 self.room -= size
                 return [(chunk[start:-2], name)]
-        frames = super().decode(chunk)
-        self._is_idle = self._head is None and self.is_between_events
-        return frames
+        return super().decode(chunk)
 
-    def _decode(self, chunk: bytes, frames: list[Frame]) -> None:
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        self._is_idle = False  # also where this fails
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
         if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
@@ -78,12 +81,13 @@ class SSEDecoder(LineDecoder):
             if chunk.endswith((b"\r", b"\n")):
                 lines.append(b"")
             chunk = b"\n".join(lines)
-        super()._decode(chunk, frames)
+        super().read(chunk, frames)
+        self._is_idle = self.is_between_events
 
     @property
     def is_between_events(self) -> bool:
         """Whether the next bytes are read as if nothing had come before."""
-        begun = self._tail or self._held or self._data or self._event is not None
+        begun = self.tail or self._held or self._data or self._event is not None
         return not (begun or self._after_cr or self._failure)
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
@@ -142,7 +146,8 @@ class SSEDecoder(LineDecoder):
         frames += zip(data, map(decoded.__getitem__, names), strict=True)
         return text[end + 2 :]
 
-    def _read(self, lines: list[bytes], frames: list[Frame]) -> None:
+    def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+        """Give the frames that *lines* complete; see :class:`LineDecoder`."""
         data = self._data
         for line in lines:
             if not line:
@@ -169,16 +174,64 @@ class SSEDecoder(LineDecoder):
     def _add_data(self, value: bytes) -> None:
         self._size = self._size + 1 + len(value) if self._data else len(value)
         if self._size > self.limits.line_bytes:
-            raise self._too_long("the data of one event")
+            raise self.too_long("the data of one event")
         self._data.append(value)
 
-    def _finish(self, frames: list[Frame]) -> None:
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
         if self._held:
             held, self._held = self._held, b""
             super()._take_lines(held, frames)
         # Of a line that was cut off only data is of use: half a name or id would be a wrong one.
-        if self._tail.startswith(b"data:"):
-            self._read([bytes(self._tail)], frames)
-        self._tail.clear()
-        self._id = None
-        self._read([b""], frames)
+        if self.tail.startswith(b"data:"):
+            self.read_lines([bytes(self.tail)], frames)
+        self.tail.clear()
+        self.read_lines([b""], frames)
+
+
+class TextEventDecoder(SSEDecoder):
+    """
+    Decode server-sent events of which some carry text instead of JSON.
+
+    The data of such an event comes out as the JSON object ``{"data": text}``, whatever the text looks like: also
+    ``[DONE]``, or a text that is JSON. All other events are as in :class:`SSEDecoder`.
+
+    Args:
+        limits: as for :class:`SSEDecoder`.
+        names: the names of the events that carry text.
+
+    Raises:
+        FramingError: a text is not UTF-8; and as :class:`SSEDecoder`.
+    """
+
+    def __init__(self, limits: Limits, names: Collection[str]) -> None:
+        super().__init__(limits)
+        self._names = frozenset(names)
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        return PushDecoder.decode(self, chunk)
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        found: list[Frame] = []
+        try:
+            super().read(chunk, found)
+        finally:
+            frames.extend(map(self._as_json, found))
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Give the last frame; see :class:`PushDecoder`."""
+        found: list[Frame] = []
+        super().finish(found)
+        frames.extend(map(self._as_json, found))
+
+    def _as_json(self, frame: Frame) -> Frame:
+        data, name = frame
+        if name not in self._names:
+            return frame
+        try:
+            return dump_json({"data": data.decode()}), name
+        except UnicodeDecodeError:
+            failure = FramingError("the text of an event is not UTF-8")
+        raise failure  # out here it does not carry the text along

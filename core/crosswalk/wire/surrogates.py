@@ -1,7 +1,7 @@
 """Halves of surrogate pairs: JSON allows them (RFC 8259, section 8.2), and servers cut a character in two.
 
-A server that streams UTF-16 code units ends one event with ``\\ud83d`` and begins the next with ``\\ude00``. An event that
-ends a string with the first half waits for the next one. A half without its other half becomes U+FFFD.
+A server that streams UTF-16 code units ends a text in one event with ``\\ud83d`` and goes on with ``\\ude00`` in a later
+one. Until then this event and those after it wait. A half without its other half becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -10,9 +10,70 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
-__all__ = ["REPLACEMENT", "awaits_half", "join_halves", "load_with_halves", "mend_halves"]
+import attrs
+
+__all__ = ["REPLACEMENT", "HalfBuffer", "HeldEvent", "load_with_halves", "mend_halves"]
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+_MOST_WAITING: Final = 32
+
+
+@attrs.define(eq=False)
+class HeldEvent:
+    """An event that waits.
+
+    Attributes:
+        event: the event, decoded.
+        name: its SSE name.
+        source: what it was parsed from.
+        open_strings: how many of its strings end with the first half of a pair.
+    """
+
+    event: Any
+    name: str | None
+    source: Any
+    open_strings: int = 0
+
+
+class HalfBuffer:
+    """Holds events back, in their order, while a string of the first one ends with the first half of a pair.
+
+    The next text at the same path has the other half, or nothing has. At most 32 events wait.
+
+    Attributes:
+        waiting: these events.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[HeldEvent] = []
+        self._open: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
+
+    def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
+        """The events that are complete with the next *event*; a second half goes to the event that has the first."""
+        held = HeldEvent(event, name, source)
+        self.waiting.append(held)
+        for container, key, path in [*_strings(event)]:
+            text = container[key]
+            if path in self._open and text:
+                earlier, holder, place = self._open.pop(path)
+                earlier.open_strings -= 1
+                if _is_second(text[0]):
+                    holder[place] = _whole(holder[place] + text[0])
+                    container[key] = text = text[1:]
+            if _is_first(text[-1:]):
+                self._open[path] = held, container, key
+                held.open_strings += 1
+        if len(self.waiting) > _MOST_WAITING:
+            return self.flush()
+        ready = next((place for place, one in enumerate(self.waiting) if one.open_strings), None)
+        complete, self.waiting = self.waiting[:ready], [] if ready is None else self.waiting[ready:]
+        return complete
+
+    def flush(self) -> list[HeldEvent]:
+        """All events that wait: no other half has come."""
+        self._open.clear()
+        waiting, self.waiting = self.waiting, []
+        return waiting
 
 
 def load_with_halves(data: bytes) -> Any:
@@ -33,22 +94,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-def awaits_half(event: Any) -> bool:
-    """Whether a string of *event* ends with the first half of a pair."""
-    return any(_is_first(holder[key][-1:]) for holder, key, _ in _strings(event))
-
-
-def join_halves(event: Any, following: Any) -> None:
-    """Complete the strings of *event* with the second halves at the same paths of the *following* event."""
-    others = {path: (holder, key) for holder, key, path in _strings(following)}
-    for holder, key, path in [*_strings(event)]:
-        if _is_first(holder[key][-1:]) and path in others:
-            other, other_key = others[path]
-            if _is_second(other[other_key][:1]):
-                holder[key] = _whole(holder[key] + other[other_key][0])
-                other[other_key] = other[other_key][1:]
 
 
 def mend_halves(event: Any) -> bool:
@@ -77,12 +122,18 @@ def _is_second(character: str) -> bool:
 
 
 def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
-    """Each string in *value*, as its container, its key there, and its path, in which an item with an ``index`` has that."""
+    """Each string in *value*, as its container, its key there, and its path.
+
+    Where an object has an index, as choices, calls and blocks do, the path has it in place of the position.
+    """
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
     while level:
         container, path = level.pop()
         if type(container) is dict:
             items: Any = container.items()
+            indexes = [item for item in items if type(item[1]) is int and item[0][-5:].lower() == "index"]
+            if indexes:
+                path = (*path[:-1], *indexes) if path and type(path[-1]) is int else (*path, *indexes)
         elif type(container) is list:
             items = enumerate(container)
         else:
@@ -90,7 +141,5 @@ def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
         for key, item in items:
             if type(item) is str:
                 yield container, key, (*path, key)
-            elif type(container) is list and type(item) is dict and type(item.get("index")) is int:
-                level.append((item, (*path, ("index", item["index"]))))
             else:
                 level.append((item, (*path, key)))

@@ -123,7 +123,7 @@ def test_a_request_or_an_answer_that_cannot_be_read_reaches_the_program_as_it_is
     assert asyncio.run(asked()) is answer
     assert seen == []
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["watching httpx failed with ZeroDivisionError (said once)"]
+    assert messages == ["watching httpx failed with ZeroDivisionError (logged once)"]
 
 
 def test_a_session_of_aiohttp_that_is_made_differently_is_left_alone(
@@ -136,7 +136,7 @@ def test_a_session_of_aiohttp_that_is_made_differently_is_left_alone(
     call = watched_request(lambda: watcher, original)
     assert asyncio.run(call("a session", "GET", "/", a=2)) == (("a session", "GET", "/"), {"a": 2})
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["watching aiohttp failed with AttributeError (said once)"]
+    assert messages == ["watching aiohttp failed with AttributeError (logged once)"]
 
 
 def test_a_middleware_below_that_answers_with_something_else(watch: Watch, seen: Seen) -> None:
@@ -167,7 +167,7 @@ def test_a_read_of_urllib3_that_cannot_be_noted_gives_its_bytes(
         assert answer.read() == ONE.body
         answer.close()
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["watching urllib3 failed with ZeroDivisionError (said once)"]
+    assert messages == ["watching urllib3 failed with ZeroDivisionError (logged once)"]
 
 
 def test_no_call_of_an_exchange_raises(caplog: pytest.LogCaptureFixture) -> None:
@@ -181,7 +181,7 @@ def test_no_call_of_an_exchange_raises(caplog: pytest.LogCaptureFixture) -> None
         exchange.ended()
     assert len(seen) == 1
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["watching failed with TypeError (said once)"]
+    assert messages == ["watching failed with TypeError (logged once)"]
 
 
 def test_a_library_in_a_version_that_is_not_known_is_left_alone_and_named_once(
@@ -213,7 +213,7 @@ def test_a_library_that_cannot_be_imported_is_left_alone(
     monkeypatch.setattr("crosswalk_observe.patches.import_module", broken)
     install(watch())
     assert httpx.HTTPTransport.handle_request is before
-    assert caplog.records[0].getMessage() == "importing httpx failed with RuntimeError (said once)"
+    assert caplog.records[0].getMessage() == "importing httpx failed with RuntimeError (logged once)"
 
 
 def test_a_watcher_that_loses_its_place_is_named(watch: Watch, caplog: pytest.LogCaptureFixture) -> None:

@@ -273,7 +273,7 @@ def test_what_the_answer_has_told_of_a_server_is_remembered_until_it_cannot_be_r
         return detect(body, *arguments, **options)
 
     monkeypatch.setattr(reading, "detect", noted)
-    monkeypatch.setattr(reading, "_MOST_REMEMBERED", 1)
+    monkeypatch.setattr(reading, "_MAX_DIALECTS", 1)
     ollama = capture("ollama/chat_length.response.json").body
     vllm = capture("vllm/chat_think.response.json").body
 

@@ -181,7 +181,7 @@ def test_a_full_disk_is_told_and_the_next_line_is_whole(
     with file.open("rb") as opened:
         assert [type(record).__name__ for record in read_records(opened)] == ["BadRecord", "Record"]
     assert [record.getMessage() for record in caplog.records] == [
-        f"JSONLinesLog failed with OSError: {os.strerror(errno.ENOSPC)} (said once)"
+        f"JSONLinesLog failed with OSError: {os.strerror(errno.ENOSPC)} (logged once)"
     ]
 
 
@@ -341,7 +341,7 @@ def test_exchanges_become_captures_of_the_kit(observe: Observe, tmp_path: Path) 
     sink = CaptureFolder(tmp_path / "new")
     streamed = observe(sink)
     whole = observe(sink, body=WHOLE.body, headers={"Content-Type": "application/json"})
-    left = observe(sink, body=STREAM.body[:1000], end="left")
+    left = observe(sink, body=STREAM.body[:1000], end="abandoned")
     captures = {one.case: one for one in load_captures(tmp_path / "new")}
     assert captures.keys() == {
         f"vllm_{streamed.id[:12]}_stream",
@@ -370,7 +370,7 @@ def test_what_holds_a_key_becomes_no_capture(
     observe(CaptureFolder(tmp_path / "new"), **given)
     assert not (tmp_path / "new").exists()
     assert [record.getMessage() for record in caplog.records] == [
-        "CaptureFolder failed with CrosswalkError: it holds what looks like a key, and is not recorded (said once)"
+        "CaptureFolder failed with CrosswalkError: it holds what looks like a key, and is not recorded (logged once)"
     ]
 
 

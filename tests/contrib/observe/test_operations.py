@@ -90,7 +90,7 @@ def test_an_attempt_that_begins_before_the_last_one_is_read_goes_on(spans: Spans
         first.answered(429, {})
         second = watcher.begin("POST", URL, {COUNT: "1"}, BODY)
         assert second is not None
-        first.left()
+        first.abandoned()
         second.answered(200, {})
         second.chunk(ANSWER)
         second.ended()
@@ -127,7 +127,7 @@ def test_a_call_that_is_not_tried_again_in_time_is_over(
     asked: str, wait: float, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("crosswalk_observe.watcher.time.monotonic", lambda: now)
+    monkeypatch.setattr("crosswalk_observe.calls.time.monotonic", lambda: now)
     with Watcher(spans.sink, in_background=False) as watcher:
         attempt(watcher, 0, 429, retry_after=asked)
         now += wait - 1
@@ -142,7 +142,7 @@ def test_calls_that_are_not_tried_again_in_time_are_over_in_the_background(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = count(0, 3)
-    monkeypatch.setattr("crosswalk_observe.watcher.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("crosswalk_observe.calls.time.monotonic", lambda: next(clock))
     sink = Failing()
     with Watcher(sink) as watcher:
         attempt(watcher, 0, 429)
@@ -253,8 +253,8 @@ def test_an_operation_that_fails_hurts_nobody(caplog: pytest.LogCaptureFixture) 
     assert [len(sink.records) for sink in sinks] == [1, 1, 0]
     assert len(seen) == 1
     assert [record.getMessage() for record in caplog.records] == [
-        "Failing failed with ZeroDivisionError (said once)",
-        "beginning an operation failed with ZeroDivisionError (said once)",
+        "Failing failed with ZeroDivisionError (logged once)",
+        "beginning an operation failed with ZeroDivisionError (logged once)",
     ]
 
 

@@ -81,7 +81,7 @@ def test_how_the_bytes_are_cut_does_not_matter(data: st.DataObject) -> None:
         st.sampled_from(["content-encoding", "content-type", "x-request-id"]),
         st.sampled_from(["gzip", "br", "deflate, gzip", "zstd", "identity", "text/event-stream", "?"]),
     ),
-    end=st.sampled_from(["ended", "left"]),
+    end=st.sampled_from(["ended", "abandoned"]),
     asked=st.none() | st.binary(max_size=100),
 )
 def test_any_bytes_give_a_response_or_an_error(chunks: list[bytes], **given: Any) -> None:
@@ -92,7 +92,7 @@ def test_any_bytes_give_a_response_or_an_error(chunks: list[bytes], **given: Any
     assert repr(record)
 
 
-@given(st.integers(0, len(STREAM.body)), st.sampled_from(["left", "ended"]))
+@given(st.integers(0, len(STREAM.body)), st.sampled_from(["abandoned", "ended"]))
 def test_a_stream_that_stops_anywhere_keeps_what_came(place: int, end: str) -> None:
     record = observe(STREAM.body[:place], end=end)
     assert record.response is not None
@@ -150,10 +150,10 @@ class Odd:
     ("breaks", "end", "error", "said"),
     [
         ("nothing", "ended", None, "stop"),
-        ("nothing", "left", None, "cancelled"),
+        ("nothing", "abandoned", None, "cancelled"),
         ("recognizes", "ended", None, "stop"),
         ("state", "ended", "PluginError", None),
-        ("state", "left", "PluginError", None),
+        ("state", "abandoned", "PluginError", None),
     ],
 )
 def test_whatever_a_plugin_does_there_is_a_record(
@@ -172,7 +172,7 @@ def test_whatever_a_plugin_does_there_is_a_record(
     assert record.body == b'{"a": 1}\n'
     assert (record.error and type(record.error).__name__) == error
     assert (record.response and record.response.finish_reason) == said
-    assert record.is_cancelled is (end == "left")
+    assert record.is_cancelled is (end == "abandoned")
 
 
 def test_a_provider_that_is_blocked_meanwhile_is_an_error() -> None:

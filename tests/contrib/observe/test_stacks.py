@@ -24,7 +24,7 @@ from crosswalk_observe import (
     watch_bedrock,
 )
 from crosswalk_observe.aiohttp_sessions import watched_request
-from crosswalk_observe.failures import plain
+from crosswalk_observe.guard import as_builtin_error
 from crosswalk_observe.urllib3_pools import watched_urlopen
 
 from .conftest import CAPTURES, KEY, PATHS, Seen, Watch, capture, same_as_normalized
@@ -406,10 +406,10 @@ MODEL = "anthropic.claude-3-haiku"
 @pytest.mark.parametrize("way", ["given", "installed"])
 def test_bedrock_streams(bedrock: Bedrock, way: str, server: ReplayServer, watch: Watch, seen: Seen) -> None:
     server.add(Answer((FRAMES,), headers={"Content-Type": "application/vnd.amazon.eventstream"}), times=2)
-    plain = list(bedrock(server.url).converse_stream(modelId=MODEL, messages=SAID)["stream"])
+    as_builtin_error = list(bedrock(server.url).converse_stream(modelId=MODEL, messages=SAID)["stream"])
     client = watched_client(bedrock(server.url), way, watch("bedrock"))
-    assert list(client.converse_stream(modelId=MODEL, messages=SAID)["stream"]) == plain
-    assert plain[1]["contentBlockDelta"]["delta"] == {"text": "Hi"}
+    assert list(client.converse_stream(modelId=MODEL, messages=SAID)["stream"]) == as_builtin_error
+    assert as_builtin_error[1]["contentBlockDelta"]["delta"] == {"text": "Hi"}
     record = seen.one
     assert record.body == FRAMES
     assert record.request.model == MODEL
@@ -492,7 +492,7 @@ def test_bedrock_that_nobody_watches_or_that_is_not_there(
     ],
 )
 def test_errors_of_libraries_as_python_s_own(error: BaseException, kind: type[BaseException]) -> None:
-    assert type(plain(error)) is kind
+    assert type(as_builtin_error(error)) is kind
 
 
 def test_what_stays_put_around_passes_while_nobody_watches() -> None:

@@ -111,7 +111,7 @@ def test_memory_is_bounded_by_what_all_exchanges_hold() -> None:
         second.ended()
         first.ended()
         assert [record.id for record in seen] == [first.id]
-        assert watcher._held == 0
+        assert watcher._reserved_bytes == 0
         assert ask(watcher, b"x" * 9_000) is not None
         assert len(seen) == 2
 
@@ -167,7 +167,9 @@ def test_a_sink_that_raises_hurts_nobody_and_is_told_of_once(caplog: pytest.LogC
         ask(watcher)
         assert watcher.flush(60)
     assert len(seen) == 2
-    assert [(record.name, record.getMessage().removesuffix(" (said once)")) for record in caplog.records] == [
+    assert [
+        (record.name, record.getMessage().removesuffix(" (logged once)")) for record in caplog.records
+    ] == [
         (
             "crosswalk.observe",
             "test_a_sink_that_raises_hurts_nobody_and_is_told_of_once.<locals>.broken failed with ValueError",
@@ -194,7 +196,7 @@ def test_a_sink_that_is_interrupted_does_not_end_the_watching(caplog: pytest.Log
         assert watcher.flush(60)
     assert len(seen) == 2
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["a sink failed with KeyboardInterrupt (said once)"]
+    assert messages == ["a sink failed with KeyboardInterrupt (logged once)"]
 
 
 def test_sinks_are_closed_once_and_nothing_is_watched_any_more() -> None:
@@ -280,9 +282,9 @@ def test_what_fails_in_watching_is_told_once_and_passes(
         with monkeypatch.context() as patched:
             patched.setattr("crosswalk_observe.watcher.record_of", lambda *_: 1 / 0)
             ask(watcher)
-        assert watcher._held == 0
+        assert watcher._reserved_bytes == 0
     assert seen == []
-    assert [record.getMessage().removesuffix(" (said once)") for record in caplog.records] == [
+    assert [record.getMessage().removesuffix(" (logged once)") for record in caplog.records] == [
         "watching failed with ZeroDivisionError",
         "reading an answer failed with ZeroDivisionError",
     ]
@@ -325,7 +327,7 @@ def test_what_waits_at_a_fork_is_the_parents() -> None:
     assert watcher.flush(0)
     assert watcher.dropped == 0
     going_on.ended()
-    assert watcher._held == 0
+    assert watcher._reserved_bytes == 0
     late = ask(watcher, end=False)
     assert late is not None
     _renew_all()

@@ -193,10 +193,10 @@ def ended(_: ToolCall) -> bool:
         (lambda call: "", ToolOutcome.DECLINED, "declined"),
         (lambda call: "too much", ToolOutcome.DECLINED, "declined: too much"),
         (lambda call: 1, ToolOutcome.DECLINED, "declined"),  # whoever says yes says it clearly
-        (unable, ToolOutcome.DECLINED, "declined: nobody could be asked"),
-        (withdrawn, ToolOutcome.DECLINED, "declined: nobody could be asked"),
-        (ended, ToolOutcome.DECLINED, "declined: nobody could be asked"),
-        (None, ToolOutcome.DECLINED, "declined: nobody can approve of it"),
+        (unable, ToolOutcome.DECLINED, "declined: the approval failed"),
+        (withdrawn, ToolOutcome.DECLINED, "declined: the approval failed"),
+        (ended, ToolOutcome.DECLINED, "declined: the approval failed"),
+        (None, ToolOutcome.DECLINED, "declined: no approval is possible here"),
     ],
 )
 def test_a_tool_that_needs_approval_runs_with_it_alone(approve: Any, outcome: ToolOutcome, told: str) -> None:

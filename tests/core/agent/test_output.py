@@ -86,7 +86,7 @@ def test_an_answer_of_another_form_is_told_once(server: ReplayServer, run: Run, 
 
     response = run(use)
     first, second = response.turns
-    told = "This is no valid answer: expected integer, got string @ $.degrees. Answer again, in the form that was asked for."
+    told = "This is not a valid answer: expected integer, got string @ $.degrees. Answer again, in the form that was asked for."
     assert (first.outcome, first.final_output, first.value) == (None, None, None)
     assert first.reply == ChatMessage.user(told)
     assert (second.value, response.value) == (Weather(30), Weather(30))

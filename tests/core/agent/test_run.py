@@ -422,7 +422,7 @@ def test_a_run_that_goes_on_cannot_be_taken_up_by_another(server: ReplayServer, 
         async for step in first:
             if isinstance(step, ToolExecutionStart):
                 break
-        with pytest.raises(CrosswalkError, match="still goes on"):
+        with pytest.raises(CrosswalkError, match="still active"):
             agent.resume(first)
         await first.aclose()
         async with agent.resume(first) as second:
@@ -509,7 +509,7 @@ def test_what_breaks_around_a_tool_is_raised(server: ReplayServer, run: Run, sai
     server.add(said(None, PAY))
 
     class Broken(AgentTelemetry):
-        def executed(self, call: ToolCall, one: Tool) -> Any:
+        def trace_tool(self, call: ToolCall, one: Tool) -> Any:
             raise LookupError("no span")
 
     shop = Shop()

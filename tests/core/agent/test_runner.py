@@ -186,7 +186,7 @@ async def its_own_limit() -> None:
         (
             lambda: {"a": [1.5, float("nan"), None]},
             ToolOutcome.FAILED,
-            "the tool's result holds a number that JSON has not: NaN or an infinity",
+            "the tool's result contains NaN or an infinity, which JSON does not have",
             ToolError,
         ),
         (
@@ -196,7 +196,7 @@ async def its_own_limit() -> None:
             ToolError,
         ),
         (surrogate, ToolOutcome.FAILED, "gone ?", ToolError),
-        (lambda: "\ud800", ToolOutcome.FAILED, "the tool's result holds text that is no Unicode", ToolError),
+        (lambda: "\ud800", ToolOutcome.FAILED, "the tool's result contains an unpaired surrogate", ToolError),
         (
             lambda: ["\ud800"],
             ToolOutcome.FAILED,
@@ -488,7 +488,7 @@ def test_threads_that_run_on_are_not_without_number() -> None:
     call = ToolCall("c", "hang", "{}")
     results = [run(runner, call)[0] for _ in range(6)]
     assert [result.outcome for result in results] == [ToolOutcome.TIMED_OUT] * 4 + [ToolOutcome.FAILED] * 2
-    assert "too many calls run on" in (results[-1].error or "")
+    assert "too many calls are running" in (results[-1].error or "")
     go.set()
     for thread in threads:
         thread.join()
@@ -662,7 +662,7 @@ def test_what_a_thread_had_done_when_its_run_was_cancelled_is_its_result() -> No
     told: list[Any] = []
 
     async def main() -> None:
-        task = asyncio.create_task(runner_of(counted).run([CALL], tell=told.append))
+        task = asyncio.create_task(runner_of(counted).run([CALL], report=told.append))
         await asyncio.to_thread(counted.begun.acquire)
         counted.go.set()
         for thread in threading.enumerate():

@@ -323,7 +323,7 @@ def test_what_is_no_session_is_refused(document: Any, problem: str) -> None:
 def test_an_error_response_is_no_turn_of_a_file() -> None:
     failed = orjson.loads(ChatSession([answer()]).to_json())
     failed["turns"][0]["response"]["finish_reason"] = "error"
-    with pytest.raises(CanonicalJSONError, match=r"an error response is no turn @ \$\.turns"):
+    with pytest.raises(CanonicalJSONError, match=r"an error response cannot be a turn @ \$\.turns"):
         ChatSession.from_json(orjson.dumps(failed))
 
 
@@ -374,5 +374,5 @@ def test_an_id_that_is_no_text_is_not_written() -> None:
     """It could not be read again."""
     session = ChatSession("Why?")
     session.id = 7  # type: ignore[assignment]
-    with pytest.raises(CanonicalJSONError, match="the id is no text"):
+    with pytest.raises(CanonicalJSONError, match="the id is not a string"):
         session.to_json()

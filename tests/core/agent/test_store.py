@@ -128,7 +128,7 @@ def test_a_file_with_a_long_name_that_is_not_ours(tmp_path: Path, content: bytes
 
 
 def test_what_is_no_session_is_not_kept(make: Make) -> None:
-    with pytest.raises(ResponseValidationError, match="a store keeps sessions, not str"):
+    with pytest.raises(ResponseValidationError, match="a store saves sessions, not str"):
         make().save("hello")  # type: ignore[arg-type]
 
 
@@ -240,5 +240,5 @@ def test_on_windows_the_folder_is_locked_too(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_database_in_memory_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="keeps nothing"):
+    with pytest.raises(ConfigurationError, match="stores nothing"):
         SQLiteStore(":memory:")

@@ -158,5 +158,5 @@ def test_it_takes_what_an_agent_takes() -> None:
 
 @pytest.mark.parametrize("wrong", [None, "run", ChatSession()])
 def test_what_is_no_run_cannot_be_resumed(service: SyncLLMService, wrong: Any) -> None:
-    with pytest.raises(ConfigurationError, match="what goes on is an AgentRun, not"):
+    with pytest.raises(ConfigurationError, match="resume needs an AgentRun, not"):
         SyncAgent(service).resume(wrong)

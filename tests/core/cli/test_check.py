@@ -11,6 +11,7 @@ from crosswalk.cli import check
 from crosswalk.cli.logs import many
 from crosswalk.config import Settings
 from crosswalk.plugins import ProviderInfo, hookimpl
+from crosswalk.testing import CHECKS
 
 from .conftest import ROOT, Done, line
 
@@ -54,7 +55,10 @@ def test_what_is_broken_is_listed(run: Run, lossy: str, captures: Captures) -> N
     captures("a", line(), path=None)
     done = run("check", "--provider", lossy, "captures", "--sample", "all")
     assert done.status == 1
-    assert "captures: P1 a, event 1, model: lost: changing its value changes nothing\n" in done.out
+    assert (
+        "captures: P1 a, event 1, model: lost: changing its value changes nothing [nothing lost: model]\n"
+        in done.out
+    )
     assert "captures: 1 capture, 1 event, " in done.out
     assert not done.out.endswith("; 0 problems\n")
 
@@ -97,9 +101,9 @@ def test_known_problems_are_listed_and_do_not_count(run: Run, captures: Captures
     (tmp_path / "known").write_text(
         """
         # two servers
-        P2 captures/a: the server sampled again
-        P3 a: never seen
-        elsewhere/a: of another folder
+        body and stream agree: captures/a: the server sampled again
+        nothing lost: a: never seen
+        nothing lost: elsewhere/a: of another folder
         """
     )
     done = run("check", "--provider", "ollama", "captures", "--exceptions", "known")
@@ -107,21 +111,29 @@ def test_known_problems_are_listed_and_do_not_count(run: Run, captures: Captures
     assert "captures: excepted, the server sampled again: P2 a ~ a_stream: body and stream" in done.out
     assert done.out.endswith("; 0 problems; 1 excepted\n")
     assert done.err.splitlines() == [
-        "not needed: the exception 'P3 a: never seen'",
-        "not needed: the exception 'elsewhere/a: of another folder'",
+        "not needed: the exception 'nothing lost: a'",
+        "not needed: the exception 'nothing lost: elsewhere/a'",
     ]
 
 
-def test_a_known_problem_may_be_of_any_promise(run: Run, captures: Captures, lossy: str) -> None:
+def test_a_capture_may_be_excepted_as_a_whole(run: Run, captures: Captures, lossy: str) -> None:
     captures("a", line(), path=None)
-    Path("known").write_text("a: it is lossy")
+    Path("known").write_text("\n".join(f"{check}: captures/a: it is lossy" for check in CHECKS))
     done = run("check", "--provider", lossy, "captures", "--exceptions", "known")
     assert done.status == 0
     assert "captures: excepted, it is lossy: P1 a, " in done.out
 
 
 @pytest.mark.parametrize(
-    ("content", "cause"), [(b"no reason", "known:1: expected 'CASE: reason'"), (b"\xff", "known: not UTF-8")]
+    ("content", "cause"),
+    [
+        (b"nothing lost: a", "known:1: expected 'CHECK: PATH: reason' or 'CHECK: CAPTURE: reason'"),
+        (
+            b"# x\nnothing: a: why",
+            "known:2: an exception is 'CHECK: PATH' or 'CHECK: CAPTURE', with the name of a check, not 'nothing: a'",
+        ),
+        (b"\xff", "known: not UTF-8"),
+    ],
 )
 def test_a_list_that_cannot_be_read(run: Run, captures: Captures, content: bytes, cause: str) -> None:
     captures("a", line())

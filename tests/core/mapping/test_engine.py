@@ -628,7 +628,7 @@ def test_what_a_plugin_says_of_its_provider_is_checked(told: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
-    "framing", [7, lambda: 7, lambda start, limits: 7, lambda start, limits: limits["x"]]
+    "framing", [7, lambda: 7, lambda start, limits, kind: 7, lambda start, limits, kind: limits["x"]]
 )
 def test_a_framing_that_fails_is_a_fault_of_the_plugin(framing: Any) -> None:
     """Whether the first bytes come at once or in the end."""
@@ -655,7 +655,7 @@ def test_a_framing_that_fails_at_the_end_is_a_fault_of_the_plugin() -> None:
     class Framed(Taker):
         @hookimpl
         def provider_info(self) -> ProviderInfo:
-            return ProviderInfo(title="T", framing=lambda start, limits: Stuck())
+            return ProviderInfo(title="T", framing=lambda start, limits, kind: Stuck())
 
     with pytest.raises(PluginError, match="'test': its framing failed with KeyError"):
         read(Framed(), ndjson({"end": "stop"}))

@@ -1,4 +1,4 @@
-"""Log probabilities: many at once are read as each by itself."""
+"""Log probabilities: each entry is read, or stays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from crosswalk import CrosswalkError, TokenLogprob
-from crosswalk.mapping import logprobs
 from crosswalk.plugin.take import mistyped
 from crosswalk.plugins import accept_logprobs
 
@@ -42,17 +41,6 @@ def entries(tops: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 many = st.lists(entries(st.lists(entries(st.just([])), max_size=2)), max_size=5)
 
 
-def taken(items: list[Any]) -> Any:
-    """What is made of *items*, what is left of them and what was noted; the error where there is one."""
-    container = {"content": deepcopy(items)}
-    mistyped()  # what was noted before
-    try:
-        found: Any = accept_logprobs(container, "content")
-    except CrosswalkError as error:
-        found = str(error)
-    return repr(found), found if found == found else None, repr(container), repr(mistyped())
-
-
 def one(token: Any = "a", logprob: Any = -1.0, **more: Any) -> dict[str, Any]:
     return {"token": token, "logprob": logprob, **more}
 
@@ -66,11 +54,22 @@ def one(token: Any = "a", logprob: Any = -1.0, **more: Any) -> dict[str, Any]:
 @example([one(), {"token": "a", "bytes": [1]}])
 @example([one(top_logprobs=[]), one(top_logprobs=[one(), one("b")])])
 @example([one(top_logprobs=[one(top_logprobs=[one("c")])])])
-def test_many_at_once_are_read_as_each_by_itself(items: list[Any]) -> None:
-    found = taken(items)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logprobs, "_alike", lambda *_: None)
-        assert taken(items) == found
+def test_entries_are_read_or_stay(items: list[Any]) -> None:
+    """Each token is read as it was sent, or all entries stay as they came; text that is not text is a typed error."""
+    container = {"content": deepcopy(items)}
+    try:
+        found = accept_logprobs(container, "content")
+    except CrosswalkError:
+        return
+    if found is None:
+        assert repr(container["content"]) == repr(items) if items else not container
+        return
+    assert [(token.token, token.logprob) for token in found] == [
+        (item["token"], item.get("logprob")) for item in items
+    ]
+    for token, item in zip(found, items, strict=True):
+        assert token.bytes is None or list(token.bytes) == item["bytes"]
+        assert not token.top or [other.token for other in token.top] == [one["token"] for one in item[TOP]]
 
 
 @pytest.mark.parametrize(
@@ -88,24 +87,21 @@ def test_bytes_that_are_none_stay(sent: Any, number: int) -> None:
     assert container == ({"content": [{}, {"bytes": sent}]} if number else {})
 
 
-def test_entries_with_other_keys_are_read_one_by_one() -> None:
+def test_what_one_entry_has_alongside_stays_there() -> None:
     container = {"content": [one(bytes=[97]), one(left=1)]}
     assert accept_logprobs(container, "content") == (TokenLogprob("a", -1.0, (97,)), TokenLogprob("a", -1.0))
     assert container == {"content": [{}, {"left": 1}]}
 
 
-def test_they_are_read_at_once() -> None:
-    """Each field as it was sent, and nothing is left."""
+def test_each_field_is_read_and_nothing_is_left() -> None:
     container = {
         "content": [
             one("é", bytes=[195, 169], top_logprobs=[one("e"), one("a", -2.5)]),
             one("b", bytes=[98], top_logprobs=[]),
         ]
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(logprobs, "token_logprob")  # which makes one
-        assert accept_logprobs(container, "content") == (
-            TokenLogprob("é", -1.0, (195, 169), (TokenLogprob("e", -1.0), TokenLogprob("a", -2.5))),
-            TokenLogprob("b", -1.0, (98,)),
-        )
+    assert accept_logprobs(container, "content") == (
+        TokenLogprob("é", -1.0, (195, 169), (TokenLogprob("e", -1.0), TokenLogprob("a", -2.5))),
+        TokenLogprob("b", -1.0, (98,)),
+    )
     assert container == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -24,6 +24,7 @@ from crosswalk import (
     WireTypeError,
     normalize,
 )
+from crosswalk.errors import PluginError
 from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition, UsageDetails
 from wires import body, chunk, ndjson, outcome, read, registry_of, sse, usage
 
@@ -1032,3 +1033,27 @@ def test_an_override_is_asked_about_every_part(role: dict[str, Any]) -> None:
     for payload in (body(said, "stop"), stream):
         response = normalize(payload, "tagged", registry=registry)
         assert (response.reasoning, response.text) == ("Hm.", "Yes")
+
+
+def _pieces(self: Any, *_: Any, **__: Any) -> Iterator[str]:
+    yield "Hm."
+
+
+def _lists(self: Any, *_: Any, **__: Any) -> list[str]:
+    return ["Hm."]
+
+
+@pytest.mark.parametrize(
+    ("method", "override", "gave"),
+    [
+        ("reasoning", _pieces, "generator, not a string or None"),
+        ("logprobs", _lists, "list, not a tuple or None"),
+        ("tool_calls", _pieces, "str, not ToolCallDelta"),
+        ("segments", _lists, "str, not Segment"),
+    ],
+)
+def test_an_override_that_gives_something_else_is_named(method: str, override: Any, gave: str) -> None:
+    """Not the line of the base class in which a delta is made of it."""
+    plugin = type("Wrong", (OpenAIChatDialect,), {"title": "Wrong", method: override})()
+    with pytest.raises(PluginError, match=rf"'test': Wrong\.{method} gave {gave}"):
+        read(plugin, sse(body({"content": "Hi"})))

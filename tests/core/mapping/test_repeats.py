@@ -514,6 +514,35 @@ def test_a_time_may_change() -> None:
     assert mapped(*events) == events[:2]
 
 
+class Watches(Toy):
+    """It notes the times that its hook for extensions gets."""
+
+    provider_info = Toy.provider_info
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[Any] = []
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> Any:
+        """Keep everything."""
+        self.times.append(event.get("at"))
+        return event
+
+
+def test_a_time_that_repeats_goes_past_the_hook_for_extensions() -> None:
+    """That the extensions alone keep it, as it came, is what the plugin declares: the last one is there."""
+    plugin = Watches()
+    events = [say("x", at=f"t{number}") for number in range(4)]
+    deltas, response = told(plugin, frames(*events, END))
+    assert plugin.times == ["t0", "t1", None]
+    assert orjson.loads(response)["metadata"]["extensions"] == {"at": "t3"}
+    assert [orjson.loads(delta).get("extensions") for delta in deltas] == [
+        *({"at": f"t{n}"} for n in range(4)),
+        None,
+    ]
+
+
 def test_a_time_that_is_null_erases_nothing() -> None:
     events = [say("x", at=f"t{number}") for number in (1, 2, 3)]
     assert mapped(*events, say("x", at=None), say("x")) == [*events[:2], say("x", at=None), say("x")]

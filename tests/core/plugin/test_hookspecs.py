@@ -10,8 +10,7 @@ import pytest
 
 from crosswalk import normalize
 from crosswalk.errors import UnknownFinishReasonError
-from crosswalk.plugin import hookspecs
-from crosswalk.plugin.hookspecs import hookimpl
+from crosswalk.plugin.hookspecs import ProviderHooks, hookimpl
 from crosswalk.plugin.info import path
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import MappingState, ProviderInfo, Recognition
@@ -21,7 +20,7 @@ from wires import Echo, registry_of
 
 SPECS: dict[str, Callable[..., Any]] = {
     name: value
-    for name, value in vars(hookspecs).items()
+    for name, value in vars(ProviderHooks).items()
     if callable(value) and hasattr(value, "crosswalk_spec")
 }
 
@@ -46,7 +45,7 @@ def test_every_hook_is_documented(name: str) -> None:
     documentation = inspect.getdoc(SPECS[name]) or ""
     first = documentation.splitlines()[0]
     assert first.endswith((".", ":")) or first[0].isupper()
-    for argument in inspect.signature(SPECS[name]).parameters:
+    for argument in [*inspect.signature(SPECS[name]).parameters][1:]:
         assert f":param {argument}:" in documentation
     assert ":return:" in documentation
 
@@ -134,6 +133,44 @@ def test_every_hook_is_resolved_by_its_name() -> None:
     assert mapper.info.title == "Whole"
     assert mapper.has_terminal
     assert mapper.is_unmodified
+
+
+class Typed(ProviderHooks):
+    """Is held to the hooks by a type checker, and forgets the mark of one."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        return [ResponseDelta(content_delta=event.pop("text"), raw_finish_reason="stop")]
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+        return FinishReason.LENGTH
+
+
+def test_the_typed_hooks_of_a_class_are_those_that_it_has() -> None:
+    """They need no mark; those of the protocol itself are not hooks of it."""
+    known = registry_of(typed=Typed())
+    mapper = known.mapper("typed")
+    assert normalize({"text": "hi", "x": 1}, "typed", registry=known).finish_reason == "length"
+    assert (mapper.extensions, mapper.build_request, mapper.map_error(500, "")) == (None, None, None)
+    assert mapper.has_terminal
+    for name in SPECS.keys() - {"map_delta", "map_finish_reason"}:
+        hook = getattr(Typed(), name)
+        assert hook(*[None] * len(inspect.signature(hook).parameters)) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "text"), [("warn_on_impl", "use another hook"), ("warn_on_impl_args", "leave state out")]
+)
+def test_a_deprecated_hook_warns_who_implements_it(
+    monkeypatch: pytest.MonkeyPatch, option: str, text: str
+) -> None:
+    """With the file of the plugin, which goes on working."""
+    warning = DeprecationWarning(text)
+    options = SPECS["map_finish_reason"].crosswalk_spec  # type: ignore[attr-defined]
+    monkeypatch.setitem(options, option, {"state": warning} if option.endswith("args") else warning)
+    with pytest.warns(DeprecationWarning, match=text) as caught:
+        assert registry_of(typed=Typed()).mapper("typed").has_terminal
+    assert [one.filename for one in caught] == [__file__]
 
 
 class Shouts(Echo):

@@ -11,6 +11,7 @@ from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import pytest
 
 from crosswalk.errors import CrosswalkError, PluginError, UnknownProviderError
@@ -39,13 +40,17 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     monkeypatch.syspath_prepend(tmp_path)
     before = set(sys.modules)
 
-    def install(name: str, code: str = "", *, target: str = "", distribution: str = "") -> None:
+    def install(
+        name: str, code: str = "", *, target: str = "", distribution: str = "", requires: str = ""
+    ) -> None:
         module = f"provider_{name}"
         (tmp_path / f"{module}.py").write_text((code or GOOD).replace("NAME", repr(name)))
         distribution = distribution or f"crosswalk-{name}"
         info = tmp_path / f"{distribution.replace('-', '_')}-1.2.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n{requires}"
+        )
         (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {target or module}\n")
 
     yield install
@@ -179,9 +184,9 @@ def test_a_plugin_object_can_be_registered_and_taken_back() -> None:
         known.mapper("echo")
 
 
-@pytest.mark.parametrize("name", [Echo(), None, ""])
+@pytest.mark.parametrize("name", [Echo(), None])
 def test_a_provider_has_a_name(name: Any) -> None:
-    """Swapped arguments, or an empty name, are told at once."""
+    """Swapped arguments are told at once."""
     with pytest.raises(TypeError, match="the name is a string"):
         Registry(installed=[], environ={}).register("echo", name)
 
@@ -733,6 +738,7 @@ def test_who_registers_while_a_provider_is_resolved_is_not_forgotten() -> None:
     plugin = Described(lambda: in_a_thread(lambda: known.register(newcomer, "echo") or True))  # type: ignore[redundant-expr]
     known.register(plugin, "echo")
     assert known.mapper("echo").info.title == "first"
+    plugin.meanwhile = lambda: None
     assert known.mapper("echo").info.title == "second"
     known.unregister(newcomer, "echo")
     plugin.meanwhile = lambda: known.unregister(plugin, "echo")
@@ -777,3 +783,125 @@ def test_hooks_are_found_whatever_they_are_called_and_nothing_is_evaluated_for_i
     known = Registry(installed=[], environ={})
     known.register(Named(), "named")
     assert known.mapper("named").info.title == "Named"
+
+
+NEWER = (
+    "from crosswalk.plugins import ProviderInfo, hookimpl\n"
+    + GOOD
+    + "\n@hookimpl\ndef provider_info(): return "
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("from crosswalk.plugins import from_the_future", "it cannot be imported: ImportError: "),
+        (NEWER + "ProviderInfo(title='x', tomorrow=1)", "provider_info failed: TypeError: "),
+        (
+            NEWER + "ProviderInfo(title='x', api='1.999')",
+            "it is written for version 1.999 of the plugin API, and this is 1.[0-9]+: upgrade crosswalk-llm",
+        ),
+        (NEWER + "ProviderInfo(title='x', api=2)", "it is written for version 2 .*: upgrade crosswalk-llm"),
+        (
+            NEWER + "ProviderInfo(title='x', api='0.7')",
+            "it is written for version 0.7 .*: upgrade the plugin",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("requires", "advice"),
+    [
+        ("Requires-Dist: httpx>=900\nRequires-Dist: crosswalk_llm[testing]>=999.1,<1000\n", True),
+        ("Requires-Dist: crosswalk-llm (>=999.1) ; python_version > '3'\n", True),
+        ("Requires-Dist: crosswalk-llm>=0.0.1\n", False),
+        ("Requires-Dist: crosswalk-llm\n", False),
+        ("", False),
+    ],
+)
+def test_a_plugin_for_a_newer_crosswalk_says_which_version_to_install(
+    install: Install, code: str, cause: str, requires: str, advice: bool
+) -> None:
+    """Its own requirement knows, whatever the first thing is that it misses."""
+    install("newer", code, requires=requires)
+    known = Registry(environ={})
+    with pytest.raises(PluginError, match=cause) as caught:
+        known.mapper("newer")
+    needs = "; it requires crosswalk-llm>=999.1, and "
+    assert (needs in str(caught.value)) is advice
+    assert str(caught.value).endswith("pip install 'crosswalk-llm>=999.1'") is advice
+
+
+@pytest.mark.parametrize(
+    ("api", "version"), [(1, (1, 0)), ("1.0", (1, 0)), ("1", None), ("1.2.3", None), (True, None)]
+)
+def test_a_version_of_the_plugin_api_is_a_number_or_two(api: Any, version: tuple[int, int] | None) -> None:
+    if version is None:
+        with pytest.raises(TypeError, match="api is a whole number or a text such as '1.2'"):
+            ProviderInfo(title="x", api=api)
+    else:
+        assert ProviderInfo(title="x", api=api).api_version == version
+
+
+def test_an_override_that_describes_itself_keeps_what_it_does_not_mention() -> None:
+    """Its description goes over that of the provider, field by field, and wrappers see both as one."""
+
+    class Base(Echo):
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="Base", endpoints=("/v1",), speaks=("other",), pieces=("a",))
+
+    class Over:
+        @hookimpl
+        def provider_info(self) -> ProviderInfo:
+            return ProviderInfo(title="Over", api="1.0", pieces=("b",))
+
+    class Around:
+        @hookimpl(wrapper=True)
+        def provider_info(self) -> Generator[None, ProviderInfo, ProviderInfo]:
+            info = yield
+            return attrs.evolve(info, documentation=f"{info.title} {info.endpoints[0]}")
+
+    class Silent:
+        @hookimpl
+        def provider_info(self) -> None:
+            return None
+
+    known = registry_of(base=Base())
+    for plugin in (Around(), Over(), Silent()):
+        known.register(plugin, "base")
+    info = known.mapper("base").info
+    assert (info.title, info.api, info.endpoints) == ("Over", "1.0", ("/v1",))
+    assert (info.speaks, info.pieces, info.documentation) == (("other",), ("b",), "Over /v1")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "../x", "ollama:foo", "My Provider", "\u00fc", "-x", "x.", "x" * 101, "vllm@x"]
+)
+def test_a_name_that_is_no_provider_id_is_refused(install: Install, name: str) -> None:
+    with pytest.raises(ValueError, match="not a provider id: .*letters, digits"):
+        registry_of(echo=Echo()).register(Echo(), name)
+
+
+def test_an_entry_point_without_a_provider_id_is_ignored_with_a_warning() -> None:
+    named = [EntryPoint(name, "wires:Echo", ENTRY_POINT_GROUP) for name in ("x" * 100, "../x")]
+    known = Registry(installed=named, environ={})
+    with pytest.warns(RuntimeWarning, match="not a provider id: '../x'"):
+        assert known.names() == ["x" * 100]
+
+
+def test_a_plugin_that_is_installed_later_is_found_after_a_refresh(install: Install) -> None:
+    """As in a notebook; and the error of an unknown name says so."""
+    install("alpha")
+    known = Registry(environ={})
+    before = known.mapper("alpha")
+    install("beta")
+    install("over", GOOD.replace("NAME", "'over'"), distribution="a-later-one")
+    with pytest.raises(UnknownProviderError) as caught:
+        known.mapper("beta")
+    assert caught.value.__notes__ == [
+        "If its plugin was installed after this program began, call registry.refresh()."
+    ]
+    known.refresh()
+    assert read_text(known, "beta") == "beta"
+    assert known.mapper("alpha") is not before
+    assert {"alpha", "beta", "over"} <= set(known.names())

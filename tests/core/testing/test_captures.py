@@ -10,9 +10,10 @@ import pytest
 
 import crosswalk.testing
 from crosswalk import ConfigurationError
-from crosswalk.testing import Capture, load_captures, pairs
+from crosswalk.testing import Capture, Problem, by_cause, load_captures, pairs
 from crosswalk.testing.captures import reframer
 from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
+from crosswalk.testing.problems import KnownException
 
 
 def test_the_kit_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,3 +168,47 @@ def test_json_values_are_compared_with_their_types() -> None:
 def test_an_event_that_is_a_scalar_has_no_leaf() -> None:
     """There is no key at which to change it."""
     assert list(leaves([7, "x", None])) == []
+
+
+def problem(path: str, message: str = "lost", *, case: str = "a", check: str = "nothing lost") -> Problem:
+    return Problem("P1", f"{case}, event 1, {path}", message, check=check, path=path, case=case)
+
+
+def test_one_cause_is_one_problem() -> None:
+    """The leaves of one object, and what one check says without a path; the first one names the other places."""
+    leaves = [problem(f"error.{name}") for name in ("code", "code", "type", "param", "a", "b", "c", "d")]
+    cuts = [
+        Problem("P4", f"a, cut after event {number}", "looks complete", "never silently wrong", "", "a")
+        for number in (1, 2)
+    ]
+    elsewhere = [problem("error.code", "not read", check="output shows"), problem("error"), problem("text")]
+    found = by_cause([*leaves, *cuts, *elsewhere])
+    assert [one.line for one in found] == [
+        "P1 a, event 1, error.code: lost; also at error.type, error.param, error.a, error.b, error.c and 2 more "
+        "[nothing lost: error.code]",
+        "P4 a, cut after event 1: looks complete; also at cut after event 2 [never silently wrong: a]",
+        "P1 a, event 1, text: lost [nothing lost: text]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("nothing lost: error.code", True),
+        ("nothing lost: a", True),
+        ("nothing lost: x/a", True),
+        ("nothing lost: y/a", False),
+        ("nothing lost: error", False),
+        ("output shows: error.code", False),
+    ],
+)
+def test_an_exception_names_a_check_and_a_place(text: str, covered: bool) -> None:
+    known = KnownException.parsed(text, "why", ["nothing lost", "output shows"])
+    assert known.covers(problem("error.code"), "captures/x") is covered
+    assert str(known) == text
+
+
+@pytest.mark.parametrize("text", ["nothing: a", "nothing lost", "nothing lost: ", ""])
+def test_what_names_no_check_or_no_place_is_no_exception(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="an exception is 'CHECK: PATH' or 'CHECK: CAPTURE'"):
+        KnownException.parsed(text, "why", ["nothing lost"])

@@ -143,7 +143,7 @@ class FramesItself(Honest):
     def provider_info(self) -> ProviderInfo:
         return ProviderInfo(title="x", framing=self.framing)
 
-    def framing(self, start: bytes, limits: Limits) -> NDJSONDecoder | None:
+    def framing(self, start: bytes, limits: Limits, _: str) -> NDJSONDecoder | None:
         return AfterZero(limits) if start.startswith(b"\0") else None
 
 
@@ -306,7 +306,7 @@ class Rows(Honest):
 
 class RowsInLines(Rows):
     @staticmethod
-    def own(start: bytes, limits: Limits) -> NDJSONDecoder | None:
+    def own(start: bytes, limits: Limits, _: str) -> NDJSONDecoder | None:
         return NDJSONDecoder(limits) if start.startswith(b"[") else None
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 
+from crosswalk.cli.logs.accepted import read_accepted
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized
@@ -19,12 +22,13 @@ def report(provider: str, when: str = "call", name: str = UNSTATED) -> Any:
     return SimpleNamespace(when=when, user_properties=[(name, provider)])
 
 
-def lines_of(*reports: Any) -> list[str]:
+def lines_of(*reports: Any, update: Path | None = None) -> list[str]:
     summary, lines = Summary(), []
     for one in reports:
         summary.pytest_runtest_logreport(one)
     terminal: Any = SimpleNamespace(write_line=lines.append)
-    summary.pytest_terminal_summary(terminal)
+    config: Any = SimpleNamespace(getoption=lambda *_: update is not None, rootpath=update)
+    summary.pytest_terminal_summary(terminal, config)
     return lines
 
 
@@ -64,9 +68,25 @@ class Newer(named.Named):
         return {"place": {"zone": event.pop("zone")}, **event} if "zone" in event else event
 
 
-def summary_of(pairs: list[tuple[str, Any, Any]]) -> list[str]:
+def summary_of(pairs: list[tuple[str, Any, Any]], update: Path | None = None) -> list[str]:
     changes = [(case, changes_between(before, after)) for case, before, after in pairs]
-    return lines_of(*(report(written_changes("named", *one), name=CHANGED) for one in changes if one[1]))
+    reports = (report(written_changes("named", *one), name=CHANGED) for one in changes if one[1])
+    return lines_of(*reports, update=update)
+
+
+def test_an_update_lists_what_was_accepted(tmp_path: Path) -> None:
+    """In the format that ``crosswalk diff --accept`` takes; where nothing changed no list is written."""
+    (capture, *_) = [recording.capture for recording in NAMED]
+    before = snapshot(named.plugin, capture)
+    assert summary_of([("talk", before, before)], tmp_path) == []
+    assert not list(tmp_path.iterdir())
+    lines = summary_of([("talk", before, snapshot(Newer(), capture))], tmp_path)
+    file = tmp_path / "crosswalk-changes.jsonl"
+    assert lines[-1] == f"crosswalk: accepted, and listed in {file}; crosswalk diff --accept takes it"
+    accepted = read_accepted(str(file))
+    assert ("named", "metadata.extensions.zone", "moved", "metadata.extensions.place.zone") in accepted
+    assert {path for _, path, *_ in accepted} >= {"usage.prompt_tokens"}
+    assert orjson.loads(file.read_bytes().splitlines()[0])["examples"] == ["talk"]
 
 
 def test_an_upgrade_is_told_by_its_kinds_of_changes() -> None:

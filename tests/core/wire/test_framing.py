@@ -204,3 +204,16 @@ def test_a_framing_must_say_how_it_reads() -> None:
         PushDecoder().flush()
     with pytest.raises(NotImplementedError):
         LineDecoder().decode(b"x\n")
+
+
+def test_the_last_line_needs_no_end() -> None:
+    """It comes out at the end, and an input that ends with a line has no other one."""
+
+    class Upper(LineDecoder):
+        def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
+            frames += [(line.upper(), None) for line in lines]
+
+    for sent, last in ((b"a\nb", [(b"B", None)]), (b"a\n", [])):
+        decoder = Upper()
+        assert decoder.decode(sent) == [(b"A", None)]
+        assert decoder.flush() == last

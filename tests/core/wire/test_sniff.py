@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
-from crosswalk.wire import BodyDecoder, SniffingDecoder
+from crosswalk.errors import FramingError, StreamTooLargeError
+from crosswalk.wire import BodyDecoder, Limits, NDJSONDecoder, SniffingDecoder
+from crosswalk.wire.framing import NEED_MORE, NeedMore
 from frames import Frame, frame_of
 
 BOM = b"\xef\xbb\xbf"
@@ -117,3 +120,88 @@ def test_a_body_is_one_frame_as_it_is(body: bytes) -> None:
     decoder = BodyDecoder()
     assert [frame for chunk in (body[:2], b"", body[2:]) for frame in decoder.decode(chunk)] == []
     assert decoder.flush() == [frame_of(body)]
+
+
+def numbered(start: bytes, limits: Limits, content_type: str) -> NDJSONDecoder | NeedMore | None:
+    """Lines after the word "lines:"."""
+    if content_type == "application/x-lines":
+        return NDJSONDecoder(limits)
+    if len(start) < 6 and b"lines:".startswith(start):
+        return NEED_MORE
+    return Numbered(limits) if start.startswith(b"lines:") else None
+
+
+class Numbered(NDJSONDecoder):
+    def decode(self, chunk: bytes) -> list[Frame]:
+        return super().decode(chunk.removeprefix(b"lines:"))
+
+
+@pytest.mark.parametrize(
+    ("stream", "frames"),
+    [
+        (b"lines:[1]\n[2]\n", [frame_of(b"[1]"), frame_of(b"[2]")]),
+        (b"\n lines:[1]\n", [frame_of(b"[1]")]),
+        (b"line [1]", [frame_of(b"line [1]")]),
+        (b"line", [frame_of(b"line")]),
+        (b"[1]", [frame_of(b"[1]")]),
+        (b"data: [1]\n\n", [frame_of(b"[1]")]),
+    ],
+)
+def test_a_framing_of_ones_own_may_ask_for_more(stream: bytes, frames: list[Frame]) -> None:
+    """It is asked again until it knows, so that it does not matter how the bytes are cut."""
+    for chunks in cuts_of(stream):
+        decoder = SniffingDecoder(own=numbered)
+        assert [frame for chunk in chunks for frame in decoder.decode(chunk)] + decoder.flush() == frames
+
+
+def test_a_framing_of_ones_own_sees_the_content_type() -> None:
+    """Also where the bytes alone would be taken for something else."""
+    decoder = SniffingDecoder(own=numbered, content_type="application/x-lines")
+    assert decoder.decode(b"[1]\n[2]\n") == [frame_of(b"[1]"), frame_of(b"[2]")]
+
+
+@pytest.mark.parametrize(("size", "asked"), [(4095, 4095), (4096, 4096), (4097, 4096)])
+def test_asking_for_more_has_an_end(size: int, asked: int) -> None:
+    """With 4,096 bytes the general rules decide."""
+    seen = []
+
+    def never(start: bytes, limits: Limits, _: str) -> NeedMore:
+        seen.append(len(start))
+        return NEED_MORE
+
+    decoder = SniffingDecoder(own=never)
+    for _ in range(size):
+        decoder.decode(b"x")
+    assert max(seen) == asked
+    assert decoder.flush() == [frame_of(b"x" * size)]
+
+
+TEXTS = (
+    b'event: output\ndata: Once\n\nevent: output\ndata:  upon\ndata: a time\n\nevent: output\ndata: {"data": 1}\n\n'
+    b"event: output\ndata: [DONE]\n\nevent: done\ndata: {}\n\ndata: {}\n\nevent: output\ndata: end\n"
+)
+
+
+def test_events_of_text_come_out_as_text() -> None:
+    """The declared ones, whatever their text looks like; all others stay as they are."""
+    texts = ["Once", " upon\na time", '{"data": 1}', "[DONE]", None, None, "end"]
+    found = [frame_of(b"{}", "done"), frame_of(b"{}")]
+    wanted = [
+        found.pop(0) if text is None else frame_of(orjson.dumps({"data": text}), "output") for text in texts
+    ]
+    for chunks in cuts_of(TEXTS):
+        decoder = SniffingDecoder(text_events=("output",))
+        assert [frame for chunk in chunks for frame in decoder.decode(chunk)] + decoder.flush() == wanted
+
+
+def test_a_text_that_is_not_utf8_is_an_error() -> None:
+    """The events before it come out first, and a limit is one too."""
+    decoder = SniffingDecoder(text_events=("t",))
+    good = b"event: t\ndata: a\n\n"
+    assert decoder.decode(good + b"event: t\ndata: \xff\n\n") == [frame_of(b'{"data":"a"}', "t")]
+    with pytest.raises(FramingError, match="the text of an event is not UTF-8"):
+        decoder.flush()
+    small = SniffingDecoder(Limits(total_bytes=len(good)), text_events=("t",))
+    assert small.decode(good + b"event") == [frame_of(b'{"data":"a"}', "t")]
+    with pytest.raises(StreamTooLargeError):
+        small.decode(b"")

@@ -101,8 +101,8 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--exceptions",
         metavar="FILE",
-        help="known problems that do not count, a line each: 'CASE: reason', 'FOLDER/CASE: reason', or with "
-        "'P1 ' to 'P8 ' before it, for one promise alone; a pair goes by its common name",
+        help="problems that do not count, a line each: 'CHECK: PATH: reason' or 'CHECK: CAPTURE: reason'; "
+        "the brackets behind a problem show the first two",
     )
     _add_jobs(parser)
 

@@ -15,7 +15,7 @@ import orjson
 
 from crosswalk.cli.exits import UsageError
 from crosswalk.drafts import written
-from crosswalk.testing.changes import Kind
+from crosswalk.testing.changes import Kind, accepted_lines
 
 __all__ = ["Accepted", "read_accepted", "write_accepted"]
 
@@ -54,15 +54,8 @@ def write_accepted(path: str, kinds: Iterable[Kind]) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    lines = (
-        orjson.dumps(
-            {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
-            | {"captures": kind.captures, "examples": list(kind.examples)}
-        )
-        for kind in sorted(kinds, key=lambda kind: (kind.provider, kind.path, kind.before, kind.after))
-    )
     try:
         with written(Path(path), replace=True) as out:
-            out.writelines(line + b"\n" for line in lines)
+            out.writelines(accepted_lines(kinds))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None

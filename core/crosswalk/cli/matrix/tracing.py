@@ -20,7 +20,6 @@ from crosswalk.testing.perturbation import MISSING, Leaf, Outcome, Path, at, lea
 from crosswalk.types.finish import FinishReason
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
-from crosswalk.wire.sniff import SniffingDecoder
 
 __all__ = ["Trace", "Tracer"]
 
@@ -62,7 +61,7 @@ class Tracer:
         self._capture = capture
         self.case = capture.case
         frames, self.events = _readable(capture, mapper)
-        self._as_bytes = reframer(capture, frames, self.events)
+        self._as_bytes = reframer(capture, frames, self.events, text_events=mapper.info.text_events)
         self.baseline = self._map(self.events) if self.events else Outcome(None)
 
     def leaves(self) -> list[Leaf]:
@@ -113,7 +112,7 @@ def _readable(capture: Capture, mapper: Mapper) -> tuple[list[Frame], list[Any]]
 
 
 def _cut_out(body: bytes, mapper: Mapper) -> Iterator[Frame]:
-    decoder = SniffingDecoder(own=mapper.info.framing)
+    decoder = mapper.new_decoder()
     yield from decoder.decode(body)
     yield from decoder.flush()
 

@@ -9,9 +9,9 @@ import attrs
 import orjson
 
 from crosswalk.errors import MappingError
-from crosswalk.testing.captures import Capture, Framing
+from crosswalk.testing.captures import Capture
 from crosswalk.testing.exchange import Answer, ReceivedRequest
-from crosswalk.wire.framing import is_done
+from crosswalk.wire.framing import CustomFraming, is_done
 from crosswalk.wire.limits import Limits
 from crosswalk.wire.sniff import SniffingDecoder
 
@@ -58,7 +58,7 @@ class Issued:
         events: the decoded events of all answers.
     """
 
-    def __init__(self, framing: Framing | None = None) -> None:
+    def __init__(self, framing: CustomFraming | None = None) -> None:
         self.events: list[Any] = []
         self._framing = framing
         self._texts: set[str] = set()
@@ -136,7 +136,7 @@ class StrictRules:
     endpoint: str
     rules: tuple[ServerRule, ...] = attrs.field(repr=False)
     error: Callable[[Refusal], Answer] = attrs.field(repr=False)
-    framing: Framing | None = attrs.field(default=None, repr=False)
+    framing: CustomFraming | None = attrs.field(default=None, repr=False)
 
     def refused(self, request: ReceivedRequest, issued: Issued) -> Answer | None:
         """The error for *request*; ``None`` if no rule refuses it. Its case is ``refused: NAME OF THE RULE``."""

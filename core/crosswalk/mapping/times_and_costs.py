@@ -1,12 +1,13 @@
-"""What a request cost, in the shapes in which services say so beside their token counts."""
+"""When an answer began and what it cost, in the forms in which services send times and amounts."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.lazy import later
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.plugin.take import leave_mistyped
+from crosswalk.plugin.take import leave_mistyped, look_at
 from crosswalk.types.usage import Cost, exact
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 else:
     decimal = later("decimal")
 
-__all__ = ["look_at_cost"]
+__all__ = ["look_at_cost", "look_at_time", "time_of"]
 
 _TICK: Final = -10  # as a power of ten
 _MOST: Final = 10**22  # a million million dollars in ticks
@@ -55,3 +56,18 @@ def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = 
             pass
     leave_mistyped(holder, key)
     return None
+
+
+def look_at_time(container: dict[str, Any], key: str) -> datetime | None:
+    """The time under *key*, RFC 3339, which stays there as well; ``None`` where missing, no time or, noted, no string."""
+    text = look_at(container, key, str)
+    return time_of(text) if text else None
+
+
+def time_of(text: str) -> datetime | None:
+    """The time that *text* says, in UTC; ``None`` where it says none, or not in which zone."""
+    try:
+        time = datetime.fromisoformat(text)
+        return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter at the ends of the calendar
+        return None

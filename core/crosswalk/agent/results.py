@@ -1,0 +1,198 @@
+"""The result of a tool call, and how the value that a tool returns becomes text for the model."""
+
+from __future__ import annotations
+
+from collections import deque
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+import attrs
+import cattrs
+import orjson
+
+from crosswalk.errors import CrosswalkError
+from crosswalk.text import brief, short_repr
+from crosswalk.types.json import dump_json, holds_non_finite
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
+from crosswalk.types.tools import ToolCall
+
+__all__ = ["ToolError", "ToolExecutionResult", "ToolExecutionStart", "ToolOutcome"]
+
+
+class ToolError(CrosswalkError):
+    """An error that a tool raises to tell the model its message, unchanged, as the result of the call."""
+
+
+class ToolOutcome(StrEnum):
+    """How a tool call ended: a closed set."""
+
+    OK = "ok"
+    """The tool returned a result."""
+    UNKNOWN_TOOL = "unknown_tool"
+    """No tool has that name."""
+    INVALID_ARGUMENTS = "invalid_arguments"
+    """The arguments are not a JSON object, or do not fit the tool's parameters."""
+    FAILED = "failed"
+    """The tool raised an error, or returned a value that cannot be sent to a model."""
+    TIMED_OUT = "timed_out"
+    """The tool took longer than its time limit."""
+    CANCELLED = "cancelled"
+    """The tool cancelled itself, or was stopped before its result arrived. It may have taken effect."""
+    DECLINED = "declined"
+    """The approval was refused. Nothing was run."""
+    WAITING = "waiting"
+    """The approval is still undecided, or the tool runs elsewhere. The call stays open."""
+    NOT_RUN = "not_run"
+    """The tool did not start: the answer was cut, the run was stopped or at its limit, or the final answer
+    had been given.
+    """
+
+
+@brief
+@attrs.frozen(repr=False)
+class ToolExecutionStart:
+    """The start of a tool call.
+
+    Attributes:
+        call: the call that the model made.
+    """
+
+    call: ToolCall
+
+    __repr__ = short_repr("call")
+
+
+@brief
+@attrs.frozen(repr=False)
+class ToolExecutionResult:
+    """A tool call and its result.
+
+    Attributes:
+        call: the call that the model made. Its id differs from the provider's if that id was already taken.
+        output: the result of the tool: text, or its value as JSON. ``""``. For parts, their texts.
+        error: the error message for the model, or ``None`` on success.
+        outcome: the kind of result.
+        exception: the exception that the tool raised, for the application, or ``None`` if it raised none.
+        value: the value that the tool returned, or ``None`` if it returned none.
+        parts: images, audio, files and texts that the tool returned, empty for any other value.
+    """
+
+    call: ToolCall
+    output: str
+    error: str | None = None
+    outcome: ToolOutcome = attrs.field(kw_only=True)
+    exception: BaseException | None = attrs.field(default=None, kw_only=True, eq=False)
+    value: Any = attrs.field(default=None, kw_only=True, eq=False)
+    parts: tuple[ContentPart, ...] = attrs.field(default=(), kw_only=True)
+
+    @outcome.default
+    def _outcome_by_error(self) -> ToolOutcome:
+        return ToolOutcome.OK if self.error is None else ToolOutcome.FAILED
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the call stays open until it is decided or its result arrives."""
+        return self.outcome is ToolOutcome.WAITING
+
+    @property
+    def was_run(self) -> bool:
+        """Whether the tool started."""
+        return self.outcome in (
+            ToolOutcome.OK,
+            ToolOutcome.FAILED,
+            ToolOutcome.TIMED_OUT,
+            ToolOutcome.CANCELLED,
+        )
+
+    @property
+    def message(self) -> ChatMessage:
+        """The message for the model: the output or, if the call failed, the error."""
+        call = self.call
+        if self.error is None:
+            return ChatMessage.tool_result(call.id, self.parts or self.output, name=call.name)
+        return ChatMessage.tool_result(call.id, f"Error: {self.error}", name=call.name, is_error=True)
+
+    __repr__ = short_repr("call", "outcome", "output", "error")
+
+
+def not_run(call: ToolCall, reason: str) -> ToolExecutionResult:
+    """Return the result of *call*, which is not run because of *reason*."""
+    return ToolExecutionResult(call, "", f"not run: {reason}", outcome=ToolOutcome.NOT_RUN)
+
+
+def waiting(call: ToolCall, reason: str) -> ToolExecutionResult:
+    """Return the result of *call*, which stays open because of *reason*."""
+    return ToolExecutionResult(call, "", f"waiting: {reason}", outcome=ToolOutcome.WAITING)
+
+
+def stopped(call: ToolCall) -> ToolExecutionResult:
+    """Return the result of *call*, which was stopped while its tool ran."""
+    text = "cancelled: the tool was stopped before its result came; it may have had its effect"
+    return ToolExecutionResult(call, "", text, outcome=ToolOutcome.CANCELLED)
+
+
+_MEDIA = (TextPart, ImagePart, AudioPart, FilePart)
+_JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+def result_of(call: ToolCall, value: Any) -> ToolExecutionResult:
+    """Return the result of *call* for the *value* that its tool returned: text, parts, or any value as JSON.
+
+    Raises:
+        ToolError: *value* cannot be written as JSON.
+    """
+    values = value if isinstance(value, list | tuple) else (value,)
+    if not any(isinstance(one, _MEDIA) for one in values):
+        return ToolExecutionResult(call, _as_text(value), value=value)
+    parts = [one if isinstance(one, _MEDIA) else TextPart(_as_text(one)) for one in values]
+    texts = "".join(part.text for part in parts if isinstance(part, TextPart))
+    return ToolExecutionResult(call, texts, value=value, parts=tuple(parts))
+
+
+def _make_converter() -> cattrs.Converter:
+    """A converter from the value of a tool to what orjson can write."""
+    converter = cattrs.Converter()
+    for part in _MEDIA:
+        converter.register_unstructure_hook(part, _refuse_media)
+    converter.register_unstructure_hook(Decimal, str)
+    converter.register_unstructure_hook_func(  # pydantic models, without importing pydantic
+        lambda cls: hasattr(cls, "model_dump") and hasattr(cls, "model_fields"),
+        lambda model: model.model_dump(mode="json", by_alias=True),
+    )
+    return converter
+
+
+def _refuse_media(part: object) -> None:
+    raise TypeError(type(part).__name__)  # as JSON it would be base64 text
+
+
+_CONVERTER = _make_converter()
+
+
+def _as_list(value: Any) -> list[Any]:
+    """Return a collection that orjson does not support as a list."""
+    if isinstance(value, set | frozenset | deque):
+        return list(value)
+    raise TypeError
+
+
+def _as_text(value: Any) -> str:
+    """Return *value* as text for a model: a string unchanged, anything else as JSON.
+
+    Raises:
+        ToolError: *value* cannot be written as JSON.
+    """
+    try:
+        if isinstance(value, str):
+            value.encode()
+            return value
+        plain = _CONVERTER.unstructure(value)
+        text = dump_json(plain, default=_as_list, option=_JSON_OPTIONS).decode()
+    except UnicodeEncodeError:
+        raise ToolError("the tool's result contains an unpaired surrogate") from None
+    except (TypeError, RecursionError):
+        raise ToolError(f"the tool's result, a {type(value).__name__}, cannot be written as JSON") from None
+    if "null" in text and holds_non_finite(plain):
+        raise ToolError("the tool's result contains NaN or an infinity, which JSON does not have")
+    return text

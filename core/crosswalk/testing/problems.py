@@ -1,0 +1,140 @@
+"""Problems that the kit reports, one for each cause, and exceptions from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, Self
+
+import attrs
+
+from crosswalk.errors import ConfigurationError
+
+__all__ = ["PAIR_CHECK", "KnownException", "Problem", "by_cause", "read_exceptions"]
+
+PAIR_CHECK: Final = "body and stream agree"
+"""The check of a pair, by the name that an exception calls it."""
+_SHOWN: Final = 5
+
+
+@attrs.frozen
+class Problem:
+    """A broken promise.
+
+    Attributes:
+        promise: ``P1`` to ``P8``.
+        place: the capture, and where in it.
+        message: what is wrong.
+        check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`, or ``body and stream agree``.
+        path: the path of the leaf, without the numbers of items; empty where it is about none.
+        case: the capture, or what a pair is called.
+    """
+
+    promise: str
+    place: str
+    message: str
+    check: str = ""
+    path: str = ""
+    case: str = ""
+
+    @property
+    def exception(self) -> str:
+        """What an exception for it alone says: ``CHECK: PATH``, or ``CHECK: CAPTURE`` where there is no path."""
+        return f"{self.check}: {self.path or self.case}"
+
+    @property
+    def cause(self) -> tuple[str, ...]:
+        """What problems of one cause have in common: the object that holds the leaf, or the check and the message."""
+        holder = self.path.rpartition(".")[0] or self.path
+        return ("path", holder) if holder else ("check", self.check, self.message)
+
+    @property
+    def line(self) -> str:
+        """The problem, and in brackets what an exception for it says."""
+        return f"{self} [{self.exception}]"
+
+    def __str__(self) -> str:
+        return f"{self.promise} {self.place}: {self.message}"
+
+
+def by_cause(problems: Iterable[Problem]) -> list[Problem]:
+    """One problem for each cause: the first one, whose message names the other places.
+
+    One cause have those at the leaves of one object, and those without a path that have the same check and message.
+    """
+    causes: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in problems:
+        causes.setdefault(problem.cause, []).append(problem)
+    return [_joined(first, others) for first, *others in causes.values()]
+
+
+def _joined(first: Problem, others: list[Problem]) -> Problem:
+    places = dict.fromkeys((other.path or other.place.partition(", ")[2]) for other in others)
+    places.pop(first.path, None)
+    if not places:
+        return first
+    shown = ", ".join([*places][:_SHOWN])
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return attrs.evolve(first, message=f"{first.message}; also at {shown}{more}")
+
+
+@attrs.define
+class KnownException:
+    """A problem that is not reported: the check is right, and the provider or the capture is, too.
+
+    Attributes:
+        check: the name of the check.
+        where: the path of a leaf without the numbers of items, a capture, a pair, or ``FOLDER/CAPTURE``.
+        reason: why it is right.
+        is_used: whether a problem was covered by it.
+    """
+
+    check: str
+    where: str
+    reason: str
+    is_used: bool = False
+
+    @classmethod
+    def parsed(cls, text: str, reason: str, checks: Iterable[str]) -> Self:
+        """The exception ``CHECK: WHERE``.
+
+        Raises:
+            ConfigurationError: it names no check of *checks*, or no place.
+        """
+        check, _, where = text.partition(": ")
+        if check not in (PAIR_CHECK, *checks) or not where.strip():
+            raise ConfigurationError(
+                f"an exception is 'CHECK: PATH' or 'CHECK: CAPTURE', with the name of a check, not {text[:80]!r}"
+            )
+        return cls(check, where.strip(), reason)
+
+    def covers(self, problem: Problem, folder: str = "") -> bool:
+        """Whether *problem*, of a capture in *folder*, is excepted."""
+        is_there = self.where == problem.path or f"/{folder}/{problem.case}".endswith(f"/{self.where}")
+        return is_there and self.check == problem.check
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.where}"
+
+
+_LINE: Final = re.compile(r"(?P<text>[^:]+: \S.*?): (?P<reason>.*\S)")
+
+
+def read_exceptions(lines: str, source: str, checks: Iterable[str]) -> list[KnownException]:
+    """The exceptions in *lines*, each ``CHECK: WHERE: REASON``; blank lines and those that begin with ``#`` are left out.
+
+    Raises:
+        ConfigurationError: a line is not an exception; *source* is named.
+    """
+    known, checks = [], tuple(checks)
+    for number, line in enumerate(map(str.strip, lines.splitlines()), 1):
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        try:
+            if match is None:
+                raise ConfigurationError("expected 'CHECK: PATH: reason' or 'CHECK: CAPTURE: reason'")
+            known.append(KnownException.parsed(match["text"], match["reason"], checks))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{source}:{number}: {error}", source=source) from None
+    return known
