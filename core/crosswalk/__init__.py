@@ -1,6 +1,6 @@
 """Crosswalk: any LLM server's answer as one canonical, typed response, without losing a field.
 
-This is the face: it defines nothing and loads nothing until a name is used (promise P7).
+This package defines nothing, and imports a module only when one of its names is used (promise P7).
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 _MARKS = dict.fromkeys(("hookimpl", "hookspec"), "crosswalk.plugin.hookspecs")
-"""pluggy's marks go by the project's name; who writes a plugin imports them from ``crosswalk.plugins``."""
+"""The marker for hook implementations. Plugins import it from ``crosswalk.plugins``."""
 
 if not TYPE_CHECKING:  # which takes the names above
     __all__ = sorted(_MODULE_OF)

@@ -1,7 +1,7 @@
-"""Everything that the author of a command needs, in one module; a command imports nothing of ``crosswalk.cli``.
+"""Everything that the author of a command needs, in one module. A command imports nothing from ``crosswalk.cli``.
 
-A command is a module, or any object, registered under the entry-point group ``crosswalk.commands``; the entry's name is the
-command's. It has two functions, and its docstring is what ``--help`` says::
+A command is a module, or any object, registered under the entry-point group ``crosswalk.commands``. The name of the
+entry is the name of the command. It has two functions, and its docstring is the text of ``--help``::
 
     def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("paths", nargs="*")
@@ -9,12 +9,12 @@ command's. It has two functions, and its docstring is what ``--help`` says::
     def run(arguments: argparse.Namespace) -> int:
         return OK
 
-It is imported when it is the command that was typed, and not before: import there what takes long. ``run`` gives the exit
-status. :class:`UsageError` says in a line what cannot be tried (status 2); any other exception is reported in a line that
-names the package. ``arguments.settings`` holds the settings. A name that Crosswalk has itself cannot be taken.
+Crosswalk imports it only if it is the command that was typed. ``run`` returns the exit status. :class:`UsageError` is for
+arguments that cannot be tried (status 2). Any other exception is reported in one line that names the package.
+``arguments.settings`` holds the settings. The names of Crosswalk's own commands are taken.
 
-Who stores answers in a way of his own lets ``crosswalk diff`` compare them through the group ``crosswalk.stored``: the
-entry's name is that of a file which every such folder has, its value a :class:`Keeper`.
+A package that stores answers in a format of its own can let ``crosswalk diff`` compare them, through the entry-point group
+``crosswalk.stored``. The name of the entry is the name of a file in every such folder, and its value is a :class:`Keeper`.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ __all__ = [
 
 
 class Command(Protocol):
-    """What stands behind an entry of the group ``crosswalk.commands``."""
+    """The interface of an entry of the group ``crosswalk.commands``."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Say what can be said to it; ``paths`` may stand on both sides of an option."""
+        """Add the arguments. ``paths`` may be given before and after options."""
 
     def run(self, arguments: argparse.Namespace) -> int:
-        """Do it, and give the exit status: :data:`OK` or :data:`FAILED`."""
+        """Run the command, and return the exit status: :data:`OK` or :data:`FAILED`."""

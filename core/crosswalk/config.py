@@ -1,4 +1,4 @@
-"""Settings from the agent's configuration file and from the environment, the latter stronger."""
+"""Settings from the agent's configuration file and from environment variables, which take precedence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # it loads more than settings need
 
 CONFIG_FILE: Final = ".agent/config.yml"
-"""Where the settings stand, relative to the working directory, if anywhere."""
+"""The path of the file, relative to the working directory. It need not exist."""
 
 
 @attrs.frozen
@@ -29,9 +29,9 @@ class Settings:
     sets nothing.
 
     Attributes:
-        default_provider: the provider id to take where a payload does not tell; ``None`` for none.
+        default_provider: the provider id to take where a payload does not tell, or ``None`` for none.
             ``model.default_provider``, ``CROSSWALK_DEFAULT_PROVIDER``.
-        timeout_seconds: how long a provider may take for a whole answer, and in a stream for the next byte; ``None`` for
+        timeout_seconds: how long a provider may take for a whole answer, and in a stream for the next byte, or ``None`` for
             what the service allows.
             ``model.timeout_seconds``, ``CROSSWALK_TIMEOUT_SECONDS``.
         include_response_content: whether logs may hold what a model said.
@@ -40,7 +40,7 @@ class Settings:
             ``logging.max_content_length``, ``CROSSWALK_MAX_CONTENT_LENGTH``.
         disabled_plugins: provider ids whose code is never imported, from ``CROSSWALK_DISABLED_PLUGINS``
             alone, separated by commas; the registry reads that variable itself.
-        default_model: the model to ask the default provider for, where it names none; ``None`` for none.
+        default_model: the model to ask the default provider for, where it names none, or ``None`` for none.
             ``model.default_model``, ``CROSSWALK_DEFAULT_MODEL``.
     """
 
@@ -56,10 +56,10 @@ class _Kind:
     """A type of setting.
 
     Args:
-        expected: what is right, in words.
-        fits: whether a value is right.
-        from_text: how an environment variable says it; ``ValueError`` or ``None`` where it does not.
-        clean: a right value as ``Settings`` keeps it.
+        expected: the allowed values, in words.
+        fits: whether a value is allowed.
+        from_text: reads an environment variable. ``ValueError`` or ``None`` means that it cannot.
+        clean: turns an allowed value into the one that ``Settings`` keeps.
     """
 
     def __init__(
@@ -109,18 +109,18 @@ _IN_ENVIRONMENT = {
 
 
 def load_settings(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of *path* with those of *environ* over them.
+    """The settings in the file *path*, with those in *environ* over them.
 
-    The file is the agent's own: what it holds beside the sections ``model`` and ``logging`` is not looked at.
-    Nor are variables of other names: a plugin may have its own.
+    The file belongs to the agent, so sections other than ``model`` and ``logging`` are ignored, and so are variables of
+    other names, which a plugin may use.
 
     Args:
-        path: the YAML file; ``None`` for :data:`CONFIG_FILE`, which need not exist.
-        environ: environment variables; ``None`` for the process's own.
+        path: the YAML file, or ``None`` for :data:`CONFIG_FILE`, which need not exist.
+        environ: environment variables, or ``None`` for the process's own.
 
     Raises:
-        ConfigurationError: the file cannot be read, or a key is unknown or its value wrong; the error names
-            the key and the file, or ``"environment"``.
+        ConfigurationError: the file cannot be read, a key is unknown, or a value is wrong. The error names the key and the
+            file, or ``"environment"``.
     """
     values = _from_file(CONFIG_FILE if path is None else str(path), required=path is not None)
     values.update(_from_environment(os.environ if environ is None else environ))
@@ -128,7 +128,7 @@ def load_settings(path: Path | str | None = None, environ: Mapping[str, str] | N
 
 
 def apply_settings(settings: Settings) -> None:
-    """Let this process follow *settings*: how much content a ``repr`` shows, and whether logs hold any."""
+    """Apply *settings* to this process: how much content a ``repr`` shows, and whether logs contain any."""
     set_content_limit(settings.max_content_length)
     set_log_content(settings.include_response_content)
 
@@ -183,7 +183,7 @@ def _parsed(data: bytes, source: str) -> dict[Any, Any]:
     try:
         document = yaml.safe_load(data)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # The parser's own message would quote the file, which may hold secrets of the agent.
+        # The parser's own message would quote the file, which may contain secrets of the agent.
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
@@ -195,7 +195,7 @@ def _parsed(data: bytes, source: str) -> dict[Any, Any]:
 
 
 def _checked(value: Any, kind: _Kind, key: str, source: str) -> Any:
-    """*value* if it is of *kind*; an error does not quote it: it may be a secret in the wrong place."""
+    """*value* if it is of *kind*. The error does not quote it, since it may be a secret in the wrong place."""
     if not kind.fits(value):
         raise ConfigurationError(f"{source}: {key}: expected {kind.expected}", key=key, source=source)
     return kind.clean(value)

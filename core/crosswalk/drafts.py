@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whatever stops the program while it writes them."""
+"""Files that are written completely or not at all, even if the program is killed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PREFIX, _SUFFIX = ".crosswalk-", ".part"
 
 @contextmanager
 def written(file: Path, *, replace: bool) -> Iterator[BinaryIO]:
-    """*file*, to be written: it is there as a whole or, when something stops it, as it was before.
+    """*file*, opened for writing. It is replaced completely, or stays as it was if the program stops.
 
-    Drafts that a killed program has left in its folder are removed first.
+    Drafts that a killed program left in its folder are removed first.
 
     Args:
-        file: the file; its folder is made where it is missing.
-        replace: whether one that is there already is replaced.
+        file: the file. Its folder is created if it is missing.
+        replace: whether an existing file is replaced.
 
     Raises:
-        OSError: it cannot be written, or it is there already and not to be replaced.
+        OSError: it cannot be written, or it exists and must not be replaced.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_drafts(file.parent)
@@ -49,9 +49,9 @@ def written(file: Path, *, replace: bool) -> Iterator[BinaryIO]:
 
 
 def _draft_in(folder: Path) -> tuple[Path, BinaryIO]:
-    """A new file of a name that nobody could foresee, so that no link stands there; it is locked while it is open."""
+    """A new, locked file whose name cannot be predicted, so that no link can wait there."""
     while True:
-        # Short, whatever the file is called; and with the rights of any other new file.
+        # A short name, for any length of the file's; and the permissions of any other new file.
         draft = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         opened = draft.open("xb")
         if fcntl is None:
@@ -64,28 +64,28 @@ def _draft_in(folder: Path) -> tuple[Path, BinaryIO]:
 
 @cache
 def _remove_left_drafts(folder: Path) -> None:
-    """Remove the drafts in *folder* that nobody writes any more; once, for a log may have a million files."""
+    """Remove abandoned drafts in *folder*, once for each folder, since a log may have a million files."""
     if fcntl is None:
         return
     for draft in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
-        with suppress(OSError), draft.open("rb") as opened:  # somebody's who still writes it, or gone
+        with suppress(OSError), draft.open("rb") as opened:  # still being written, or gone
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             draft.unlink()
 
 
 @contextmanager
 def made(folder: Path) -> Iterator[Path]:
-    """A folder to write into that becomes *folder*, as a whole or not at all, when the block has ended well.
+    """A folder that becomes *folder*, completely or not at all, when the block ends without an error.
 
-    Folders that a killed program has left beside it are removed first.
+    Folders that a killed program left beside it are removed first.
 
     Raises:
-        OSError: it cannot be written, or there is something in *folder* already.
+        OSError: it cannot be written, or *folder* exists and is not empty.
     """
     beside = folder.absolute().parent
     beside.mkdir(parents=True, exist_ok=True)
     for left in beside.glob(f"{_PREFIX}*{_SUFFIX}/lock"):
-        with suppress(OSError), left.open("rb") as lock:  # somebody's who still writes it, or gone
+        with suppress(OSError), left.open("rb") as lock:  # still being written, or gone
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 rmtree(left.parent)

@@ -147,7 +147,7 @@ class InvalidJSONError(FramingError):
     """An event, or a whole body, is not JSON.
 
     Attributes:
-        offset: the byte inside the event at which reading failed; ``None`` when unknown.
+        offset: the byte inside the event at which reading failed, or ``None`` when unknown.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class UnknownEventError(MappingError):
     """An event of a type that the mapper does not know.
 
     Attributes:
-        event_type: the type as the provider named it, shortened; ``None`` when it has none.
+        event_type: the type as the provider named it, shortened, or ``None`` when it has none.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ def imported_when_used(
 
     Args:
         package: its full name.
-        home_of: tells the module of a name that is used for the first time; ``None`` for a name that it does not have.
+        home_of: tells the module of a name that is used for the first time, or ``None`` for a name that it does not have.
         names: all of its public names.
         submodules: modules that are its attributes too, also where nobody has imported them, by name.
     """

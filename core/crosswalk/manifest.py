@@ -1,4 +1,4 @@
-"""What is known about a recorded answer beside its bytes: what a manifest says of its file, and the file's name."""
+"""The facts about a recorded answer beside its bytes: from a manifest, and from the name of its file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["MANIFEST", "STATEMENT", "Manifest", "manifest_of", "read_recorded"]
 
 MANIFEST: Final = "MANIFEST.jsonl"
 STATEMENT: Final = ".says.json"
-"""How the name of the file ends that states what a capture says."""
+"""The end of the name of a file with statements about a capture."""
 
 
 def read_recorded(file: str) -> tuple[bytes, dict[str, Any]]:
-    """The bytes of *file*, and what else its :class:`~crosswalk.testing.Capture` has.
+    """The bytes of *file*, and the other facts of its :class:`~crosswalk.testing.Capture`.
 
     Raises:
         ConfigurationError: the manifest cannot be read.
@@ -60,11 +60,11 @@ def _said_in(manifest: str) -> bytes:
 
 
 class Manifest:
-    """What a manifest says.
+    """The content of a manifest.
 
     Attributes:
         answers: its entries, by the real paths of their files.
-        requests: the real paths of files that hold requests.
+        requests: the real paths of files with requests.
     """
 
     __slots__ = ("answers", "requests")
@@ -75,10 +75,10 @@ class Manifest:
 
 
 def manifest_of(folder: str) -> Manifest:
-    """What is said of the files in *folder*: by the manifest in it, or the nearest one above it, if there is one.
+    """The facts about the files in *folder*, from its manifest or the nearest one above it, if there is one.
 
     Raises:
-        ConfigurationError: it cannot be read.
+        ConfigurationError: the manifest cannot be read.
     """
     folder = os.path.realpath(folder)
     for _ in range(5):
@@ -134,14 +134,14 @@ _FAULTS: Final[dict[str, Callable[[object], str | None]]] = {
     **dict.fromkeys(("stream", "complete"), _no_flag),
     "status": _no_status,
 }
-"""What is read of an entry of a manifest, and what is wrong with a value; ``null`` is as good as nothing."""
+"""The keys of an entry in a manifest, each with a check of its value. ``null`` counts as absent."""
 
 
 def _checked(text: bytes, place: str, source: str, *, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a manifest says of one answer.
+    """The facts about one answer in a manifest.
 
     Raises:
-        ConfigurationError: it is no JSON object, or a value in it is not what it should be.
+        ConfigurationError: the entry is not a JSON object, or a value in it is wrong.
     """
     try:
         entry = orjson.loads(text)

@@ -1,4 +1,4 @@
-"""The errors that hold no response, so that everything may raise them; :mod:`crosswalk.errors` has the whole tree."""
+"""The errors that hold no response, so that every module may raise them. :mod:`crosswalk.errors` has the whole tree."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ResponseValidationError(CrosswalkError, ValueError):
     """A canonical value breaks one of its rules.
 
     Attributes:
-        code: ``ACODE-RSP-001`` to ``ACODE-RSP-010``; ``None`` for a rule outside that table.
+        code: ``ACODE-RSP-001`` to ``ACODE-RSP-010``, or ``None`` for a rule outside that table.
     """
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
@@ -73,7 +73,7 @@ class ConfigurationError(CrosswalkError, ValueError):
     """A setting has an unknown key or a wrong value.
 
     Attributes:
-        key: the setting's dotted name or environment variable; ``None`` when the file itself is at fault.
+        key: the setting's dotted name or environment variable, or ``None`` when the file itself is at fault.
         source: the file or ``"environment"``.
     """
 
@@ -88,7 +88,7 @@ class PluginError(CrosswalkError):
 
     Attributes:
         plugin: the provider id.
-        distribution: the installed distribution that ships it; ``None`` when it was registered in the
+        distribution: the installed distribution that ships it, or ``None`` when it was registered in the
             program.
     """
 
@@ -114,9 +114,9 @@ class DetectionError(CrosswalkError, LookupError):
     """No provider recognizes a payload, or several do equally.
 
     Attributes:
-        candidates: the provider ids that recognize it; empty when none does.
-        known: where none does, the ids of those that were asked, and could be named.
-        broken: those that cannot be used.
+        candidates: the provider ids that recognize it, or empty if none does.
+        known: if none does, the ids of the providers that can be named instead.
+        broken: the ids of the providers that cannot be used.
     """
 
     def __init__(

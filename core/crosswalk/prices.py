@@ -1,4 +1,4 @@
-"""What an answer cost: the provider's own word, or an estimate by list prices (``genai-prices``, the extra ``prices``)."""
+"""The cost of an answer: the provider's figure, or an estimate from list prices (``genai-prices``, the extra ``prices``)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from crosswalk.types.usage import Cost
 __all__ = ["cost_of"]
 
 _NAMES: Final = {"bedrock": "aws", "gemini": "google", "openai_responses": "openai", "xai": "x-ai"}
-"""What the price lists call a provider, where that is not its id."""
+"""The provider's name in the price lists, where it differs from the provider id."""
 
 
 def cost_of(response: ChatResponse) -> Cost | None:
-    """What *response* cost: ``usage.cost`` where the provider has said it, else an estimate, marked ``derived``.
+    """The cost of *response*: ``usage.cost`` if the provider sent it, else an estimate, marked ``derived``.
 
-    The list price of the day of ``created`` for the counted tokens: neither discounts, nor fees of tools, nor of images.
-    Where the provider was worked out (``metadata.provider_id`` is ``derived``), the list is that of the model's maker.
+    An estimate is the list price on the day of ``created`` for the counted tokens, without discounts or fees for
+    tools and images. If the provider is a guess (``metadata.provider_id`` is ``derived``), the model's maker counts.
 
     Returns:
-        The cost; ``None`` where the provider counted no tokens or no list has a price for its model, as for a local server.
+        The cost, or ``None`` if there are no token counts, or no list has a price for the model, as for a local server.
 
     Raises:
-        ConfigurationError: the provider has not said it, and ``genai-prices`` is not installed.
+        ConfigurationError: the provider did not send it, and ``genai-prices`` is not installed.
     """
     usage, provenance = response.usage, response.metadata.provenance
     if usage.cost is not None or any(mark is Provenance.ABSENT for mark in map(provenance.get, _COUNTED)):
@@ -43,13 +43,13 @@ def cost_of(response: ChatResponse) -> Cost | None:
         price = calc_price(
             usage, response.model, provider_id=provider, genai_request_timestamp=response.created
         )
-    except (LookupError, ValueError):  # counts that cannot be right
+    except (LookupError, ValueError):  # impossible counts
         return None
     return Cost(price.total_price, "USD", Provenance.DERIVED)
 
 
 def _provider(response: ChatResponse) -> str | None:
-    """What the price lists call the provider of *response*; ``None`` where it was worked out: then the model decides."""
+    """The name of *response*'s provider in the price lists, or ``None`` if it was derived, so that the model decides."""
     if response.metadata.provenance.get("metadata.provider_id") is Provenance.DERIVED:
         return None
     return _NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
@@ -57,8 +57,8 @@ def _provider(response: ChatResponse) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _is_listed(provider: str | None, model: str, _day: date) -> bool:
-    """Whether a list has *model*: to find out that none has takes as long as reading a small answer. Lists may be updated
-    while the program runs, so it is asked again another day."""
+    """Whether a list has *model*. A search in vain takes as long as reading a small answer, so the result is kept for a day:
+    lists may be updated while the program runs."""
     from genai_prices import calc_price
     from genai_prices.types import Usage
 

@@ -14,7 +14,7 @@ __all__ = ["to_pandas"]
 
 
 def to_pandas(responses: Iterable[ChatResponse]) -> pandas.DataFrame:
-    """A table with a row for each response: who answered, the text, how it ended, tokens, cost and time.
+    """A table with a row for each response: provider, model, text, finish reason, tokens, cost and time.
 
     Raises:
         ImportError: pandas is not installed.

@@ -1,4 +1,4 @@
-"""What may be shown of text that a stranger wrote: how much of it, and what never."""
+"""Safe presentation of untrusted text: how much of it is shown, and what is never shown."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = [
 T = TypeVar("T")
 
 Redact: TypeAlias = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Removes secrets from a text."""
 
 _KEY = r"\b(?:sk|gsk|hf|xai|ghp)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w.-]+"
-# What introduces a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
+# The text before a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
 _SECRET = pattern(
     r"((?:\bauthorization[\"']?\s*[:=]\s*[\"']?)?\b(?:bearer|basic)\s+"
     r"|(?:api[-_ ]?key|token|secret|password|credential)(?:\s+provided)?[\"']?\s*[:=]\s*[\"']?"
@@ -44,7 +44,7 @@ _SECRET = pattern(
     rf"|{_KEY}",
     re.IGNORECASE,
 )
-# Absolute ones and those under a home directory; the path of a URL is none.
+# Absolute paths and those under a home directory, but not the path of a URL.
 _PATH = pattern(
     r"file://[^\s\"']+"
     r"|(?<![\w:/.])(?:/(?:[\w.+@-]+/)+[\w.+@-]*|~/[\w.+@/-]+)"
@@ -57,47 +57,44 @@ def counted(number: float, noun: str, nouns: str = "") -> str:
     """``1 part``, ``2 parts``, ``10,000 parts``.
 
     Args:
-        number: how many.
-        noun: what, of one.
-        nouns: what, of many, where it is not *noun* and ``s``.
+        number: the number.
+        noun: the noun in the singular.
+        nouns: the plural, if it is not *noun* with an ``s``.
     """
     said = f"{number:,}" if isinstance(number, int) else f"{number:g}"
     return f"{said} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def holds_key(text: str) -> bool:
-    """Whether something in *text* looks like a key or token of a well-known kind, whosever it is."""
+    """Whether *text* contains a key or token of a well-known kind."""
     return re.search(_KEY, text) is not None
 
 
 def clean_message(text: str, limit: int = 500) -> str:
-    """*text* as it may stand in a message: without secrets, file paths and control characters.
+    """*text* for a message: without secrets, file paths and control characters, cut after *limit* characters.
 
-    A provider's error text is untrusted and may quote headers or paths of its own machine.
-    What is longer than *limit* characters is cut.
+    A provider's error text is untrusted, and may quote headers or paths of its own machine.
     """
-    head = text[: 4 * limit]  # what is cut anyway need not be searched
+    head = text[: 4 * limit]  # the rest is cut anyway
     head = _PATH.sub("<path>", _SECRET.sub(lambda found: f"{found[1] or ''}<secret>", head))
     head = " ".join("".join(c if c.isprintable() else " " for c in head).split())
     return head if len(head) <= limit and len(text) <= 4 * limit else f"{head[: limit - 1]}…"
 
 
-# C1, DEL, the marks of direction, the separators of lines: what JSON leaves as it is and a terminal may obey.
+# C1, DEL, marks of direction and line separators, which JSON allows in strings and a terminal may obey.
 _IN_JSON = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
 HARMFUL_IN_JSON = pattern(f"[{_IN_JSON}]")
-"""What may stand in JSON text, and a terminal might obey."""
+"""The characters that JSON text may contain and a terminal may obey."""
 _HARMFUL = pattern(f"[\x00-\x1f\ud800-\udfff{_IN_JSON}]")
 _HARMFUL_IN_LINES = pattern(f"[\x00-\x08\x0b-\x1f\ud800-\udfff{_IN_JSON}]")
 
 
 def harmless(text: str, *, lines: bool = False) -> str:
-    """*text* as a terminal shows and does not obey it: what it might obey stands there as ``\\uXXXX``.
-
-    Escape sequences, other control characters and the marks that turn the direction of text around are meant.
+    """*text* with escape sequences, other control characters and marks of direction as ``\\uXXXX``.
 
     Args:
-        text: what a stranger wrote.
-        lines: leave line feeds and tabs; without it the result is one line.
+        text: the untrusted text.
+        lines: whether line feeds and tabs stay. Otherwise the result is one line.
     """
     return (_HARMFUL_IN_LINES if lines else _HARMFUL).sub(escaped, text)
 
@@ -108,7 +105,7 @@ def escaped(found: re.Match[str]) -> str:
 
 
 def json_type_name(value: object) -> str:
-    """The JSON word for the type of *value*: ``null``, ``boolean``, ``number`` …; the type's name where JSON has none."""
+    """The JSON word for the type of *value*: ``null``, ``boolean``, ``number`` and so on, or its Python type's name."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -127,13 +124,13 @@ _content_limit = DEFAULT_CONTENT_LIMIT
 
 
 def set_content_limit(characters: int) -> None:
-    """Set how many characters of content one ``repr`` or ``str`` may show."""
+    """Set the number of characters of content that one ``repr`` or ``str`` shows."""
     global _content_limit
     _content_limit = characters
 
 
 def shortened(text: str) -> str:
-    """*text* within the content limit."""
+    """*text*, cut to the content limit."""
     return _cut(text, _content_limit)
 
 
@@ -143,18 +140,18 @@ def _cut(text: str, limit: int) -> str:
 
 _Shown: TypeAlias = Sequence[tuple[str, str]]
 _summaries: Final[ContextVar[list[tuple[str, _Shown]] | None]] = ContextVar("summaries", default=None)
-"""Where each summary is noted, with the fields that it shows and what of each; ``None`` where nobody asks."""
+"""A dict that collects each summary with the fields in it, or ``None`` while nobody collects."""
 
 
 def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """``name(field=value, …)`` without what is empty; all values together stay within the content limit."""
+    """``name(field=value, …)`` without empty values. All values together stay within the content limit."""
     left = _content_limit
     parts = []
     for field, value in fields:
         if value is None or value == "" or value == () or value == {}:
             continue
         if isinstance(value, str):
-            text = repr(value[: max(left, 0) + 1])  # one more, to see that there is more
+            text = repr(value[: max(left, 0) + 1])  # one more, to detect a cut
             cut = _cut(text[1:-1], left)
             parts.append((field, f"{text[0]}{cut}{text[0]}"))
         else:
@@ -178,16 +175,16 @@ def short_repr(*fields: str) -> Callable[[Any], str]:
 
 
 class _Said(str):
-    """A text that shows as it is."""
+    """A text whose ``repr`` is the text itself."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def brief(cls: type[T]) -> type[T]:
-    """A class decorator: rich, its tracebacks with locals included, and notebooks show no more of a value than its ``repr``.
+    """A class decorator for rich, its tracebacks with locals, and notebooks: they show the ``repr`` of a value and no more.
 
-    They would look at the fields of an attrs class, and show its content as a whole.
+    Otherwise they would show the fields of an attrs class with their whole content.
     """
     decorated: Any = cls
     decorated.__rich_repr__ = _rich_repr
@@ -229,18 +226,18 @@ _log_content = False
 
 
 def set_log_content(allowed: bool) -> None:
-    """Allow log records to hold what a model said, within the content limit; they do not by default."""
+    """Allow log records to contain a model's text, within the content limit. By default they do not."""
     global _log_content
     _log_content = allowed
 
 
 def may_log_content() -> bool:
-    """Whether log records may hold what a model said."""
+    """Whether log records may contain a model's text."""
     return _log_content
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """What to say behind an unknown *word*: the nearest of those that are *known*; nothing where none is near."""
+    """A suggestion after an unknown *word*: the nearest of the *known* ones, or nothing if none is near."""
     import difflib  # seldom needed
 
     close = difflib.get_close_matches(word.lower(), list(known), n=1)
