@@ -28,7 +28,8 @@ from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.convert.writer import Event, Heading, Writer, json_of
 from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError, PluginError
 from crosswalk.mapping.normalize import DeltaStream, normalize
-from crosswalk.mapping.reader import Reader, ReaderOptions, drain
+from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import Reader, drain
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types._value import altered
 from crosswalk.types.accumulator import DeltaAccumulator

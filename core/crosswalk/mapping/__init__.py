@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
+    from crosswalk.mapping.options import *
     from crosswalk.mapping.reader import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "reader")
+    __getattr__, __dir__ = lazy(__name__, "options reader")

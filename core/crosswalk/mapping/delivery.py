@@ -9,20 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from crosswalk.plugin.state import End, MappingState
-from crosswalk.types.answer import Choice
 from crosswalk.types.delta import (
     UNNUMBERED,
     ResponseDelta,
     last_delta,
     number_delta,
-    text_delta,
     with_changes,
 )
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, thaw
 from crosswalk.types.merge import PIECES, Arrays, merge
 from crosswalk.types.segment import Segment, SegmentType
-from crosswalk.types.tools import arguments_delta
 from crosswalk.types.usage import UsageInfo
 
 __all__ = ["Delivery", "has_only_its_end", "has_output", "texts_of"]
@@ -98,28 +95,6 @@ class Delivery:
                 delta = with_changes(delta, UNNUMBERED, extensions, counts)
             self._add(delta, delivered)
         return delivered
-
-    def deliver_text(
-        self, choice: int, parts: Choice, kind: SegmentType, text: str, extensions: FrozenObject
-    ) -> ResponseDelta:
-        """Deliver a piece of text or reasoning: :meth:`deliver` for an event that repeats another one."""
-        state = self._state
-        index = state.delta_count
-        state.delta_count = index + 1
-        parts.text.append(text)  # the last event of the choice was such a piece, too
-        if kind is _TEXT:
-            return text_delta(index, text, None, None, choice, extensions)
-        return text_delta(index, None, text, None, choice, extensions)
-
-    def deliver_arguments(
-        self, choice: int, call: int, pieces: list[str], text: str, extensions: FrozenObject
-    ) -> ResponseDelta:
-        """Deliver a piece of the arguments of tool call *call*, whose *pieces* so far are given."""
-        state = self._state
-        index = state.delta_count
-        state.delta_count = index + 1
-        pieces.append(text)
-        return text_delta(index, None, None, arguments_delta(call, text), choice, extensions)
 
     def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
         """Deliver the last delta of *choice*; that of the first choice carries usage and late extensions."""

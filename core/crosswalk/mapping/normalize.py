@@ -27,7 +27,8 @@ from crosswalk.errors import (
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.log import log_response, quietly
-from crosswalk.mapping.reader import USUAL, Reader, ReaderOptions, Timer, drain
+from crosswalk.mapping.options import USUAL, ReaderOptions, Timer
+from crosswalk.mapping.reader import Reader, drain
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta

@@ -14,9 +14,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, starmap
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
-import attrs
 import orjson
 
 from crosswalk.errors import (
@@ -32,9 +31,10 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.delivery import Delivery, has_output, texts_of
 from crosswalk.mapping.ending import final_deltas, missing
-from crosswalk.mapping.event import EventMapper, Unknown
+from crosswalk.mapping.event import EventMapper
 from crosswalk.mapping.failures import read_error_body
 from crosswalk.mapping.log import log_failure, log_response, log_unknown
+from crosswalk.mapping.options import USUAL, ReaderOptions, checked_call
 from crosswalk.mapping.repeats import Repeats
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.text import Redact
@@ -47,65 +47,10 @@ from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.body import BodyDecoder
 from crosswalk.wire.events import load_event
 from crosswalk.wire.framing import Frame, is_done
-from crosswalk.wire.limits import DEFAULT, Limits
 from crosswalk.wire.sniff import SniffingDecoder
 from crosswalk.wire.surrogates import REPLACEMENT, HalfBuffer, HeldEvent, mend_halves
 
-__all__ = ["Reader", "ReaderOptions"]
-
-Timer: TypeAlias = Callable[[], float]
-
-
-def _is_status(_: Any, __: Any, value: object) -> None:
-    if type(value) is not int or not 100 <= value <= 599:
-        raise ValueError(f"status is an HTTP status from 100 to 599, not {str(value)[:40]!r}")
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class ReaderOptions:
-    """How to read a payload; the same for bodies and streams.
-
-    Attributes:
-        status: the HTTP status of the answer; from 400 on the body is read as an error.
-        unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it: the event
-            as extensions alone, the word as ``stop`` with provenance ``unmapped``.
-        id_factory: makes the id where the provider sends none.
-        clock: tells the time of creation where the provider sends none.
-        keep_raw: whether to keep the provider's bytes on the response.
-        limits: how much input is accepted.
-        timer: a monotonic clock in seconds, to measure duration and time to first token from now on;
-            ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
-        redact: takes out of errors, of ids and models, and of finish words what a server may have repeated and nobody may
-            see, such as the key that it was sent; ``None`` where nothing was sent.
-        content_type: what HTTP says that the answer is, in lower case without parameters; ``""`` where it is not known.
-    """
-
-    status: int = attrs.field(default=200, validator=_is_status)
-    unknown: Unknown = attrs.field(default="raise", validator=attrs.validators.in_(("raise", "keep")))
-    id_factory: Callable[[], str] = new_id
-    clock: Callable[[], datetime] = now
-    keep_raw: bool = True
-    limits: Limits = DEFAULT
-    timer: Timer | None = None
-    redact: Redact | None = None
-    content_type: str = ""
-
-
-def _made(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
-    """What the caller's *make* makes, of this *kind*; with what it has *failed* is noted."""
-    name = "id_factory" if kind is str else "clock"
-    try:
-        made = make()
-        if not isinstance(made, kind):
-            raise TypeError(f"{name} gave {type(made).__name__}, not {kind.__name__}")
-        if isinstance(made, str) and not made.encode():  # or it holds what no UTF-8 can say
-            raise ValueError(f"{name} gave an empty id")
-        if isinstance(made, datetime) and made.tzinfo is None:
-            raise ValueError(f"{name} gave a time without a time zone")
-    except Exception as error:
-        failed.append(error)
-        raise
-    return made
+__all__ = ["Reader"]
 
 
 class Reader:
@@ -124,9 +69,9 @@ class Reader:
         self._failed: list[Exception] = []  # errors of the caller's id_factory and clock
         # Neither knows the reader: a reference cycle would keep it until the next garbage collection.
         if options.id_factory is not new_id:
-            state.id_factory = partial(_made, options.id_factory, str, self._failed)
+            state.id_factory = partial(checked_call, options.id_factory, str, self._failed)
         if options.clock is not now:
-            state.clock = partial(_made, options.clock, datetime, self._failed)
+            state.clock = partial(checked_call, options.clock, datetime, self._failed)
         is_live = options.timer is not None and options.unknown == "keep"
         self._event_mapper = EventMapper(
             mapper, state, options.unknown, partial(_log_unknown, options.redact) if is_live else None
@@ -510,10 +455,6 @@ class Reader:
         self._repeats = None
         log_failure(error)
         return error
-
-
-USUAL: Final = ReaderOptions()
-"""The options of most bodies."""
 
 
 def _log_unknown(redact: Redact | None, provider: str, kind: str, word: str) -> None:

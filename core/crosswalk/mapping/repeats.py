@@ -362,12 +362,19 @@ class Repeats:
         return None
 
     def _deliver(self, repeat: _Repeat, text: str, extensions: FrozenObject) -> ResponseDelta:
+        """Deliver a piece of text, reasoning or arguments: the last event of its choice was such a piece, too."""
+        state = self._state
+        index = state.delta_count
+        state.delta_count = index + 1
         repeat.texts.append(text)
         if repeat.kind is None:
-            return self._delivery.deliver_arguments(
-                repeat.choice, repeat.call, repeat.pieces, text, extensions
-            )
-        return self._delivery.deliver_text(repeat.choice, repeat.parts, repeat.kind, text, extensions)
+            repeat.pieces.append(text)
+            call = arguments_delta(repeat.call, text)
+            return text_delta(index, None, None, call, repeat.choice, extensions)
+        repeat.parts.text.append(text)
+        if repeat.kind is _TEXT:
+            return text_delta(index, text, None, None, repeat.choice, extensions)
+        return text_delta(index, None, text, None, repeat.choice, extensions)
 
     def _with_timestamp(self, key: str, timestamp: str) -> FrozenObject:
         """Keep *timestamp* in the extensions; what the delta shows of that."""

@@ -17,7 +17,8 @@ from crosswalk.errors import (
     LimitError,
     UnknownFinishReasonError,
 )
-from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import Reader
 from crosswalk.service.attempts import Failure
 from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.cooling import Cooling

@@ -13,7 +13,7 @@ import attrs
 from crosswalk.config import Settings, apply_settings, load_settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.event import Unknown
-from crosswalk.mapping.reader import ReaderOptions
+from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call_options import CallOptions, refuse_unknown, with_options

@@ -14,7 +14,8 @@ import attrs
 
 from crosswalk.codec import to_json, to_jsonable
 from crosswalk.errors import CrosswalkError, PluginError
-from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import written
 from crosswalk.testing.fixed import fixed_clock, fixed_id

@@ -55,8 +55,8 @@ class SSEDecoder(LineDecoder):
             and size <= self._longest
             and size <= self.room
         ):
-            if chunk.startswith(b"data: "):
-                name, start = None, 6
+            if chunk.startswith(b"data:"):
+                name, start = None, 6 if chunk.startswith(b" ", 5) else 5
             elif chunk.startswith(b"event: "):
                 end = chunk.find(b"\n")
                 name = chunk[7:end].decode("utf-8", "replace") or None

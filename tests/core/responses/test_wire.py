@@ -11,7 +11,8 @@ import pytest
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
 from crosswalk.codec.layout import without_none
 from crosswalk.codec.unions import json_types
-from crosswalk.mapping.reader import Reader, ReaderOptions
+from crosswalk.mapping.options import ReaderOptions
+from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import registry
 from crosswalk.responses import (
     IncompleteReason,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -131,6 +131,15 @@ def test_at_most_32_events_wait(waiting: int, first: str) -> None:
     ends = [event.replace(rb'{"content":"\ud83d"}', b'{},"finish_reason":"stop"') for event in halves]
     _, response = read(*halves, *choices((0, b"x"), (1, rb"\ude00")), *ends, END)
     assert response.alternatives[0].message.content == first
+
+
+def test_an_event_is_delivered_as_soon_as_its_other_half_has_come() -> None:
+    def chunks() -> Iterator[bytes]:
+        yield chunk(rb"a\ud83d")
+        yield chunk(rb"\ude00b\ud83d")
+        pytest.fail("the first event is complete")
+
+    assert next(normalize_stream(chunks(), "vllm")).content_delta == "a😀"
 
 
 def test_a_half_waits_while_the_choice_reasons() -> None:
