@@ -24,7 +24,8 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Tally
-from crosswalk.testing.checks import CHECKS, check_capture, check_pair
+from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions
+from crosswalk.testing.pairing import check_pair
 from crosswalk.testing.problems import KnownException, Problem, by_cause, read_exceptions
 from crosswalk.text import counted
 
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     mapper = registry.mapper(arguments.provider)
     files = find_captures(arguments.paths)
-    known = _read_exceptions(arguments.exceptions) if arguments.exceptions else []
+    known = _known_exceptions(arguments.exceptions, files)
     folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
     total = _Report()
     with Progress("checking", len(files)) as progress, _mapping(arguments.jobs, arguments.settings) as each:
@@ -63,14 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _read_exceptions(path: str) -> list[KnownException]:
+def _known_exceptions(file: str | None, captures: Iterable[Path]) -> list[KnownException]:
+    """The exceptions in *file*, and those that lie beside *captures*."""
     try:
-        return read_exceptions(Path(path).read_text(encoding="utf-8"), path, CHECKS)
-    except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "not UTF-8"
-        raise UsageError(f"{path}: {cause}") from None
+        known = [] if file is None else read_exceptions(Path(file), CHECKS)
+        for folder in dict.fromkeys(capture.parent for capture in captures):
+            known += load_exceptions(folder)
     except ConfigurationError as error:
         raise UsageError(str(error)) from None
+    return known
 
 
 def _write(line: str) -> None:

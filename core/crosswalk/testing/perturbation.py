@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +18,6 @@ from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import written
-from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.merge import copy_json, same_json
 
@@ -31,6 +31,8 @@ __all__ = [
     "changed_paths",
     "changes",
     "confusions",
+    "fixed_clock",
+    "fixed_id",
     "leaves",
     "outcome",
     "outcomes_at_once",
@@ -285,3 +287,18 @@ def show_path(path: Path, *, items: bool = True) -> str:
         else:
             text += f".{key}" if text else key
     return text
+
+
+_ID = "00000000-0000-4000-8000-000000000000"
+# So odd that no server sends it.
+_TIME = datetime(2001, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+def fixed_id() -> str:
+    """Always the same id."""
+    return _ID
+
+
+def fixed_clock() -> datetime:
+    """Always the same time."""
+    return _TIME

@@ -13,7 +13,7 @@ from crosswalk.cli.accepted import read_accepted
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized
-from crosswalk.testing.summary import CHANGED, UNSTATED, Summary, changes_between, written_changes
+from crosswalk.testing.plugin import CHANGED, UNSTATED, Summary, changes_between, written_changes
 from planted import named
 from planted.recordings import NAMED
 

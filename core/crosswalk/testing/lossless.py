@@ -1,0 +1,93 @@
+"""Checks that nothing is lost: another value, one more item, one more field show (P1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.testing.case import Case
+from crosswalk.testing.mistaken import vanished
+from crosswalk.testing.perturbation import (
+    Leaf,
+    Path,
+    changes,
+    replaced,
+)
+from crosswalk.testing.problems import Problem
+
+__all__ = ["nothing_lost"]
+
+
+def nothing_lost(case: Case) -> Iterator[Problem]:
+    """P1: change one leaf of the payload, and the canonical JSON changes."""
+    for leaf in case.sampled():
+        for change in changes(case.events, leaf):
+            after = case.map(change.events)
+            if after.is_like(case.baseline):
+                yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
+            elif after.untyped:
+                yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
+    yield from _more_items(case)
+    yield from _more_fields(case)
+
+
+def _more_items(case: Case) -> Iterator[Problem]:
+    """One more item in an array, like those that are there, is neither read for another thing nor dropped."""
+    ends = [
+        Leaf(number, (*path, len(items)), items)
+        for number, event in enumerate(case.events)
+        for path, items in _arrays(event)
+    ]
+    for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
+        array, items = attrs.evolve(end, path=end.path[:-1]), end.value
+        item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
+        # An item that may be left out may stand between.
+        for more in ([item], [None, None, None, item]):
+            after = case.map(replaced(case.events, array, [*items, *more]))
+            if after.error is None:
+                if vanished(case.baseline, after, item):
+                    yield case.problem(
+                        "P1", end, "lost: one more item at the end of the array changes nothing"
+                    )
+                break
+
+
+def _more_fields(case: Case) -> Iterator[Problem]:
+    """One more field in an object, which no plugin knows, arrives, or is refused."""
+    fields = [
+        Leaf(number, (*path, "crosswalk"), value)
+        for number, event in enumerate(case.events)
+        for path, value in _objects(event)
+    ]
+    for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
+        after = case.map(replaced(case.events, field, 1234.5))
+        if after.error is None and vanished(case.baseline, after, 1234.5):
+            yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
+
+
+def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every object in *value* that has a field, with the keys that lead there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict) and value:
+        yield path, value
+    for key, item in items:
+        yield from _objects(item, (*path, key))
+
+
+_ITEMS: Final[dict[type, Any]] = {
+    dict: {"crosswalk": "crosswalk"},
+    list: ["crosswalk"],
+    int: 7070707,
+    float: 1234.5,
+}
+
+
+def _arrays(value: Any, path: Path = ()) -> Iterator[tuple[Path, list[Any]]]:
+    """Every array in *value*, a JSON value, that holds anything, with the keys that lead there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, list) and value:
+        yield path, value
+    for key, item in items:
+        yield from _arrays(item, (*path, key))
