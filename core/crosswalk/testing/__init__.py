@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         load_exceptions,
     )
     from crosswalk.testing.conformance import ProviderConformance
+    from crosswalk.testing.corpus import Corpus, compare_answer
     from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Slow, Stall
     from crosswalk.testing.pairing import check_pair, normalized
     from crosswalk.testing.perturbation import Leaf, fixed_clock, fixed_id, leaves, outcome, show_path
@@ -35,6 +36,7 @@ __all__ = [
     "STRICT_PROVIDERS",
     "Answer",
     "Capture",
+    "Corpus",
     "Cut",
     "Delay",
     "Garbage",
@@ -55,6 +57,7 @@ __all__ = [
     "capture_files",
     "check_capture",
     "check_pair",
+    "compare_answer",
     "fixed_clock",
     "fixed_id",
     "leaves",
@@ -74,6 +77,7 @@ __all__ = [
 _LATER = {
     "captures": ("Capture", "capture_files", "load_capture", "load_captures", "pairs"),
     "case": ("Tally",),
+    "corpus": ("Corpus", "compare_answer"),
     "pairing": ("check_pair", "normalized"),
     "problems": ("Problem", "by_cause"),
     "checks": ("CHECKS", "PROMISES", "check_capture", "load_exceptions"),

@@ -31,7 +31,7 @@ from crosswalk.testing.lossless import nothing_lost
 from crosswalk.testing.mistaken import never_silently_wrong
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.problems import EXCEPTIONS, KnownException, Problem, read_exceptions
-from crosswalk.testing.statements import disagreements
+from crosswalk.testing.statements import stated_differences
 from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
 from crosswalk.testing.values import arguments_told_apart, digits_kept, parts_within_wholes, times_kept
 from crosswalk.testing.words import known_words_keep_their_meaning, unknown_words_raise
@@ -82,13 +82,9 @@ def as_stated(case: Case) -> Iterator[Problem]:
         response = reader.response()
     except CrosswalkError as error:
         response, raised = getattr(error, "partial", None), error
-    wanted, name = says.get("raises"), None if raised is None else type(raised).__name__
-    if name != wanted:
-        actual = "an answer" if raised is None else f"{name}: {raised}"
-        yield case.problem("P4", "raises", f"stated as {wanted or 'an answer'}, and read as {actual}")
-    else:
-        for fact, difference in disagreements(says, response):
-            yield case.problem("P4", fact, difference)
+    name = None if raised is None else type(raised).__name__
+    for fact, difference in stated_differences(says, response, name, str(raised)):
+        yield case.problem("P4", fact, difference)
 
 
 CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
