@@ -350,6 +350,11 @@ def _new_plugin(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--directory", metavar="DIR", help="where to write it (default: crosswalk-NAME, here)"
     )
+    parser.add_argument(
+        "--captures",
+        metavar="DIR",
+        help="take the captures in DIR instead of the examples, and draft a statement for each from its bytes",
+    )
 
 
 def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
