@@ -29,6 +29,7 @@ from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions
 from crosswalk.testing.corpus import Corpus, compare_answer
 from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.problems import KnownException, Problem, by_cause, read_exceptions
+from crosswalk.testing.unproven import unproven
 from crosswalk.text import counted
 
 __all__ = ["run"]
@@ -64,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
                 report.add(name, outcome, known)
                 progress.advance(len(task.captures) % 2)  # a pair was counted already
             _write(f"{name}: {report}")
+            if missing := unproven(mapper, report.captures):
+                _write(f"{name}: unproven, in no capture: {', '.join(missing)}")
             total.include(report)
     if len(folders) > 1:
         _write(f"in all: {total}")
@@ -181,6 +184,7 @@ def _checked(
             report.skipped.append(str(capture.path))
         else:
             captures.append(capture)
+    report.captures += captures
     tasks = [_Task(mapper.provider, sample, (one,), canonical.get(one.file)) for one in captures]
     tasks += [_Task(mapper.provider, sample, pair) for pair in pairs(captures)]
     yield from zip(tasks, each(_perform, tasks), strict=True)
@@ -194,6 +198,7 @@ class _Report:
     problems: int = 0
     excepted: int = 0
     skipped: list[str] = attrs.field(factory=list)
+    captures: list[Capture] = attrs.field(factory=list)
     _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
 
     def add(self, folder: Path, outcome: _Outcome, known: list[KnownException]) -> None:

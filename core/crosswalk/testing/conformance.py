@@ -21,8 +21,9 @@ from crosswalk.testing.captures import Capture, load_captures, pairs
 from crosswalk.testing.changes import shown
 from crosswalk.testing.checks import PROMISES, check_capture, load_exceptions
 from crosswalk.testing.pairing import check_pair, normalized
-from crosswalk.testing.plugin import CHANGED, UNSTATED, changes_between, written_changes
+from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, changes_between, written_changes
 from crosswalk.testing.problems import PAIR_CHECK, KnownException, by_cause
+from crosswalk.testing.unproven import unproven
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -134,6 +135,14 @@ class ProviderConformance:
             if before is None:
                 lines = ["no snapshot yet"]
             assert is_same, "\n".join([*lines, "read this, then run pytest --snapshot-update"])
+
+    def test_typed_fields_that_no_capture_shows_are_reported(
+        self, record_property: Callable[[str, object], None]
+    ) -> None:
+        """They are no failure: the end of the run lists them."""
+        missing = unproven(registry.mapper(self.provider), self.conformance_captures())
+        if missing:
+            record_property(UNPROVEN, f"{self.provider}: {', '.join(missing)}")
 
     def _sample(self, request: pytest.FixtureRequest) -> int | None:
         given = request.config.getoption("--crosswalk-sample")

@@ -14,6 +14,8 @@ from crosswalk.testing.perturbation import (
     Path,
     changes,
     replaced,
+    show_path,
+    without,
 )
 from crosswalk.testing.problems import Problem
 
@@ -31,6 +33,7 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
     yield from _more_items(case)
     yield from _more_fields(case)
+    yield from _equal_arrays(case)
 
 
 def _more_items(case: Case) -> Iterator[Problem]:
@@ -65,6 +68,24 @@ def _more_fields(case: Case) -> Iterator[Problem]:
         after = case.map(replaced(case.events, field, 1234.5))
         if after.error is None and vanished(case.baseline, after, 1234.5):
             yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
+
+
+def _equal_arrays(case: Case) -> Iterator[Problem]:
+    """An array of scalars that equals the one of an earlier event is a piece like any other."""
+    rules = case.mapper.info.cumulative
+    found: dict[Path, list[Leaf]] = {}
+    for number, event in enumerate(case.events):
+        for path, items in _arrays(event):
+            if isinstance(path[-1], str) and not any(isinstance(item, dict | list) for item in items):
+                found.setdefault(path, []).append(Leaf(number, path, items))
+    for path in case.some([*found], None if case.sample is None else max(case.sample // 4, 2)):
+        arrays = found[path]
+        different = [one for one in arrays[2:] if one.value != arrays[0].value]
+        if show_path(path, items=False) in rules or not different:
+            continue  # the same in every event is one
+        changed = replaced(case.events, arrays[1], arrays[0].value)
+        if case.map(changed).is_like(case.map(without(changed, arrays[1]))):
+            yield case.problem("P1", arrays[1], "lost: an array that equals the one before changes nothing")
 
 
 def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:

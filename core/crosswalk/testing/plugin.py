@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHANGED",
     "CHANGES_FILE",
+    "UNPROVEN",
     "UNSTATED",
     "Summary",
     "changes_between",
@@ -70,6 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 UNSTATED: Final = "crosswalk_unstated"
 """The property of a test whose capture has no statement: the provider id."""
+UNPROVEN: Final = "crosswalk_unproven"
+"""The property of a test of a provider that maps what no capture shows: the provider id, and what it is."""
 CHANGED: Final = "crosswalk_changed"
 """The property of a test whose snapshot differs: the changes, as :func:`written_changes` writes them."""
 CHANGES_FILE: Final = "crosswalk-changes.jsonl"
@@ -118,6 +121,7 @@ class Summary:
 
     def __init__(self) -> None:
         self._unstated: Counter[str] = Counter()
+        self._unproven: set[str] = set()
         self._changed: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -126,6 +130,8 @@ class Summary:
             for name, value in report.user_properties:
                 if name == UNSTATED:
                     self._unstated[str(value)] += 1
+                elif name == UNPROVEN:
+                    self._unproven.add(str(value))
                 elif name == CHANGED:
                     self._changed.append(str(value))
 
@@ -147,6 +153,8 @@ class Summary:
             terminalreporter.write_line(
                 f"crosswalk: accepted, and listed in {file}; crosswalk diff --accept takes it"
             )
+        for text in sorted(self._unproven):
+            terminalreporter.write_line(f"crosswalk: unproven, in no capture of {text}")
         for provider, count in sorted(self._unstated.items()):
             captures = "1 capture has" if count == 1 else f"{count} captures have"
             terminalreporter.write_line(f"crosswalk: {provider}: {captures} no statement (CASE.says.json)")
