@@ -107,7 +107,9 @@ def output_shows(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "message", f"an answer of {counted(spoken, 'token')} is empty, and {where}")
 
 
-_ERROR: Final = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}
+_ERROR: Final[dict[str, Any]] = {
+    "error": {"message": "The server failed.", "type": "server_error", "code": 500}
+}
 """As most APIs say it."""
 
 
@@ -116,13 +118,15 @@ def errors_show(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     place = len(case.events) // 2
-    events = [*case.events[:place], _ERROR, *case.events[place + 1 :]]
     frames = case.frames.copy()
     if frames[place][1] is not None:
         frames[place] = (
             frames[place][0],
             "error",
         )  # an event that is named after another kind is not an error
+    is_text = frames[place][1] in case.mapper.info.text_events
+    error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
+    events = [*case.events[:place], error, *case.events[place + 1 :]]
     after = case.map_bytes(case.reframed(frames, case.events)(events))
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
