@@ -383,3 +383,18 @@ def test_a_wire_of_a_real_vendor_passes_without_an_exception(wire: str) -> None:
     if wire != "triton":  # two exchanges
         found += [str(problem) for pair in pairs(captures) for problem in check_pair(mapper, *pair)]
     assert found == []
+
+
+class Careless(YandexGPT):
+    """Takes any spelling of a number."""
+
+    def number(self, usage: dict[str, Any], key: str) -> int | None:
+        text = accept_string(usage, key)
+        return None if text is None else int(text)
+
+
+def test_a_text_of_digits_has_one_spelling() -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(Careless(), "careless")
+    found = check_capture(registry.mapper("careless"), WIRES["yandexgpt"][1][0], checks=["digits kept"])
+    assert "the text '012' is read as '12'" in [problem.message for problem in found]
