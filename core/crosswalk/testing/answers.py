@@ -12,7 +12,7 @@ from crosswalk.errors import PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.case import Case, Place, answer, reader_options
+from crosswalk.testing.case import Case, Place, answer, reader_options, strings
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -150,6 +150,10 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
     elif not retryable and kind in _TRANSIENT and status in _PASSING:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may not be retried")
+    message = " ".join((response["refusal"] or "").split())
+    sentences = [" ".join(text.split()) for text in strings(case.events[0]) if " " in text.strip()]
+    if sentences and not any(text[:_START] in message or message[:_START] in text for text in sentences):
+        yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         body = case.capture.body
         after = outcome(
@@ -162,6 +166,8 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", "failure", f"in a 200, it ends as {after.response['finish_reason']}")
 
 
+_START: Final = 60
+"""How much of a message is compared: a long one is cut."""
 _NOT_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.SERVER}
 _SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
 _KINDS: Final = {

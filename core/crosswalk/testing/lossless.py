@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -80,8 +81,16 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
                 found.setdefault(path, []).append(Leaf(number, path, items))
     for path in case.some([*found], None if case.sample is None else max(case.sample // 4, 2)):
         arrays = found[path]
+        if show_path(path, items=False) in rules:
+            for before, after in itertools.pairwise(arrays):
+                if after.value[: len(before.value)] != before.value:
+                    yield case.problem(
+                        "P1", after, "declared as cumulative, and does not go on from the one before"
+                    )
+                    break
+            continue
         different = [one for one in arrays[2:] if one.value != arrays[0].value]
-        if show_path(path, items=False) in rules or not different:
+        if not different:
             continue  # the same in every event is one
         changed = replaced(case.events, arrays[1], arrays[0].value)
         if case.map(changed).is_like(case.map(without(changed, arrays[1]))):

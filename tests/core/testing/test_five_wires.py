@@ -398,3 +398,41 @@ def test_a_text_of_digits_has_one_spelling() -> None:
     registry.register(Careless(), "careless")
     found = check_capture(registry.mapper("careless"), WIRES["yandexgpt"][1][0], checks=["digits kept"])
     assert "the text '012' is read as '12'" in [problem.message for problem in found]
+
+
+class Silent(DashScope):
+    """Says something else than the provider."""
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        return ErrorInfo(ErrorKind.RATE_LIMIT, "failed", True, status, None, body)
+
+
+class NotCumulative(Triton):
+    """Declares pieces as cumulative."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Triton", cumulative=("output_log_probs",))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "wire", "case", "message"),
+    [
+        (Silent(), "dashscope2", "busy", "the message 'failed' is not a text of the payload"),
+        (
+            NotCumulative(),
+            "triton",
+            "talk_stream",
+            "declared as cumulative, and does not go on from the one before",
+        ),
+    ],
+)
+def test_a_message_and_a_declaration_are_held_to_the_payload(
+    plugin: Any, wire: str, case: str, message: str
+) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "wrong")
+    (one,) = [one for one in WIRES[wire][1] if one.case == case]
+    found = check_capture(registry.mapper("wrong"), one, sample=12)
+    assert message in [problem.message for problem in found]
