@@ -278,7 +278,7 @@ class Replicate(ProviderHooks):
             yield from (ResponseDelta(content_delta=piece) for piece in pieces if piece)
             status = take_string(event, "status") or ""
             if status == "failed":
-                message = str(take_string(event, "error"))
+                message = str(event.get("error"))
                 yield take_error(event, ErrorInfo(ErrorKind.SERVER, message, True, None, None, dict(event)))
             else:
                 yield ResponseDelta(raw_finish_reason=status)
@@ -367,6 +367,9 @@ WIRES: dict[str, tuple[Any, list[Capture]]] = {
             capture("numbers", b"event: output\ndata: 4\n\nevent: output\ndata: 2\n\nevent: done\ndata: {}\n\n", stream=True, text="42"),
             capture("lost", b"event: output\ndata: Half\n\nevent: error\ndata: worker lost\n\nevent: done\ndata: {\"reason\":\"error\"}\n\n",
                     stream=True, error="server", text="Half"),
+            capture("failed", lines({**PREDICTION, "status": "failed", "output": None, "error": "the worker ran out of memory"}),
+                    error="server", finish="error"),
+            capture("stopped", lines({**PREDICTION, "status": "canceled"}), finish="cancelled"),
             capture("running", lines({**PREDICTION, "status": "processing", "output": None}), raises="UnknownEventError"),
         ],
     ),
