@@ -6,7 +6,11 @@ fail as soon as one of them is no exception any more.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import attrs
+
+from crosswalk.testing import load_exceptions
 
 # ------------------------------------------------------------- body and stream of the same exchange (P2)
 
@@ -190,17 +194,7 @@ BROKEN_PROMISES = {
 }
 """Captures on which a promise cannot hold."""
 
-ENUMS = {
-    f"never silently wrong: {path}": "an enum comes as its word or as its number"
-    for path in (
-        "promptFeedback.blockReason",
-        "promptFeedback.safetyRatings[].category",
-        "promptFeedback.safetyRatings[].probability",
-        "candidates[].safetyRatings[].category",
-        "candidates[].safetyRatings[].probability",
-    )
-}
-EXCEPTIONS = {"gemini": ENUMS}
+EXCEPTIONS = {"gemini": list(map(str, load_exceptions(Path(__file__).parent / "captures/gemini")))}
 """What a check rightly finds at a leaf of a provider's, and what is right nevertheless."""
 
 # ---------------------------------------------------------------------------------------- what they are

@@ -41,10 +41,6 @@ class TestAnthropic(ProviderConformance):
     provider = "anthropic"
     captures = "../captures/anthropic"
     snapshots = "../../snapshots"
-    exceptions = {
-        "body and stream agree: vllm_texttool": "the server signs reasoning with another random text each time, and the model's own spelling "
-        "of the arguments, with spaces, is in the stream alone"
-    }
 
 
 # Short ways to write the wire.

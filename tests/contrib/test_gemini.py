@@ -38,7 +38,6 @@ from crosswalk.testing import ProviderConformance
 from crosswalk_gemini import Gemini, plugin
 from crosswalk_gemini.arguments import ArgumentsWriter
 from crosswalk_gemini.arrays import ArrayDecoder
-from known_differences import ENUMS
 from tries import tries
 
 
@@ -46,7 +45,6 @@ class TestGemini(ProviderConformance):
     provider = "gemini"
     captures = "../captures/gemini"
     snapshots = "../../snapshots"
-    exceptions = ENUMS
 
 
 def read(*chunks: Any, status: int = 200, **options: Any) -> ChatResponse:

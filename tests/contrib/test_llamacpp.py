@@ -32,12 +32,6 @@ class TestLlamaCpp(ProviderConformance):
     captures = "../captures/llamacpp"
     snapshots = "../../snapshots"
     sample = 7
-    exceptions = {
-        "body and stream agree: n2": "in a body the server counts the first answer alone",
-        "body and stream agree: native_response_fields": "the client asked for fields that have no counts; the stream has them anyway",
-        "body and stream agree: python_tool_auto_tool": "llama-cpp-python does not count in a stream",
-        "body and stream agree: python_tool_named": "llama-cpp-python does not count in a stream",
-    }
 
 
 def llama(*events: Any, status: int = 200, done: bool = False, **options: Any) -> ChatResponse:

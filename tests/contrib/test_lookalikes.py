@@ -103,13 +103,6 @@ class TestSGLang(ProviderConformance):
     captures = "../captures/sglang"
     snapshots = "../../snapshots"
     sample = 6
-    exceptions = {
-        "body and stream agree: n3_tools": SAMPLED,
-        "body and stream agree: reasoning_n2": SAMPLED,
-        "body and stream agree: reasoning_tool_auto_think_then_call": SAMPLED,
-        "body and stream agree: tool_auto_parallel_seed5": SAMPLED,
-        "body and stream agree: tool_auto_texttool": "in a stream the server keeps the line break before a tool call, in a body it does not",
-    }
 
 
 def stream(provider: str, *events: Any, done: bool = True) -> ChatResponse:

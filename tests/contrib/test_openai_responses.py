@@ -38,19 +38,11 @@ from crosswalk_openai_responses import ResponsesDialect, plugin
 
 T = SegmentType
 
-IDS = [f"segments[{number}].metadata.id" for number in range(20)]
-"""A server gives its items new ids in each exchange."""
-
 
 class TestOpenAIResponses(ProviderConformance):
     provider = "openai_responses"
     captures = "../captures/openai_responses"
     snapshots = "../../snapshots"
-    exceptions = {
-        "body and stream agree: ollama_texttool_auto": "the server drops the text of a body that has a call",
-        "body and stream agree: vllm_logprobs": "the server streams tokens without their bytes, and gives them with the whole alone",
-    }
-    ignored = IDS
 
 
 # Short ways to write the wire.

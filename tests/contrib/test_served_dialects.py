@@ -11,7 +11,7 @@ import pytest
 from crosswalk import MappingError, normalize, to_jsonable
 from crosswalk.plugin.registry import registry
 from crosswalk.testing import Capture, load_captures
-from crosswalk.testing.fixed import fixed_clock, fixed_id
+from crosswalk.testing.perturbation import fixed_clock, fixed_id
 
 ROOT = Path(__file__).parents[2]
 

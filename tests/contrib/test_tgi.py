@@ -36,12 +36,6 @@ class TestTGI(ProviderConformance):
     captures = "../captures/tgi"
     snapshots = "../../snapshots"
     sample = 20
-    exceptions = {
-        "body and stream agree: generate": "a body does not say how long the prompt was",
-        "body and stream agree: top_tokens": "a body does not say how long the prompt was",
-        "body and stream agree: tool": "a body has a word for its end, the stream has none",
-        "body and stream agree: completions": "a body says stop where the stream says eos_token",
-    }
 
 
 def tgi(*events: Any, status: int = 200, done: bool = False, **options: Any) -> ChatResponse:

@@ -60,7 +60,7 @@ class Thoroughness:
         checks = [name for name in CHECKS if name not in left_out]
         if capture.case in MISTAKEN:
             checks.remove("recognizes its own")
-        known = EXCEPTIONS.get(provider, {})
+        known = EXCEPTIONS.get(provider, ())
         mapper = registry.mapper(provider)
         return check_capture(mapper, capture, sample=sample, checks=checks, tally=tally, exceptions=known)
 
@@ -101,7 +101,7 @@ def test_every_answer_keeps_the_promises(
 
 
 def unlike_the_list(provider: str, capture: Capture, thoroughness: Thoroughness, tally: Tally) -> list[str]:
-    known, given = EXCEPTIONS.get(provider, {}), thoroughness.sample
+    known, given = EXCEPTIONS.get(provider, ()), thoroughness.sample
     sample = None if given is None else max(given, SAMPLE_OF_LISTED)
     found = check_capture(registry.mapper(provider), capture, sample=sample, tally=tally, exceptions=known)
     broken, listed = {problem.promise for problem in found}, BROKEN_PROMISES[capture.case].promises

@@ -15,7 +15,3 @@ class TestVLLM(ProviderConformance):
     provider = "vllm"
     captures = "../captures/vllm"
     snapshots = "../../snapshots"
-    exceptions = {
-        "body and stream agree: reasoning_tool_auto_badtool": "the server puts a call that it cannot parse into the text of a body, "
-        "into the reasoning of a stream",
-    }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
+import orjson
 
 from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.logs.many import pool
@@ -24,8 +25,11 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Tally
-from crosswalk.testing.checks import CHECKS, check_capture, check_pair
+from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions
+from crosswalk.testing.corpus import Corpus, compare_answer
+from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.problems import KnownException, Problem, by_cause, read_exceptions
+from crosswalk.testing.unproven import unproven
 from crosswalk.text import counted
 
 __all__ = ["run"]
@@ -38,23 +42,36 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: there are no captures, or they have no event, or the list of known problems cannot be read.
         PluginError: the provider cannot be used.
     """
+    if arguments.answers is not None:
+        return _check_answers(arguments)
+    if arguments.provider is None:
+        raise UsageError("which provider? say --provider")
     mapper = registry.mapper(arguments.provider)
-    files = find_captures(arguments.paths)
-    known = _read_exceptions(arguments.exceptions) if arguments.exceptions else []
+    canonical: dict[Path, Any] = {}
+    if arguments.corpus is None:
+        files = find_captures(arguments.paths)
+    else:
+        loaded = _corpus_of(arguments).load(arguments.corpus or arguments.provider)
+        canonical = {capture.file: answer for capture, answer in loaded}
+        files = [*canonical]
+    known = _known_exceptions(arguments.exceptions, files)
     folders = [(folder, list(inside)) for folder, inside in groupby(files, key=lambda file: file.parent)]
     total = _Report()
     with Progress("checking", len(files)) as progress, _mapping(arguments.jobs, arguments.settings) as each:
         for folder, inside in folders:
             report = _Report()
-            for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report):
-                report.add(folder, outcome, known)
+            name = folder if arguments.corpus is None else Path("corpus", folder.name)
+            for task, outcome in _checked(folder, inside, mapper, arguments.sample, each, report, canonical):
+                report.add(name, outcome, known)
                 progress.advance(len(task.captures) % 2)  # a pair was counted already
-            _write(f"{folder}: {report}")
+            _write(f"{name}: {report}")
+            if missing := unproven(mapper, report.captures):
+                _write(f"{name}: unproven, in no capture: {', '.join(missing)}")
             total.include(report)
     if len(folders) > 1:
         _write(f"in all: {total}")
     for problem in known:
-        if not problem.is_used:
+        if arguments.exceptions and not problem.is_used:
             say(f"not needed: the exception '{problem}'")
     if total.problems:
         return FAILED
@@ -63,14 +80,45 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _read_exceptions(path: str) -> list[KnownException]:
+def _corpus_of(arguments: argparse.Namespace) -> Corpus:
+    if arguments.paths:
+        raise UsageError("--corpus checks its own captures: leave the paths out")
+    return Corpus.installed()
+
+
+def _check_answers(arguments: argparse.Namespace) -> int:
+    """Compare the canonical JSON that another mapper wrote with the corpus."""
+    if arguments.corpus is None:
+        raise UsageError("--answers needs --corpus")
+    corpus = _corpus_of(arguments)
+    names = [arguments.corpus] if arguments.corpus else corpus.providers()
+    problems = count = 0
+    for name in names:
+        for capture, canonical in corpus.load(name):
+            file = Path(arguments.answers) / name / f"{capture.case}.json"
+            count += 1
+            try:
+                found = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
+            except (OSError, orjson.JSONDecodeError) as error:
+                cause = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
+                place = f"{capture.case}, canonical JSON"
+                found = [Problem("P4", place, str(cause), "canonical JSON", "", capture.case)]
+            problems += len(found)
+            for problem in found:
+                _write(f"{name}: {problem}")
+    _write(f"{counted(count, 'capture')}; {counted(problems, 'problem')}")
+    return FAILED if problems else OK
+
+
+def _known_exceptions(file: str | None, captures: Iterable[Path]) -> list[KnownException]:
+    """The exceptions in *file*, and those that lie beside *captures*."""
     try:
-        return read_exceptions(Path(path).read_text(encoding="utf-8"), path, CHECKS)
-    except (OSError, UnicodeDecodeError) as error:
-        cause = getattr(error, "strerror", None) or "not UTF-8"
-        raise UsageError(f"{path}: {cause}") from None
+        known = [] if file is None else read_exceptions(Path(file), CHECKS)
+        for folder in dict.fromkeys(capture.parent for capture in captures):
+            known += load_exceptions(folder)
     except ConfigurationError as error:
         raise UsageError(str(error)) from None
+    return known
 
 
 def _write(line: str) -> None:
@@ -84,6 +132,7 @@ class _Task:
     provider: str
     sample: int | None
     captures: tuple[Capture, ...]
+    canonical: Any = None
 
 
 _Outcome: TypeAlias = tuple[list[Problem], Tally]
@@ -95,7 +144,11 @@ def _perform(task: _Task) -> _Outcome:
     mapper, tally = registry.mapper(task.provider), Tally()
     try:
         if len(task.captures) == 1:
-            return check_capture(mapper, task.captures[0], sample=task.sample, tally=tally), tally
+            (capture,) = task.captures
+            problems = check_capture(mapper, capture, sample=task.sample, tally=tally)
+            if task.canonical is not None:
+                problems += compare_answer(capture, task.canonical, normalized(mapper, capture))
+            return problems, tally
         return check_pair(mapper, *task.captures), tally
     except CrosswalkError as error:
         case = task.captures[0].case
@@ -114,7 +167,13 @@ def _mapping(jobs: int, settings: Settings) -> Iterator[_Each]:
 
 
 def _checked(
-    folder: Path, files: list[Path], mapper: Mapper, sample: int | None, each: _Each, report: _Report
+    folder: Path,
+    files: list[Path],
+    mapper: Mapper,
+    sample: int | None,
+    each: _Each,
+    report: _Report,
+    canonical: Mapping[Path, Any],
 ) -> Iterator[tuple[_Task, _Outcome]]:
     """Check the captures of one folder and their pairs. *report* gets the captures that are left out."""
     captures = []
@@ -125,8 +184,9 @@ def _checked(
             report.skipped.append(str(capture.path))
         else:
             captures.append(capture)
-    groups = [*((capture,) for capture in captures), *pairs(captures)]
-    tasks = [_Task(mapper.provider, sample, group) for group in groups]
+    report.captures += captures
+    tasks = [_Task(mapper.provider, sample, (one,), canonical.get(one.file)) for one in captures]
+    tasks += [_Task(mapper.provider, sample, pair) for pair in pairs(captures)]
     yield from zip(tasks, each(_perform, tasks), strict=True)
 
 
@@ -138,6 +198,7 @@ class _Report:
     problems: int = 0
     excepted: int = 0
     skipped: list[str] = attrs.field(factory=list)
+    captures: list[Capture] = attrs.field(factory=list)
     _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
 
     def add(self, folder: Path, outcome: _Outcome, known: list[KnownException]) -> None:

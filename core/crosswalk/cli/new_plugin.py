@@ -5,24 +5,32 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 from string import Template
 from typing import Final
 
+import orjson
+
 from crosswalk.cli.exits import OK, UsageError
 from crosswalk.cli.terminal import harmless, write_text
 from crosswalk.drafts import made
+from crosswalk.errors import ConfigurationError
+from crosswalk.manifest import MANIFEST, STATEMENT
 from crosswalk.plugin.info import API
 from crosswalk.plugin.registry import OURS, registry
+from crosswalk.testing.captures import capture_files, load_capture
+from crosswalk.testing.drafting import draft_statement
+from crosswalk.testing.statements import statement_file
 from crosswalk.version import __version__
 
 __all__ = ["project_files", "run"]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _LONGEST_NAME: Final = 60
+_CAPTURES: Final = PurePosixPath("tests/captures")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,11 +52,65 @@ def run(arguments: argparse.Namespace) -> int:
             by = f", from {entry.distribution}" if entry.distribution else ""
             raise UsageError(f"there is a provider {entry.name!r} already{by}")
     folder = Path(arguments.directory or _distribution(name))
-    written = _write(folder, project_files(name))
-    for file in written:
+    contents: dict[PurePosixPath, str | bytes] = {**project_files(name)}
+    if arguments.captures is not None:
+        examples = (PurePosixPath("tests/captures"), PurePosixPath("tests/snapshots"))
+        contents = {path: text for path, text in contents.items() if not set(examples) & set(path.parents)}
+        contents |= _captured(Path(arguments.captures))
+    for file in _write(folder, contents):
         write_text(harmless(str(file)) + "\n")
-    write_text(harmless(f"next: cd {shlex.quote(str(folder))} && pip install -e . && pytest") + "\n")
+    place = shlex.quote(str(folder))
+    if arguments.captures is not None:
+        write_text(
+            harmless(f"next: correct the drafts {place}/tests/captures/*{STATEMENT}, then write the mapping")
+            + "\n"
+        )
+    write_text(harmless(f"next: cd {place} && pip install -e . && pytest") + "\n")
     return OK
+
+
+def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
+    """The captures in *folder* as files of the project, with their requests, and a draft of each missing statement.
+
+    Raises:
+        UsageError: there are none, or a file cannot be read.
+    """
+    contents: dict[PurePosixPath, bytes] = {}
+    lines = b""
+    try:
+        for file in capture_files(folder):
+            capture, case = load_capture(file), file.name.partition(".")[0]
+            request, stated = folder / f"{case}.request.json", statement_file(file, capture.case)
+            sent = request.read_bytes() if request.is_file() else None
+            draft = draft_statement(
+                capture.body, request=sent, status=capture.status, complete=capture.complete
+            )
+            contents[_CAPTURES / file.name] = capture.body
+            if sent is not None:
+                contents[_CAPTURES / request.name] = sent
+            contents[_CAPTURES / stated.name] = (
+                stated.read_bytes()
+                if stated.is_file()
+                else orjson.dumps(draft, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+            )
+            known = {
+                "file": file.name,
+                "path": capture.path,
+                "status": capture.status,
+                "stream": capture.stream,
+            }
+            known |= {
+                "pair": capture.pair,
+                "complete": capture.complete,
+                "content_type": capture.content_type,
+            }
+            known |= {"request": None if sent is None else request.name}
+            lines += orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE)
+    except (ConfigurationError, OSError) as error:
+        raise UsageError(str(error)) from None
+    if not lines:
+        raise UsageError(f"{folder}: no captures in it")
+    return {**contents, _CAPTURES / MANIFEST: lines}
 
 
 def project_files(name: str) -> dict[PurePosixPath, str]:
@@ -92,7 +154,7 @@ def _range(version: str) -> str:
     return f">={version.partition('+')[0]},<{API + 1}"
 
 
-def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
+def _write(folder: Path, contents: Mapping[PurePosixPath, str | bytes]) -> list[Path]:
     """Write the project into *folder*, completely or not at all; return its files.
 
     Raises:
@@ -105,7 +167,7 @@ def _write(folder: Path, contents: dict[PurePosixPath, str]) -> list[Path]:
             for path, text in contents.items():
                 file = draft / path
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8", newline="\n")
+                file.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror or type(error).__name__}") from None
     return [folder / path for path in contents]

@@ -13,11 +13,17 @@ from crosswalk.lazy import imported_when_used
 if TYPE_CHECKING:
     from crosswalk.testing.captures import Capture, capture_files, load_capture, load_captures, pairs
     from crosswalk.testing.case import Tally
-    from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, check_pair, normalized
+    from crosswalk.testing.checks import (
+        CHECKS,
+        PROMISES,
+        check_capture,
+        load_exceptions,
+    )
     from crosswalk.testing.conformance import ProviderConformance
+    from crosswalk.testing.corpus import Corpus, compare_answer
     from crosswalk.testing.faults import Cut, Delay, Garbage, Reset, Slow, Stall
-    from crosswalk.testing.fixed import fixed_clock, fixed_id
-    from crosswalk.testing.perturbation import Leaf, leaves, outcome, show_path
+    from crosswalk.testing.pairing import check_pair, normalized
+    from crosswalk.testing.perturbation import Leaf, fixed_clock, fixed_id, leaves, outcome, show_path
     from crosswalk.testing.problems import Problem, by_cause
     from crosswalk.testing.recorded import Recording, store_capture
     from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayError, ReplayServer
@@ -30,6 +36,7 @@ __all__ = [
     "STRICT_PROVIDERS",
     "Answer",
     "Capture",
+    "Corpus",
     "Cut",
     "Delay",
     "Garbage",
@@ -50,11 +57,13 @@ __all__ = [
     "capture_files",
     "check_capture",
     "check_pair",
+    "compare_answer",
     "fixed_clock",
     "fixed_id",
     "leaves",
     "load_capture",
     "load_captures",
+    "load_exceptions",
     "normalized",
     "outcome",
     "pairs",
@@ -68,10 +77,11 @@ __all__ = [
 _LATER = {
     "captures": ("Capture", "capture_files", "load_capture", "load_captures", "pairs"),
     "case": ("Tally",),
+    "corpus": ("Corpus", "compare_answer"),
+    "pairing": ("check_pair", "normalized"),
     "problems": ("Problem", "by_cause"),
-    "checks": ("CHECKS", "PROMISES", "check_capture", "check_pair", "normalized"),
-    "fixed": ("fixed_clock", "fixed_id"),
-    "perturbation": ("Leaf", "leaves", "outcome", "show_path"),
+    "checks": ("CHECKS", "PROMISES", "check_capture", "load_exceptions"),
+    "perturbation": ("Leaf", "leaves", "outcome", "show_path", "fixed_clock", "fixed_id"),
     "conformance": ("ProviderConformance",),  # needs pytest and syrupy
     "faults": ("Cut", "Delay", "Garbage", "Reset", "Slow", "Stall"),
     "recorded": ("Recording", "store_capture"),

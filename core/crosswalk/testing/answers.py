@@ -12,7 +12,7 @@ from crosswalk.errors import PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.case import Case, Place, answer, reader_options
+from crosswalk.testing.case import Case, Place, answer, reader_options, strings
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -107,7 +107,9 @@ def output_shows(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "message", f"an answer of {counted(spoken, 'token')} is empty, and {where}")
 
 
-_ERROR: Final = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}
+_ERROR: Final[dict[str, Any]] = {
+    "error": {"message": "The server failed.", "type": "server_error", "code": 500}
+}
 """As most APIs say it."""
 
 
@@ -116,13 +118,15 @@ def errors_show(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     place = len(case.events) // 2
-    events = [*case.events[:place], _ERROR, *case.events[place + 1 :]]
     frames = case.frames.copy()
     if frames[place][1] is not None:
         frames[place] = (
             frames[place][0],
             "error",
         )  # an event that is named after another kind is not an error
+    is_text = frames[place][1] in case.mapper.info.text_events
+    error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
+    events = [*case.events[:place], error, *case.events[place + 1 :]]
     after = case.map_bytes(case.reframed(frames, case.events)(events))
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
@@ -146,6 +150,10 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
     elif not retryable and kind in _TRANSIENT and status in _PASSING:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may not be retried")
+    message = " ".join((response["refusal"] or "").split())
+    sentences = [" ".join(text.split()) for text in strings(case.events[0]) if " " in text.strip()]
+    if sentences and not any(text[:_START] in message or message[:_START] in text for text in sentences):
+        yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         body = case.capture.body
         after = outcome(
@@ -158,6 +166,8 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", "failure", f"in a 200, it ends as {after.response['finish_reason']}")
 
 
+_START: Final = 60
+"""How much of a message is compared: a long one is cut."""
 _NOT_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.SERVER}
 _SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
 _KINDS: Final = {

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -222,17 +223,17 @@ def reframer(
         name = b"" if named is None else b"event: %s\n" % named.encode()
         return name + b"data: " + b"\ndata: ".join(data.split(b"\n")) + b"\n\n"
 
-    kept = [
-        framed(data if is_sse or b"\n" not in data else written(event), named)
-        for (data, named), event in zip(frames, events, strict=True)
-    ]
+    @cache
+    def kept(number: int) -> bytes:
+        data, named = frames[number]
+        return framed(data if is_sse or b"\n" not in data else written(events[number]), named)
 
     def body(changed: Sequence[Any]) -> bytes:
         if is_body and len(changed) == 1:
             return written(changed[0])
         # What is more than there was is the same once more.
         return b"".join(
-            kept[number % size]
+            kept(number % size)
             if now is events[number % size]
             else framed(written(now), frames[number % size][1])
             for number, now in enumerate(changed)

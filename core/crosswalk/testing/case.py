@@ -15,12 +15,13 @@ from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
-from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
     Path,
     at,
+    fixed_clock,
+    fixed_id,
     leaves,
     outcome,
     outcomes_at_once,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -19,9 +19,11 @@ except ImportError as error:
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs
 from crosswalk.testing.changes import shown
-from crosswalk.testing.checks import PROMISES, check_capture, check_pair, normalized
-from crosswalk.testing.problems import PAIR_CHECK, by_cause
-from crosswalk.testing.summary import CHANGED, UNSTATED, changes_between, written_changes
+from crosswalk.testing.checks import PROMISES, check_capture, load_exceptions
+from crosswalk.testing.pairing import check_pair, normalized
+from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, changes_between, written_changes
+from crosswalk.testing.problems import PAIR_CHECK, KnownException, by_cause
+from crosswalk.testing.unproven import unproven
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -40,6 +42,8 @@ class ProviderConformance:
             provider = "acme"
             captures = "captures/acme"
 
+    Exceptions stand in the file ``EXCEPTIONS`` beside the captures.
+
     Each capture is checked on its own, each recorded whole and streamed also against its other form, and what each
     is mapped to is pinned by a syrupy snapshot, one readable JSON file a capture: ``pytest --snapshot-update``
     writes them, and a person reads the difference.
@@ -49,9 +53,6 @@ class ProviderConformance:
         captures: the folder, relative to the test's file; see :func:`crosswalk.testing.load_captures`.
         snapshots: the folder of snapshots, relative to the test's file; one folder per provider is made in it.
         sample: how many leaves and cuts of a capture to try at most, the same ones every time; ``None`` for all.
-        exceptions: what a check rightly finds, and what is right nevertheless, each with the reason: ``CHECK: PATH``,
-            ``CHECK: CAPTURE``, or ``body and stream agree: PAIR``. The brackets behind a problem show it.
-        ignored: canonical paths in which the two forms of an exchange may differ, such as ids that a server makes anew.
         write: for a framing of the provider's own, a method ``write(data, name)`` that returns the bytes of one frame, of
             an event's data and its name. With it the kit tries the decoder with changed events and broken frames.
     """
@@ -60,8 +61,6 @@ class ProviderConformance:
     captures: ClassVar[str]
     snapshots: ClassVar[str] = "snapshots"
     sample: ClassVar[int | None] = 40
-    exceptions: ClassVar[Mapping[str, str]] = {}
-    ignored: ClassVar[Sequence[str]] = ()
     write: ClassVar[Any] = None
 
     @classmethod
@@ -77,6 +76,10 @@ class ProviderConformance:
     @classmethod
     def _folder(cls, name: str) -> Path:
         return (Path(inspect.getfile(cls)).parent / name).resolve()
+
+    @classmethod
+    def _exceptions(cls) -> list[KnownException]:
+        return load_exceptions(cls._folder(cls.captures))
 
     @pytest.mark.parametrize("promise", list(PROMISES))
     def test_promise(
@@ -94,7 +97,7 @@ class ProviderConformance:
             conformance_capture,
             sample=self._sample(request),
             checks=PROMISES[promise],
-            exceptions=self.exceptions,
+            exceptions=[str(one) for one in self._exceptions()],
             write=self.write,
         )
         assert not problems, "\n".join(problem.line for problem in by_cause(problems))
@@ -102,9 +105,10 @@ class ProviderConformance:
     def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
         """P2: one payload is a stream of length one."""
         pair = conformance_pair[0].pair
-        if (reason := self.exceptions.get(f"{PAIR_CHECK}: {pair}")) is not None:
-            pytest.skip(f"{pair}: {reason}")
-        problems = check_pair(registry.mapper(self.provider), *conformance_pair, ignored=self.ignored)
+        for known in self._exceptions():
+            if str(known) == f"{PAIR_CHECK}: {pair}":
+                pytest.skip(f"{pair}: {known.reason}")
+        problems = check_pair(registry.mapper(self.provider), *conformance_pair)
         assert not problems, "\n".join(problem.line for problem in problems)
 
     def test_snapshot(
@@ -131,6 +135,14 @@ class ProviderConformance:
             if before is None:
                 lines = ["no snapshot yet"]
             assert is_same, "\n".join([*lines, "read this, then run pytest --snapshot-update"])
+
+    def test_typed_fields_that_no_capture_shows_are_reported(
+        self, record_property: Callable[[str, object], None]
+    ) -> None:
+        """They are no failure: the end of the run lists them."""
+        missing = unproven(registry.mapper(self.provider), self.conformance_captures())
+        if missing:
+            record_property(UNPROVEN, f"{self.provider}: {', '.join(missing)}")
 
     def _sample(self, request: pytest.FixtureRequest) -> int | None:
         given = request.config.getoption("--crosswalk-sample")

@@ -89,13 +89,19 @@ def _events(body: bytes) -> list[Any]:
     decoder = SniffingDecoder(Limits())
     try:
         frames = [*decoder.decode(body), *decoder.flush()]
-        return [
-            load_event(data, Limits(), place="draft", halves="mend")
-            for data, _ in frames
-            if data and not is_done(data)
-        ]
-    except (MappingError, FramingError):
+        return [_event(data, name) for data, name in frames if data and not is_done(data)]
+    except MappingError:
         return []
+
+
+def _event(data: bytes, name: str | None) -> Any:
+    """The event of a frame; one with a name may carry text, which is shown as ``text_events`` give it."""
+    try:
+        return load_event(data, Limits(), place="draft", halves="mend")
+    except FramingError:
+        if name is None:
+            raise
+        return {"data": data.decode(errors="replace")}
 
 
 def _options(request: bytes | None) -> Iterator[tuple[str, Any]]:

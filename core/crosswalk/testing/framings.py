@@ -1,16 +1,144 @@
-"""Checks of a framing of the provider's own, which the test class can write."""
+"""Checks of framing: cuts, line ends, repeated events, and a provider's own framing, which the test class can write."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import random
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from crosswalk.errors import FramingError
-from crosswalk.testing.captures import written
-from crosswalk.testing.case import Case, occurrences
+import attrs
+
+from crosswalk.codec import to_jsonable
+from crosswalk.errors import CrosswalkError, FramingError
+from crosswalk.mapping.reader import Reader
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.captures import Capture, written
+from crosswalk.testing.case import MARKER, Case, occurrences, reader_options
+from crosswalk.testing.perturbation import (
+    MISSING,
+    Leaf,
+    at,
+    outcome,
+    replaced,
+)
 from crosswalk.testing.problems import Problem
+from crosswalk.types.delta import ResponseDelta
 
-__all__ = ["own_framing_is_exact"]
+__all__ = ["framing_does_not_matter", "own_framing_is_exact", "text_paths_hold"]
+
+
+def _shown(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> Any:
+    """What *chunks* give, in a form that can be compared."""
+    reader = Reader(mapper, reader_options(capture))
+    deltas: list[ResponseDelta] = []
+    try:
+        for chunk in chunks:
+            deltas.extend(reader.read(chunk))
+        deltas.extend(reader.finish())
+        return to_jsonable(deltas), to_jsonable(reader.response())
+    except CrosswalkError as error:
+        return to_jsonable(deltas), f"{type(error).__name__}: {error}"
+
+
+def framing_does_not_matter(case: Case) -> Iterator[Problem]:
+    """P3: any cut of the bytes, any line ending, comments and keep-alives give the same deltas."""
+    body, mapper, capture = case.capture.body, case.mapper, case.capture
+    whole = _shown(mapper, capture, [body])
+    rng = random.Random(capture.case)
+    for number in range(4):
+        cuts = sorted(rng.randrange(len(body) + 1) for _ in range(rng.randrange(1, 12)))
+        chunks = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+        case.tally.mappings += 1
+        if _shown(mapper, capture, chunks) != whole:
+            yield case.problem("P3", f"cuts {number}", f"cut at {cuts} it is read differently")
+    if len(body) <= 20_000:
+        case.tally.mappings += 1
+        if _shown(mapper, capture, [body[i : i + 1] for i in range(len(body))]) != whole:
+            yield case.problem("P3", "single bytes", "byte by byte it is read differently")
+    for name, variant in () if case.has_own_framing else _reframed(capture):
+        case.tally.mappings += 1
+        if _shown(mapper, capture, [variant]) != whole:
+            yield case.problem("P3", name, "framed so, it is read differently")
+    if case.events and capture.status < 400 and not any(name for _, name in case.frames):
+        one_by_one = outcome(mapper, case.events, options=reader_options(capture))
+        if one_by_one.error is None and (one_by_one.deltas, one_by_one.response) != whole:
+            yield case.problem("P3", "events", "parsed event by event it is read differently")
+
+
+def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
+    if capture.status >= 400 or not capture.stream or b"\r" in capture.body:
+        return
+    body = capture.body
+    if body.lstrip().startswith(b"{"):
+        yield "crlf", body.replace(b"\n", b"\r\n")
+        yield "blank lines", body.replace(b"\n", b"\n\n")
+        yield "no last newline", body.rstrip(b"\n")
+    else:
+        yield "crlf", body.replace(b"\n", b"\r\n")
+        yield "cr", body.replace(b"\n", b"\r")
+        yield "comments", body.replace(b"\n\n", b"\n\n: keep-alive\n\n")
+        yield "byte order mark", b"\xef\xbb\xbf" + body
+
+
+_TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
+_SEVERAL: Final = 8
+"""So many kinds of events of one capture are told apart by their texts."""
+
+
+def text_paths_hold(case: Case) -> Iterator[Problem]:
+    """P3: an event that repeats another one but for the values that ``ProviderInfo`` declares means the same.
+
+    The reader trusts the plugin in that and maps no such event. Here the hooks map each one as well, and both ways must
+    agree.
+    """
+    info, capture = case.mapper.info, case.capture
+    keys = [(key,) for key in (info.timestamp_key, info.number_key, info.usage_key) if key is not None]
+    if not case.is_answer or len(case.frames) < 2:
+        return
+    asked = attrs.evolve(case.mapper, is_unmodified=False)
+    for leaf in _some_texts(case):
+        data, name = case.frames[leaf.event]
+        more: list[Any] = []
+        for number, text in enumerate((*_TEXTS, leaf.value), start=1):
+            (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), text)
+            for path in (*keys, *info.logprob_paths):
+                value = at(event, path)
+                if value is not MISSING:
+                    (event,) = replaced([event], Leaf(0, path, value), _varied(value, number))
+            more.append(event)
+        behind = leaf.event + 1
+        events = [*case.events[:behind], *more, *case.events[behind:]]
+        frames = [(data, name), *((written(event), name) for event in more)]
+        frames = [*case.frames[: leaf.event], *frames, *case.frames[behind:]]
+        chunks = [case.reframed(frames, events)(events)]
+        case.tally.mappings += 2
+        if _shown(case.mapper, capture, chunks) != _shown(asked, capture, chunks):
+            yield case.problem(
+                "P3", leaf, "an event with another text here is not read as its text_paths promise"
+            )
+
+
+def _varied(value: Any, number: int) -> Any:
+    """A value like *value*: its words, numbers and counts are others, another one for each *number*."""
+    if isinstance(value, dict):
+        return {key: _varied(item, number) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_varied(item, number) for item in value]
+    if isinstance(value, str):
+        return f"{value}{number}"
+    return value if value is None or isinstance(value, bool) else value + number
+
+
+def _some_texts(case: Case) -> list[Leaf]:
+    """Leaves that hold promised texts: of events that differ in their text alone it is one."""
+    paths = set(case.mapper.info.text_paths)
+    kinds: dict[tuple[bytes, str | None], Leaf] = {}
+    for leaf in case.leaves:
+        if leaf.path in paths and isinstance(leaf.value, str) and leaf.value:
+            (event,) = replaced([case.events[leaf.event]], attrs.evolve(leaf, event=0), "")
+            kinds.setdefault((written(event), case.frames[leaf.event][1]), leaf)
+    return case.some([*kinds.values()], None if case.sample is None else _SEVERAL)
+
 
 _TOKEN: Final = "crosswalk7token"
 _LARGE: Final = "Kelp " * 30_000

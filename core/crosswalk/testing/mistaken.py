@@ -1,24 +1,79 @@
-"""Whether a value of a wrong type was taken for another one, or has vanished."""
+"""Checks with a cut stream and with values of every other type: never a wrong or untyped result (P4)."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
 from crosswalk.testing.captures import written
+from crosswalk.testing.case import Case, typed
 from crosswalk.testing.perturbation import (
+    Leaf,
     Outcome,
     Path,
+    confusions,
+    replaced,
     scalars,
 )
+from crosswalk.testing.problems import Problem
 
-__all__ = ["coerced", "vanished"]
+__all__ = ["never_silently_wrong", "vanished"]
 
 
-def coerced(before: Any, after: Any, value: Any) -> str | None:
+def never_silently_wrong(case: Case) -> Iterator[Problem]:
+    """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""
+    yield from _truncated(case)
+    for leaf in case.unlike():
+        for other in confusions(leaf):
+            after = case.map(replaced(case.events, leaf, other))
+            what = f"with {orjson.dumps(other).decode()} in its place"
+            if after.untyped:
+                yield case.problem("P4", leaf, f"{what}: {after.error}")
+            elif after.error is None and case.is_answer and after.response["finish_reason"] != "error":
+                yield from _mistaken(case, leaf, other, after, what)
+            elif other not in (None, "", [], {}, [None]) and after.is_like(case.baseline):
+                yield case.problem("P4", leaf, f"{what} nothing changes")
+                break  # no other value would
+
+
+def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> Iterator[Problem]:
+    """*other*, of a wrong type, was accepted: it must stand somewhere as it was sent, and nowhere as something else.
+
+    A number for a number may be converted, as a time is.
+    """
+    if type(other) in (int, float) and type(leaf.value) in (int, float):
+        return
+    shown = _coerced(case.typed, typed(after.response), other)
+    if shown is not None:
+        yield case.problem("P4", leaf, f"{what} it is read as {shown}")
+    elif vanished(case.baseline, after, other):
+        yield case.problem("P4", leaf, f"{what} it is accepted, and stands nowhere as it was sent")
+
+
+def _truncated(case: Case) -> Iterator[Problem]:
+    if len(case.events) < 2 or case.baseline.error is not None or not case.mapper.has_terminal:
+        return
+    whole = _said(case.baseline.response)
+    counts: Iterable[int] = range(len(case.events))
+    if case.sample is not None and len(case.events) > case.sample:
+        counts = sorted(random.Random(case.capture.case).sample(range(len(case.events)), case.sample))
+    for count in counts:
+        after = case.map(case.events[:count])
+        where = f"cut after event {count}"
+        if after.error is None and _said(after.response) != whole:
+            yield case.problem("P4", where, "looks like a complete answer, and is not")
+
+
+def _said(response: Any) -> Any:
+    keys = ("message", "finish_reason", "refusal", "alternatives")
+    return [response.get(key) for key in keys]
+
+
+def _coerced(before: Any, after: Any, value: Any) -> str | None:
     """How *value*, put into a payload, shows as a text in the typed fields; ``None`` where it does not.
 
     Args:

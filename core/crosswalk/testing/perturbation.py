@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -18,7 +19,6 @@ from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import written
-from crosswalk.testing.fixed import fixed_clock, fixed_id
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.merge import copy_json, same_json
 
@@ -32,6 +32,8 @@ __all__ = [
     "changed_paths",
     "changes",
     "confusions",
+    "fixed_clock",
+    "fixed_id",
     "leaves",
     "outcome",
     "outcomes_at_once",
@@ -286,3 +288,18 @@ def show_path(path: Path, *, items: bool = True) -> str:
         else:
             text += f".{key}" if text else key
     return text
+
+
+_ID = "00000000-0000-4000-8000-000000000000"
+# So odd that no server sends it.
+_TIME = datetime(2001, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+def fixed_id() -> str:
+    """Always the same id."""
+    return _ID
+
+
+def fixed_clock() -> datetime:
+    """Always the same time."""
+    return _TIME

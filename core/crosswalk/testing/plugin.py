@@ -1,18 +1,34 @@
-"""The pytest plugin: runs :class:`ProviderConformance` once for every capture, and lends a replay server."""
+"""The pytest plugin: runs :class:`ProviderConformance` once for every capture, lends a replay server, and writes lines at
+the end of a run: captures without a statement, and kinds of changes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 import pytest
 
-from crosswalk.testing.summary import Summary
+from crosswalk.codec import ABSENT, Difference
 
 if TYPE_CHECKING:
+    from crosswalk.testing.changes import Kind
     from crosswalk.testing.replay import ReplayServer
 
-__all__ = ["pytest_addoption", "pytest_configure", "pytest_generate_tests", "replay_server"]
+__all__ = [
+    "CHANGED",
+    "CHANGES_FILE",
+    "UNPROVEN",
+    "UNSTATED",
+    "Summary",
+    "changes_between",
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_generate_tests",
+    "replay_server",
+    "written_changes",
+]
 
 
 @pytest.fixture
@@ -51,3 +67,113 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Have a summary written at the end."""
     config.pluginmanager.register(Summary(), "crosswalk-summary")
+
+
+UNSTATED: Final = "crosswalk_unstated"
+"""The property of a test whose capture has no statement: the provider id."""
+UNPROVEN: Final = "crosswalk_unproven"
+"""The property of a test of a provider that maps what no capture shows: the provider id, and what it is."""
+CHANGED: Final = "crosswalk_changed"
+"""The property of a test whose snapshot differs: the changes, as :func:`written_changes` writes them."""
+CHANGES_FILE: Final = "crosswalk-changes.jsonl"
+"""The file in which ``pytest --snapshot-update`` lists the changes that it accepted, in the folder of the run."""
+_MOST_KINDS: Final = 20
+
+
+def changes_between(before: Any, after: Any) -> list[Difference]:
+    """The differences between two snapshots: of their responses, or in the error and its partial response.
+
+    If nothing but the deltas differs, that is the difference.
+    """
+    from crosswalk.codec import differences, from_json
+    from crosswalk.types.response import ChatResponse
+
+    texts = [(one.get("error"), one.get("message")) for one in (before, after)]
+    found = [Difference(("error",), _error(before), _error(after))] if texts[0] != texts[1] else []
+    old, new = (one.get("response", one.get("partial")) for one in (before, after))
+    if old is not None and new is not None:
+        found += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
+    if not found and before.get("deltas") != after.get("deltas"):
+        found = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
+    return found
+
+
+def _error(snapshot: Any) -> Any:
+    return f"{snapshot['error']}: {snapshot['message']}" if "error" in snapshot else ABSENT
+
+
+def written_changes(provider: str, case: str, changes: list[Difference]) -> str:
+    """Write *changes* as JSON, which travels as the property of a test."""
+    plain = [
+        {"path": list(one.path)}
+        | ({} if one.before is ABSENT else {"before": one.before})
+        | ({} if one.after is ABSENT else {"after": one.after})
+        for one in changes
+    ]
+    return orjson.dumps([provider, case, plain]).decode()
+
+
+class Summary:
+    """A pytest plugin that counts captures without a statement, and changes of snapshots by their kinds.
+
+    The counts travel as properties of the tests, so that they also arrive from the processes of pytest-xdist.
+    """
+
+    def __init__(self) -> None:
+        self._unstated: Counter[str] = Counter()
+        self._unproven: set[str] = set()
+        self._changed: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Read the properties of a finished test."""
+        if report.when == "call":
+            for name, value in report.user_properties:
+                if name == UNSTATED:
+                    self._unstated[str(value)] += 1
+                elif name == UNPROVEN:
+                    self._unproven.add(str(value))
+                elif name == CHANGED:
+                    self._changed.append(str(value))
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> None:
+        """Write a line for each kind of change, and for each provider with captures that have no statement.
+
+        Where snapshots are updated, the kinds go into :data:`CHANGES_FILE` as well, an earlier one is replaced.
+        """
+        kinds = self._kinds() if self._changed else []
+        for line in self._lines(kinds) if kinds else ():
+            terminalreporter.write_line(f"crosswalk: {line}")
+        if kinds and config.getoption("update_snapshots", False):
+            from crosswalk.testing.changes import accepted_lines
+
+            file = config.rootpath / CHANGES_FILE
+            file.write_bytes(b"".join(accepted_lines(kinds)))
+            terminalreporter.write_line(
+                f"crosswalk: accepted, and listed in {file}; crosswalk diff --accept takes it"
+            )
+        for text in sorted(self._unproven):
+            terminalreporter.write_line(f"crosswalk: unproven, in no capture of {text}")
+        for provider, count in sorted(self._unstated.items()):
+            captures = "1 capture has" if count == 1 else f"{count} captures have"
+            terminalreporter.write_line(f"crosswalk: {provider}: {captures} no statement (CASE.says.json)")
+
+    def _kinds(self) -> list[Kind]:
+        """The kinds of changes, as ``crosswalk diff --summary`` says them."""
+        from crosswalk.testing.changes import Summary as Kinds
+
+        summary = Kinds()
+        for changed in self._changed:
+            provider, case, plain = orjson.loads(changed)
+            found = [
+                Difference(tuple(one["path"]), one.get("before", ABSENT), one.get("after", ABSENT))
+                for one in plain
+            ]
+            summary.add(found, provider, case)
+        return summary.kinds()
+
+    def _lines(self, kinds: list[Kind]) -> list[str]:
+        more = [f"and {len(kinds) - _MOST_KINDS} more kinds"] if len(kinds) > _MOST_KINDS else []
+        snapshots = "1 snapshot" if len(self._changed) == 1 else f"{len(self._changed)} snapshots"
+        return [f"{snapshots} changed", *map(str, kinds[:_MOST_KINDS]), *more]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final, Self
 
 import attrs
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["PAIR_CHECK", "KnownException", "Problem", "by_cause", "read_exceptions"]
+__all__ = ["EXCEPTIONS", "PAIR_CHECK", "KnownException", "Problem", "by_cause", "read_exceptions"]
 
 PAIR_CHECK: Final = "body and stream agree"
 """The check of a pair, by the name that an exception calls it."""
+EXCEPTIONS: Final = "EXCEPTIONS"
+"""The file beside captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
 _SHOWN: Final = 5
 
 
@@ -120,14 +123,20 @@ class KnownException:
 _LINE: Final = re.compile(r"(?P<text>[^:]+: \S.*?): (?P<reason>.*\S)")
 
 
-def read_exceptions(lines: str, source: str, checks: Iterable[str]) -> list[KnownException]:
-    """The exceptions in *lines*, each ``CHECK: WHERE: REASON``; blank lines and those that begin with ``#`` are left out.
+def read_exceptions(file: Path, checks: Iterable[str]) -> list[KnownException]:
+    """The exceptions in *file*, each ``CHECK: WHERE: REASON``; blank lines and those that begin with ``#`` are left out.
 
     Raises:
-        ConfigurationError: a line is not an exception; *source* is named.
+        ConfigurationError: the file cannot be read, or a line in it is not an exception.
     """
-    known, checks = [], tuple(checks)
-    for number, line in enumerate(map(str.strip, lines.splitlines()), 1):
+    source, checks = str(file), tuple(checks)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        cause = getattr(error, "strerror", None) or "not UTF-8"
+        raise ConfigurationError(f"{source}: {cause}", source=source) from None
+    known = []
+    for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):
             continue
         match = _LINE.fullmatch(line)

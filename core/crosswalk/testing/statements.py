@@ -21,7 +21,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["COUNTS", "NAMES", "disagreements", "read_statement", "statement_file"]
+__all__ = ["COUNTS", "NAMES", "disagreements", "read_statement", "stated_differences", "statement_file"]
 
 COUNTS: Final = (
     "prompt_tokens",
@@ -133,6 +133,25 @@ _FAULTS: Final[dict[str, Callable[[Any], str | None]]] = {
 
 
 # ------------------------------------------------------------------------------------- the answer
+
+
+def stated_differences(
+    statement: Mapping[str, Any], response: ChatResponse | None, error: str | None, message: str = ""
+) -> Iterator[tuple[str, str]]:
+    """The facts of *statement* that disagree with what a mapper made of the capture, each with the difference.
+
+    Args:
+        statement: from :func:`read_statement`.
+        response: the response, also a partial one; ``None`` without one.
+        error: the name of the error that was raised; ``None`` without one.
+        message: its words.
+    """
+    wanted = statement.get("raises")
+    if statement and error != wanted:
+        actual = "an answer" if error is None else f"{error}: {message}".removesuffix(": ")
+        yield "raises", f"stated as {wanted or 'an answer'}, and read as {actual}"
+        return
+    yield from disagreements(statement, response)
 
 
 def disagreements(statement: Mapping[str, Any], response: ChatResponse | None) -> Iterator[tuple[str, str]]:

@@ -42,8 +42,18 @@ def parts_within_wholes(case: Case) -> Iterator[Problem]:
 
 
 def digits_kept(case: Case) -> Iterator[Problem]:
-    """P4: a log probability is a number of the payload, with its sign and all of its digits, and 0 is one, too."""
-    if not case.is_answer or not case.baseline.response.get("logprobs"):
+    """P4: a log probability is a number of the payload, with its sign and all of its digits, and 0 is one, too.
+
+    A text of digits is taken for a number in one spelling alone: ``"007"`` is not 7.
+    """
+    if not case.is_answer:
+        return
+    for place in case.places(str):
+        if place.value.isascii() and place.value.isdecimal():
+            spelt = f"0{place.value}"
+            if case.map(place.put(case.events, spelt)).is_like(case.baseline):
+                yield case.problem("P4", place, f"the text {spelt!r} is read as {place.value!r}")
+    if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
     texts = {text for event in case.events for text in strings(event)}

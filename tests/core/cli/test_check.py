@@ -2,16 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import orjson
 import pytest
 
 from crosswalk import ResponseDelta
 from crosswalk.cli import check
 from crosswalk.cli.logs import many
 from crosswalk.config import Settings
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import ProviderInfo, hookimpl
-from crosswalk.testing import CHECKS
+from crosswalk.testing import CHECKS, Corpus, compare_answer, normalized
 
 from .conftest import ROOT, Done, line
 
@@ -199,3 +201,101 @@ def test_a_statement_that_a_pattern_names_is_not_taken_for_a_capture(run: Run) -
     done = run("check", "--provider", "ollama", *sorted(OLLAMA.glob("chat_length.*")), "--sample", 1)
     assert (done.status, done.err) == (0, "")
     assert ": 1 capture, " in done.out
+
+
+# ---------------------------------------------------------------------------------------- the corpus
+
+
+def test_a_plugin_is_checked_on_the_corpus(run: Run, provider: Callable[[object, str], str]) -> None:
+    """With captures, statements and canonical JSON; those of another provider by its name."""
+    done = run("check", "--corpus", "--provider", "xai", "--sample", "1")
+    assert (done.status, "xai: 4 captures, " in done.out, "; 0 problems\n" in done.out) == (
+        0,
+        True,
+        True,
+    )
+
+    class Shouting(type(registry.mapper("xai").map_delta.__self__)):  # type: ignore[misc]
+        finish_reasons: ClassVar[Any] = {"stop": "length"}
+
+    name = provider(Shouting(), "x-shouting")
+    done = run("check", "--corpus", "xai", "--provider", name, "--sample", "1")
+    assert done.status == 1
+    assert "finish: stated as" in done.out
+    assert "metadata.provider_id: " in done.out
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """The canonical JSON of xAI's captures, as another mapper would write it: the response alone, other ids."""
+    for capture, canonical in Corpus.installed().load("xai"):
+        answer = normalized(registry.mapper("xai"), capture)
+        assert answer == canonical
+        file = tmp_path / "answers/xai" / f"{capture.case}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(orjson.dumps(answer["response"]))
+    return tmp_path / "answers"
+
+
+def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> None:
+    ask = ("check", "--corpus", "xai", "--answers", "answers")
+    assert run(*ask) == Done(0, "4 captures; 0 problems\n", "")
+    first, second, third, last = sorted((answers / "xai").iterdir())
+    response = orjson.loads(first.read_bytes())
+    response["finish_reason"] = "length"
+    response["message"]["content"] = "other"
+    first.write_bytes(orjson.dumps({"response": response, "deltas": []}))
+    second.write_bytes(b"{")
+    third.unlink()
+    last.write_bytes(b"[]")
+    done = run(*ask)
+    assert done.status == 1
+    case = first.stem
+    assert f'xai: P4 {case}, finish_reason: "tool_calls" -> "length"\n' in done.out
+    assert f"xai: P4 {case}, text: stated as " in done.out
+    assert f"xai: P4 {second.stem}, canonical JSON: not JSON: " in done.out
+    assert f"xai: P4 {third.stem}, canonical JSON: No such file or directory\n" in done.out
+    assert f"xai: P4 {last.stem}, canonical JSON: is not an object with a response or an error\n" in done.out
+    assert done.out.endswith("4 captures; 6 problems\n")
+    assert " of 'acme'" in run("check", "--corpus", "acme", "--answers", "answers").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (("--provider", "xai", "--corpus", "xai", "x.json"), None),
+        (
+            ("x.json", "--provider", "xai", "--corpus"),
+            "--corpus checks its own captures: leave the paths out",
+        ),
+        (("--answers", "answers"), "--answers needs --corpus"),
+        (("x.json",), "which provider? say --provider"),
+    ],
+)
+def test_the_corpus_is_asked_for_alone(run: Run, arguments: tuple[str, ...], cause: str | None) -> None:
+    done = run("check", *arguments)
+    assert done.status == 2
+    assert cause is None or done.err == f"crosswalk check: {cause}\n"
+
+
+def test_an_answer_that_raises_is_compared_by_the_errors_name() -> None:
+    """Its words are each mapper's own; so are the ids that it makes up."""
+    raising = next(
+        (one, canonical) for one, canonical in Corpus.installed().load("vllm") if "error" in canonical
+    )
+    capture, canonical = raising
+    answer = {**canonical, "message": "other words"}
+    assert compare_answer(capture, canonical, answer) == []
+    assert compare_answer(capture, canonical, {**answer, "error": "ValueError"})
+    (problem,) = compare_answer(capture, canonical, {"response": {"message": 7}})
+    assert "cannot be read as a response" in str(problem)
+
+
+def test_what_a_mapper_makes_up_is_not_compared() -> None:
+    for capture, canonical in Corpus.installed().load("ollama"):
+        response = canonical.get("response", {})
+        if response.get("metadata", {}).get("provenance", {}).get("id") == "synthetic":
+            other = {**response, "id": "their-own"}
+            assert compare_answer(capture, canonical, other) == []
+            return
+    raise AssertionError("there is one")

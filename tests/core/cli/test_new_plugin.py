@@ -179,7 +179,7 @@ def test_nothing_is_written_over(run: Run, tmp_path: Path) -> None:
 def test_on_a_full_disk_nothing_is_left_and_the_next_try_is_a_first_one(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, room = Path.write_text, iter(range(3))
+    write, room = Path.write_bytes, iter(range(3))
 
     def full(path: Path, *args: Any, **more: Any) -> int:
         if next(room, None) is None:
@@ -187,7 +187,7 @@ def test_on_a_full_disk_nothing_is_left_and_the_next_try_is_a_first_one(
         return write(path, *args, **more)
 
     with monkeypatch.context() as small:
-        small.setattr(Path, "write_text", full)
+        small.setattr(Path, "write_bytes", full)
         done = run("new-plugin", "heron", "--directory", "mine")
     assert (done.status, done.out) == (2, "")
     assert "No space left on device" in done.err
@@ -211,3 +211,46 @@ def test_no_name_makes_code_that_contradicts_itself() -> None:
             if path.suffix == ".py":
                 compile(text, str(path), "exec")
     assert "class UsageInfoPlugin" in "".join(project_files("usage-info").values())
+
+
+def test_captures_of_ones_own_come_with_drafts_of_statements(run: Run, tmp_path: Path) -> None:
+    """In the place of the examples, with what their manifest says and their requests; a statement that is there stays."""
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    (ours / "talk.response.json").write_bytes(b'{"say": "Hi", "model": "m-1", "tokens": 7}')
+    (ours / "talk.request.json").write_bytes(b'{"model": "m-1", "max_tokens": 7}')
+    (ours / "text_stream.response.sse").write_bytes(
+        b"event: output\ndata: Once\n\nevent: output\ndata: 2\n\n"
+    )
+    (ours / "busy.response.json").write_bytes(b"{}")
+    (ours / "busy.says.json").write_bytes(b'{"error": "rate_limit"}')
+    (ours / "MANIFEST.jsonl").write_text(
+        '{"file":"busy.response.json","status":429,"path":"/v1/x","content_type":"application/json; x=y"}\n'
+    )
+    done = run("new-plugin", "heron", "--captures", "ours")
+    assert (done.status, done.err) == (0, "")
+    tests = tmp_path / "crosswalk-heron/tests"
+    assert not (tests / "snapshots").exists()
+    assert done.out.splitlines()[-2] == (
+        "next: correct the drafts crosswalk-heron/tests/captures/*.says.json, then write the mapping"
+    )
+    captures = {capture.case: capture for capture in load_captures(tests / "captures")}
+    assert sorted(captures) == ["busy", "talk", "text_stream"]
+    busy = captures["busy"]
+    assert (busy.status, busy.path, busy.content_type) == (429, "/v1/x", "application/json")
+    assert (busy.says, captures["talk"].says) == ({"error": "rate_limit"}, None)
+    assert (tests / "captures/talk.request.json").read_bytes() == (ours / "talk.request.json").read_bytes()
+    draft = orjson.loads((tests / "captures/talk.says.json").read_bytes())
+    assert (draft["finish"], draft["model"], draft["found"]["say"]) == ("length", "m-1", "Hi")
+    text = orjson.loads((tests / "captures/text_stream.says.json").read_bytes())
+    assert text["found"] == {"data": "Once"}
+
+
+@pytest.mark.parametrize("content", [None, b"{"])
+def test_captures_that_cannot_be_read(run: Run, tmp_path: Path, content: bytes | None) -> None:
+    (tmp_path / "ours").mkdir()
+    if content is not None:
+        (tmp_path / "ours/MANIFEST.jsonl").write_bytes(content)
+    done = run("new-plugin", "heron", "--captures", "ours")
+    assert (done.status, "ours" in done.err) == (2, True)
+    assert not (tmp_path / "crosswalk-heron").exists()

@@ -11,7 +11,7 @@ from crosswalk import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.testing.deltas import delta_lines
+from crosswalk.testing.pairing import delta_lines
 
 
 def test_texts_in_a_row_share_a_line_and_the_cuts_show() -> None:

@@ -89,8 +89,20 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
             Captures of other endpoints than the provider's are skipped and counted.""",
         epilog="Exit status: 0 nothing is broken, 1 something is, 2 nothing could be tried.",
     )
-    _add_paths(parser, "captures, or folders of them", nargs="+")
-    _add_provider(parser, or_else=None)
+    _add_paths(parser, "captures, or folders of them")
+    parser.add_argument("--provider", metavar="NAME", help="the provider id")
+    parser.add_argument(
+        "--corpus",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="check the captures, statements and canonical JSON that come with Crosswalk; those of NAME, if given",
+    )
+    parser.add_argument(
+        "--answers",
+        metavar="FOLDER",
+        help="with --corpus: check what another mapper wrote, canonical JSON in FOLDER/NAME/CASE.json",
+    )
     parser.add_argument(
         "--sample",
         type=_sample,
@@ -204,6 +216,11 @@ def _new_plugin(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--directory", metavar="DIR", help="where to write it (default: crosswalk-NAME, here)"
+    )
+    parser.add_argument(
+        "--captures",
+        metavar="DIR",
+        help="take the captures in DIR instead of the examples, and draft a statement for each from its bytes",
     )
 
 

@@ -1,0 +1,123 @@
+"""Checks that nothing is lost: another value, one more item, one more field show (P1)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.testing.case import Case
+from crosswalk.testing.mistaken import vanished
+from crosswalk.testing.perturbation import (
+    Leaf,
+    Path,
+    changes,
+    replaced,
+    show_path,
+    without,
+)
+from crosswalk.testing.problems import Problem
+
+__all__ = ["nothing_lost"]
+
+
+def nothing_lost(case: Case) -> Iterator[Problem]:
+    """P1: change one leaf of the payload, and the canonical JSON changes."""
+    for leaf in case.sampled():
+        for change in changes(case.events, leaf):
+            after = case.map(change.events)
+            if after.is_like(case.baseline):
+                yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
+            elif after.untyped:
+                yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
+    yield from _more_items(case)
+    yield from _more_fields(case)
+    yield from _equal_arrays(case)
+
+
+def _more_items(case: Case) -> Iterator[Problem]:
+    """One more item in an array, like those that are there, is neither read for another thing nor dropped."""
+    ends = [
+        Leaf(number, (*path, len(items)), items)
+        for number, event in enumerate(case.events)
+        for path, items in _arrays(event)
+    ]
+    for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
+        array, items = attrs.evolve(end, path=end.path[:-1]), end.value
+        item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
+        # An item that may be left out may stand between.
+        for more in ([item], [None, None, None, item]):
+            after = case.map(replaced(case.events, array, [*items, *more]))
+            if after.error is None:
+                if vanished(case.baseline, after, item):
+                    yield case.problem(
+                        "P1", end, "lost: one more item at the end of the array changes nothing"
+                    )
+                break
+
+
+def _more_fields(case: Case) -> Iterator[Problem]:
+    """One more field in an object, which no plugin knows, arrives, or is refused."""
+    fields = [
+        Leaf(number, (*path, "crosswalk"), value)
+        for number, event in enumerate(case.events)
+        for path, value in _objects(event)
+    ]
+    for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
+        after = case.map(replaced(case.events, field, 1234.5))
+        if after.error is None and vanished(case.baseline, after, 1234.5):
+            yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
+
+
+def _equal_arrays(case: Case) -> Iterator[Problem]:
+    """An array of scalars that equals the one of an earlier event is a piece like any other."""
+    rules = case.mapper.info.cumulative
+    found: dict[Path, list[Leaf]] = {}
+    for number, event in enumerate(case.events):
+        for path, items in _arrays(event):
+            if isinstance(path[-1], str) and not any(isinstance(item, dict | list) for item in items):
+                found.setdefault(path, []).append(Leaf(number, path, items))
+    for path in case.some([*found], None if case.sample is None else max(case.sample // 4, 2)):
+        arrays = found[path]
+        if show_path(path, items=False) in rules:
+            for before, after in itertools.pairwise(arrays):
+                if after.value[: len(before.value)] != before.value:
+                    yield case.problem(
+                        "P1", after, "declared as cumulative, and does not go on from the one before"
+                    )
+                    break
+            continue
+        different = [one for one in arrays[2:] if one.value != arrays[0].value]
+        if not different:
+            continue  # the same in every event is one
+        changed = replaced(case.events, arrays[1], arrays[0].value)
+        if case.map(changed).is_like(case.map(without(changed, arrays[1]))):
+            yield case.problem("P1", arrays[1], "lost: an array that equals the one before changes nothing")
+
+
+def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every object in *value* that has a field, with the keys that lead there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, dict) and value:
+        yield path, value
+    for key, item in items:
+        yield from _objects(item, (*path, key))
+
+
+_ITEMS: Final[dict[type, Any]] = {
+    dict: {"crosswalk": "crosswalk"},
+    list: ["crosswalk"],
+    int: 7070707,
+    float: 1234.5,
+}
+
+
+def _arrays(value: Any, path: Path = ()) -> Iterator[tuple[Path, list[Any]]]:
+    """Every array in *value*, a JSON value, that holds anything, with the keys that lead there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if isinstance(value, list) and value:
+        yield path, value
+    for key, item in items:
+        yield from _arrays(item, (*path, key))

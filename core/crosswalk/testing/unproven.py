@@ -1,0 +1,57 @@
+"""What a look-alike of OpenAI maps by inheritance or declaration, and no capture shows.
+
+Such a field is not wrong, and nothing proves that it is right: the server may have another name for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from crosswalk.mapping.openai_chat import OpenAIChatDialect
+from crosswalk.plugin.mapper import Mapper
+from crosswalk.testing.captures import Capture
+from crosswalk.testing.pairing import normalized
+
+__all__ = ["unproven"]
+
+_Shows = Callable[[dict[str, Any]], Any]
+
+
+def _segment(kind: str) -> _Shows:
+    return lambda response: any(one["type"] == kind for one in response.get("segments", ()))
+
+
+def _count(name: str) -> _Shows:
+    return lambda response: response["usage"].get(name)
+
+
+_FIELDS: Final[dict[str, _Shows]] = {
+    "reasoning": _segment("reasoning"),
+    "refusal": _segment("refusal"),
+    "tool calls": lambda response: response["message"].get("tool_calls"),
+    "log probabilities": lambda response: response.get("logprobs"),
+    "cached tokens": _count("cached_tokens"),
+    "reasoning tokens": _count("reasoning_tokens"),
+}
+
+
+def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
+    """The typed fields and own finish words that *mapper* maps as a subclass of ``OpenAIChatDialect``, in no capture.
+
+    Empty for any other plugin: which fields it maps is not declared.
+    """
+    dialect = getattr(mapper.map_delta, "__self__", None)
+    if not isinstance(dialect, OpenAIChatDialect):
+        return []
+    responses = [normalized(mapper, capture) for capture in captures]
+    shown = [one.get("response") or one.get("partial") or _NOTHING for one in responses]
+    words = {one.get("raw_finish_reason") for one in shown}
+    own = [word for word in dialect.finish_reasons if word not in OpenAIChatDialect.finish_reasons]
+    return [
+        *(name for name, shows in _FIELDS.items() if not any(map(shows, shown))),
+        *(f"the finish word {word!r}" for word in own if word not in words),
+    ]
+
+
+_NOTHING: Final[dict[str, Any]] = {"message": {}, "usage": {}}
