@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 import attrs
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.codec import from_json, to_json
@@ -28,11 +30,20 @@ from crosswalk_batch.batches import (
     responses_schema,
 )
 from crosswalk_batch.manifest import Part
-from crosswalk_batch.partitions import partitions
 from crosswalk_batch.pieces import Piece, records
 from crosswalk_batch.storage import Store, StoredFile, store_at
 
-__all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "mapped", "perform", "stored"]
+__all__ = [
+    "PARTITIONS",
+    "REJECTS_FOLDER",
+    "RESPONSES_FOLDER",
+    "Output",
+    "Task",
+    "mapped",
+    "partitions",
+    "perform",
+    "stored",
+]
 
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
@@ -264,3 +275,31 @@ def _record_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         if row["cost"] is not None:
             row["cost"] = f"{row['cost'].normalize():f}"
         yield {name: value for name, value in row.items() if value is not None}
+
+
+PARTITIONS: Final[Mapping[str, Callable[[pa.Table], pa.ChunkedArray]]] = {
+    "provider": lambda table: pc.struct_field(table["metadata"], "provider_id"),
+    "day": lambda table: pc.strftime(table["time"], "%Y-%m-%d"),
+}
+"""What responses can be put into folders by; of days those of UTC."""
+
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of what has no such value; engines read it as null."""
+
+
+def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of *table* for each folder, ``provider=ollama/day=2026-11-20``, in their order; with nothing to go *by*, all
+    of them for ``""``."""
+    if not by:
+        yield "", table
+        return
+    rows: dict[tuple[Any, ...], list[int]] = {}
+    for row, values in enumerate(zip(*(PARTITIONS[name](table).to_pylist() for name in by), strict=True)):
+        rows.setdefault(values, []).append(row)
+    for values, found in sorted(rows.items(), key=lambda item: [value or "" for value in item[0]]):
+        folders = (
+            f"{name}={_NULL if value is None else quote(value, safe='')}"
+            for name, value in zip(by, values, strict=True)
+        )
+        yield "/".join(folders), table.take(found)
