@@ -35,7 +35,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be said to ``crosswalk batch``."""
+    """Add the arguments of ``crosswalk batch``."""
     parser.epilog = (
         "Exit status: 0 done, whatever was rejected; 1 done, but an input is damaged, or there are more rejects than "
         "--max-rejects allows; 2 wrong use, nothing was tried; 3 stopped: the same command goes on. "
@@ -150,23 +150,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _STOPPED: Final = 3
-"""The exit status of a job that the same command goes on with."""
+"""The exit status of a stopped job, which the same command continues."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the job.
+    """Run the job.
 
     Raises:
-        UsageError: an input is not there, or the output belongs to another job.
-        PluginError: the provider that was named cannot be used.
+        UsageError: an input is missing, or the output belongs to another job.
+        PluginError: the provider cannot be used.
     """
     from crosswalk import registry
 
     try:
-        from crosswalk_batch.batches import Options, responses_schema
         from crosswalk_batch.engines import StoppedError
         from crosswalk_batch.inputs import MIB, find_inputs
         from crosswalk_batch.job import Job
+        from crosswalk_batch.options import Options, responses_schema
         from crosswalk_batch.parts import Output
         from crosswalk_batch.storage import absolute
     except ImportError as error:
@@ -286,7 +286,7 @@ def _partitions(text: str) -> tuple[str, ...]:
 
 
 def _limit(text: str) -> Callable[[int], float]:
-    """What gives the most rejects for a number of records."""
+    """Return a function that gives the maximum rejects for a number of records."""
     share = text.endswith("%")
     try:
         value = float(text.removesuffix("%"))
@@ -298,7 +298,7 @@ def _limit(text: str) -> Callable[[int], float]:
 
 
 def _kept(text: str) -> dict[str, tuple[str, ...]]:
-    """The paths of ``--keep`` by the column that each becomes, which is its last key where no name is given."""
+    """Return the paths of ``--keep`` by column name, which is the last key if there is no name."""
     from crosswalk.records import parse_path
 
     kept = {}

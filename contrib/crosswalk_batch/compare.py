@@ -1,4 +1,4 @@
-"""``crosswalk diff`` over what ``crosswalk batch`` stored: each part is mapped again, on all cores, and compared."""
+"""``crosswalk diff`` for output of ``crosswalk batch``: maps each part again, on all cores, and compares."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["compare", "report_rows"]
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
-    """Compare what *folder* holds with what the same inputs are mapped to now, or with another batch's output.
+    """Compare *folder* with a new mapping of the same inputs, or with the output of another batch. Returns the failures.
 
     Raises:
-        UsageError: the inputs are others than those that were mapped, or have changed since.
+        UsageError: the inputs differ from those that were mapped, or have changed.
     """
     from crosswalk_batch.engines import cores, processes
     from crosswalk_batch.inputs import InputError, find_inputs
@@ -95,7 +95,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
 
 
 def report_rows(folder: Path) -> Iterator[ReportRow]:
-    """The exchanges that *folder* holds, as ``crosswalk report`` counts them."""
+    """Yield the exchanges in *folder*, as ``crosswalk report`` counts them."""
     from crosswalk_batch.report import report_rows
 
     return report_rows(folder)
@@ -103,7 +103,7 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
 
 @attrs.frozen(eq=False)
 class _Task:
-    """A part to compare: with *piece* mapped again, or with the same part of the job *other*."""
+    """A part to compare: with a new mapping of *piece*, or with the same part of the job *other*."""
 
     job: Job
     part: Part
@@ -137,7 +137,7 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
 
 
 def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
-    """Every outcome of a part by its place."""
+    """Return every outcome of a part by its origin."""
     from crosswalk_batch.arrow import from_arrow
 
     rejects = found.rejects.to_pylist()

@@ -1,4 +1,4 @@
-"""The answers among the entries of a HAR file, which a browser's tools write; it is never held as a whole."""
+"""The answers in a HAR file, which browser tools write. The file is streamed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from crosswalk_batch.inputs import LONGEST, MIB, InputError, too_long
 __all__ = ["har_rows"]
 
 _BUFFER: Final = 4 * MIB
-"""How much is parsed at once: a text longer than that is put together anew each time."""
+"""Bytes to parse at once. A longer text is concatenated again in each step."""
 _TYPES: Final = ("json", "event-stream", "eventstream")
-"""What stands in the content type of an answer of a model; the pictures and scripts of a page are no records."""
+"""Parts of the content types of a model's answer. Images and scripts of a page are not records."""
 
 
 def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
-    """The answers among the entries of a HAR file, which is never held as a whole."""
+    """Yield the answers in a HAR file as rows."""
     begin, number = file.tell(), 0
     try:
         for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_BUFFER), 1):
@@ -40,7 +40,7 @@ def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
 
 
 def _row(entry: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    """The columns of an entry, by the layout ``har``."""
+    """Return the columns of an entry, read by the layout ``har``."""
     facts, text = facts_of(entry, layouts()["har"], {}), content.get("text")
     row = {
         "time": facts.created,

@@ -1,4 +1,4 @@
-"""One piece of a job: read, mapped and stored as a part, in whichever process."""
+"""A piece of a job, read, mapped and stored as a part, in any process."""
 
 from __future__ import annotations
 
@@ -21,15 +21,9 @@ from crosswalk.records import load_layout
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_batch.arrow import from_arrow, to_arrow
-from crosswalk_batch.batches import (
-    Normalized,
-    Options,
-    error_columns,
-    normalize_batch,
-    rejects_schema,
-    responses_schema,
-)
+from crosswalk_batch.batches import Normalized, error_columns, normalize_batch
 from crosswalk_batch.manifest import Part
+from crosswalk_batch.options import Options, rejects_schema, responses_schema
 from crosswalk_batch.pieces import Piece, records
 from crosswalk_batch.storage import Store, StoredFile, store_at
 
@@ -51,13 +45,13 @@ REJECTS_FOLDER: Final = "rejects"
 
 @attrs.frozen
 class Output:
-    """Where parts go, and in which form.
+    """The folder and format of parts.
 
     Attributes:
         folder: the folder of the job.
         format: ``parquet`` or ``jsonl``.
-        columns: of responses the columns to write, beside ``source`` and ``number``; empty for all.
-        partition_by: what responses are put into folders by, the outermost first; see :data:`PARTITIONS`.
+        columns: the columns of responses to write, in addition to ``source`` and ``number``, or empty for all.
+        partition_by: the values to partition responses by, the outermost first. See :data:`PARTITIONS`.
     """
 
     folder: str
@@ -66,27 +60,27 @@ class Output:
     columns: tuple[str, ...] = attrs.field(default=(), converter=tuple)
 
     def chosen(self, table: pa.Table) -> pa.Table:
-        """The columns of *table*, of responses, that are written."""
+        """Return *table*, of responses, with the columns to write."""
         wanted = {"source", "number", *self.columns}
         return (
             table.select([name for name in table.schema.names if name in wanted]) if self.columns else table
         )
 
     def name(self, kind: str, part: int, partition: str = "") -> str:
-        """The name of *part*'s file in the folder of its *kind*, and there in that of its *partition*."""
+        """Return the name of *part*'s file, below the folders of its *kind* and its *partition*."""
         return "/".join(filter(None, (kind, partition, f"part-{part:06}.{self.format}")))
 
     @property
     def store(self) -> Store:
-        """Where the files are."""
+        """The store of the files."""
         return store_at(self.folder)
 
     def damages(self, part: Part, *, with_checksums: bool = False) -> Iterator[str]:
-        """What is wrong with the files of *part*, a line each: one is missing, or another than was written.
+        """Yield a message for each file of *part* that is missing or differs from the one that was written.
 
         Args:
-            part: the part, as the manifest has it.
-            with_checksums: read the files, and not only ask for their sizes.
+            part: the part, from the manifest.
+            with_checksums: read the files instead of comparing only their sizes.
         """
         store = self.store
         for file in part.files:
@@ -101,7 +95,7 @@ class Output:
 
 @attrs.frozen(eq=False)
 class Task:
-    """What one process is asked to do."""
+    """A task for one process."""
 
     piece: Piece
     options: Options
@@ -109,11 +103,11 @@ class Task:
 
 
 def perform(task: Task) -> Part:
-    """Map a piece and store it. It may be done again, and gives the same files then.
+    """Map a piece and store it. Doing it again gives the same files.
 
     Raises:
         InputError: the piece cannot be read, or has changed.
-        OSError: the part cannot be written; nothing of it is there then that was not before.
+        OSError: the part cannot be written. Nothing new of it exists then.
     """
     found = mapped(task.piece, task.options)
     files = store(found, task.output, task.piece.number, task.options)
@@ -131,7 +125,7 @@ def perform(task: Task) -> Part:
 
 
 def mapped(piece: Piece, options: Options) -> Normalized:
-    """What the records of *piece* are mapped to.
+    """Return the result of mapping the records of *piece*.
 
     Raises:
         InputError: the piece cannot be read, or has changed.
@@ -152,7 +146,7 @@ def _mapped(piece: Piece, options: Options) -> Normalized:
 
 
 def store(found: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
-    """Write the files of *part*: each is there as a whole or not at all, and not where it would be empty.
+    """Write the files of *part*, each completely or not at all. Empty files are not written.
 
     Raises:
         OSError: they cannot be written.
@@ -175,10 +169,11 @@ def store(found: Normalized, output: Output, part: int, options: Options) -> lis
 
 
 def stored(output: Output, part: Part, options: Options | None = None) -> Normalized:
-    """What :func:`store` wrote of *part*, in the order of the records.
+    """Return what :func:`store` wrote for *part*, in the order of the records.
 
     Raises:
-        OSError, ValueError: it cannot be read. CanonicalJSONError: a response in it cannot.
+        OSError, ValueError: the files cannot be read.
+        CanonicalJSONError: a response in them cannot be read.
     """
     place = output.store
     read = _read_parquet if output.format == "parquet" else _read_lines
@@ -226,7 +221,7 @@ def _responses(values: Iterable[Any]) -> Iterator[ChatResponse]:
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:
-    """The values of a line of JSON as columns take them."""
+    """Return the values of a line of JSON in the types of the columns."""
     time, cost = row.get("time"), row.get("cost")
     return {
         **row,
@@ -266,7 +261,7 @@ def _reject_lines(table: pa.Table) -> Iterator[bytes]:
 
 
 def _record_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """The columns of place, exchange and kept values as JSON has them, but for those that are null."""
+    """Yield the columns for origin, exchange and kept values as JSON, without nulls."""
     names = table.schema.names
     shared = names[: names.index("id" if "id" in names else "provider")]
     for row in table.select(shared).to_pylist():
@@ -281,16 +276,18 @@ PARTITIONS: Final[Mapping[str, Callable[[pa.Table], pa.ChunkedArray]]] = {
     "provider": lambda table: pc.struct_field(table["metadata"], "provider_id"),
     "day": lambda table: pc.strftime(table["time"], "%Y-%m-%d"),
 }
-"""What responses can be put into folders by; of days those of UTC."""
+"""The values that responses can be partitioned by. Days are in UTC."""
 
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
-"""The folder of what has no such value; engines read it as null."""
+"""The folder for a missing value, which engines read as null."""
 
 
 def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of *table* for each folder, ``provider=ollama/day=2026-11-20``, in their order; with nothing to go *by*, all
-    of them for ``""``."""
+    """Yield the rows of *table* for each folder, such as ``provider=ollama/day=2026-11-20``, in their order.
+
+    If *by* is empty, the folder ``""`` gets all rows.
+    """
     if not by:
         yield "", table
         return
