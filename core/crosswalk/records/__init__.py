@@ -13,10 +13,9 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.records.facts import *
-    from crosswalk.records.filling import *
     from crosswalk.records.layout import *
     from crosswalk.records.paths import *
     from crosswalk.records.reading import *
     from crosswalk.records.writing import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "facts filling layout paths reading writing")
+    __getattr__, __dir__ = lazy(__name__, "facts layout paths reading writing")

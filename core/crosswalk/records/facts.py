@@ -13,9 +13,12 @@ from crosswalk.plain_errors import CrosswalkError
 from crosswalk.records.layout import Layout
 from crosswalk.records.paths import Field, Path, look_up
 from crosswalk.text import json_type_name
+from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
 
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of"]
+__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "with_facts"]
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",
@@ -250,3 +253,29 @@ _READERS: Final = {
     "tags": _json,
     "cost": _cost,
 }
+
+
+def with_facts(response: ChatResponse, exchange: Exchange) -> ChatResponse:
+    """*response* with the model, the time and the duration of *exchange*, each where the answer does not say its own.
+
+    ``provenance`` calls what comes from the log ``derived``.
+    """
+    provenance = response.metadata.provenance
+    marks: dict[str, Provenance] = {}
+    changes: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    if exchange.model is not None and provenance.get("model") is Provenance.ABSENT:
+        changes["model"] = metadata["model_id"] = exchange.model
+        marks["model"] = Provenance.DERIVED
+    if exchange.created is not None and provenance.get("created") is Provenance.SYNTHETIC:
+        changes["created"] = exchange.created
+        marks["created"] = Provenance.DERIVED
+    if exchange.latency is not None and provenance.get("metadata.request_duration") is Provenance.ABSENT:
+        metadata["request_duration"] = exchange.latency
+        marks["metadata.request_duration"] = Provenance.DERIVED
+    if exchange.is_finish_unknown:
+        marks["finish_reason"] = Provenance.SYNTHETIC
+    if not marks:
+        return response
+    metadata["provenance"] = {**provenance, **marks}
+    return altered(response, metadata=altered(response.metadata, **metadata), **changes)
