@@ -12,12 +12,12 @@ from crosswalk_batch.structs import Field, Struct
 
 _HEAD = f"""# The columns of responses
 
-Written by `python -m crosswalk_batch`; not to be edited by hand. `crosswalk_batch.schema()` gives them as an Arrow schema.
-They are the keys of [canonical JSON](types.md#versions-of-the-format), version {FORMAT_VERSION}. `crosswalk batch` puts
-`source`, `number` and `record_id` before them; [Logs as columns](batch.md) tells the rest.
+`python -m crosswalk_batch` writes this page. Do not edit it by hand. `crosswalk_batch.schema()` returns the columns as an
+Arrow schema. They are the keys of [canonical JSON](types.md#versions-of-the-format), version {FORMAT_VERSION}.
+`crosswalk batch` puts `source`, `number` and `record_id` before them. See [Logs as columns](batch.md).
 
-A `struct` has the columns below it, with a point between; `[]` stands for the items of a list. What is null was not said, or
-is empty. `raw_events` is there with `--raw` alone. Computed columns are for the reader: `from_arrow` passes over them.
+The columns of a `struct` follow it, with a dot between the names. `[]` means the items of a list. A null value is unknown or
+empty. You get `raw_events` only with `--raw`. Computed columns are for you to read: `from_arrow` ignores them.
 
 | column | type | |
 |---|---|---|

@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--created",
         type=zoned_time,
         metavar="TIME",
-        help="the time of answers whose time neither they nor the log says, in ISO 8601 with a zone (default: null)",
+        help="the time of answers without a time in the answer or the log, in ISO 8601 with a zone (default: null)",
     )
     parser.add_argument(
         "--raw", action="store_true", help="keep the provider's own events too, as raw_events"
@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="NAMES",
-        help="write these columns of responses alone, beside source and number (default: all)",
+        help="write only these columns of responses, plus source and number (default: all)",
     )
     parser.add_argument(
         "--part-size",

@@ -36,9 +36,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     described, parts = read_manifest(folder)
     job = Job.of_description(described, folder)
     if job.output.columns:
-        raise UsageError(
-            f"{folder} holds some of the columns alone; what has changed cannot be told from them"
-        )
+        raise UsageError(f"{folder} has only some of the columns, so changes cannot be found")
     paths = arguments.paths
     other: Job | None = None
     others: list[Part] = []

@@ -23,7 +23,7 @@ __all__ = ["GOES_ON", "StoppedError", "cores", "in_order", "processes"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-GOES_ON: Final = "what is done is kept, and the same command goes on from there"
+GOES_ON: Final = "finished parts are stored, and the same command continues from there"
 
 _NEW_OBJECTS: Final = 50_000
 """The number of new objects before Python collects garbage, as in the command line."""
@@ -70,7 +70,7 @@ def processes(perform: Callable[[T], R], count: int) -> Iterator[Callable[[Itera
     try:
         yield lambda tasks: in_order(tasks, lambda task: pool.submit(perform, task).result, 2 * count)
     except BrokenProcessPool:
-        raise StoppedError(f"a process died, perhaps for want of memory; {GOES_ON}") from None
+        raise StoppedError(f"a process died, perhaps for lack of memory; {GOES_ON}") from None
     finally:
         pool.shutdown(cancel_futures=True)
 

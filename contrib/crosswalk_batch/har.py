@@ -29,13 +29,13 @@ def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
                 if any(word in str(content.get("mimeType", "")) for word in _TYPES):
                     yield {"source": path, "number": number, **_row(entry, content)}
             except (KeyError, TypeError, AttributeError):
-                yield {"source": path, "number": number, "fault": "no answer: it is no entry of a HAR file"}
+                yield {"source": path, "number": number, "fault": "no answer: not an entry of a HAR file"}
         file.seek(begin)
         is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
     except ijson.JSONError:
         is_har = False
     if not is_har:
-        what = f"the file is damaged after entry {number}" if number else "it is no HAR file"
+        what = f"the file is damaged after entry {number}" if number else "not a HAR file"
         raise InputError(f"{path}: {what}")
 
 

@@ -81,7 +81,7 @@ class Input:
         except OSError as error:
             raise InputError(f"{self.name}: {error.strerror or error}") from None
         if (size, changed) != (self.size, self.changed):
-            raise InputError(f"{self.name}: it was changed while it was read")
+            raise InputError(f"{self.name}: it changed while it was read")
 
 
 def find_inputs(
@@ -98,9 +98,7 @@ def find_inputs(
         UsageError: a path is missing, cannot be read, or is a folder without inputs.
     """
     if not paths or "-" in paths:
-        raise UsageError(
-            "name files or folders: what comes from standard input cannot be read again after a stop"
-        )
+        raise UsageError("name files or folders: standard input cannot be read again after a stop")
     found = []
     passed = [] if passed_over is None else passed_over
     folder = local_path(str(output))
@@ -121,7 +119,7 @@ def find_inputs(
             file = getattr(error, "filename", None) or text
             raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
         if not inside:
-            raise UsageError(f"{text}: nothing in it that could be read")
+            raise UsageError(f"{text}: contains nothing that can be read")
         found += inside
     return found
 

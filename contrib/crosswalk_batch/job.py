@@ -175,8 +175,8 @@ class Job:
         """
         if damage := next(self.output.damages(part), None):
             raise StoppedError(
-                f"{self.output.folder}: what the workers write there cannot be seen from here ({damage}): "
-                "input and output have to be on a file system that every node sees"
+                f"{self.output.folder}: files that the workers wrote are not visible from here ({damage}): "
+                "input and output must be on a file system that every node shares"
             )
 
     def _compare(self, again: Part, before: Part) -> None:
@@ -187,8 +187,8 @@ class Job:
         """
         if again != before:
             raise StoppedError(
-                f"{self.output.folder}: part {before.part} came out differently when it was done again; "
-                "map the inputs anew, into another folder"
+                f"{self.output.folder}: part {before.part} differs from its first version; "
+                "map the inputs again, into another folder"
             )
 
 

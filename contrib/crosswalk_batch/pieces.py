@@ -178,22 +178,22 @@ def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> I
             raise InputError(
                 f"{each.name}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
             )
-        beside = [
+        extra_columns = [
             name for name in dict.fromkeys((*_BESIDE, *further)) if name in known.names and name != column
         ]
         rows = max(1, file.metadata.num_rows)
         at_once = max(1, min(size * rows // max(1, _weight(file.metadata)), 50_000))
         first = 1
-        for batch in file.iter_batches(at_once, columns=[column, *beside], use_threads=False):
+        for batch in file.iter_batches(at_once, columns=[column, *extra_columns], use_threads=False):
             bodies = batch.column(column)
             is_long = pc.greater(pc.binary_length(bodies), LONGEST)
             found = pa.RecordBatch.from_arrays(
                 [
                     pc.if_else(is_long, pa.scalar(None, bodies.type), bodies),
                     pc.if_else(is_long, too_long("answer"), pa.scalar(None, pa.string())),
-                    *(batch.column(name) for name in beside),
+                    *(batch.column(name) for name in extra_columns),
                 ],
-                ["body", "fault", *beside],
+                ["body", "fault", *extra_columns],
             )
             yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, None, found)
             first += batch.num_rows
