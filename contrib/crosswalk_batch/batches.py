@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
-from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -20,18 +19,19 @@ import pyarrow as pa
 
 from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of
-from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError
+from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.prices import cost_of
 from crosswalk.records import Exchange, RecordError, read_record, with_facts
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.arrow import schema, to_arrow
 from crosswalk_batch.columns import EPOCH, amount
 from crosswalk_batch.options import (
-    _ERROR,
+    ERROR_COLUMNS,
     EXCHANGE,
     INPUT,
     Options,
-    _record_schema,
+    check_prices,
+    record_schema,
     rejects_schema,
     responses_schema,
 )
@@ -79,7 +79,7 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     if options.provider is not None:
         registry.mapper(options.provider)  # fail now, or it would reject every record
     if options.with_prices:
-        _check_prices()
+        check_prices()
     records = _records(batch)
     tables = [responses_schema(options).empty_table()]
     rejected: list[_Rejected] = []
@@ -93,11 +93,6 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
         guesses,
         layouts,
     )
-
-
-def _check_prices() -> None:
-    if find_spec("genai_prices") is None:
-        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'")
 
 
 def _mapped(
@@ -321,7 +316,7 @@ _Rejected: TypeAlias = tuple[_Record, CrosswalkError, ChatResponse | None]
 
 def _table(mapped: list[tuple[_Record, ChatResponse]], options: Options) -> pa.Table:
     answers = to_arrow((response for _, response in mapped), include_raw=options.include_raw)
-    records = _columns(_record_schema(options), [record.columns(options) for record, _ in mapped])
+    records = _columns(record_schema(options), [record.columns(options) for record, _ in mapped])
     errors = error_columns([response for _, response in mapped])
     return pa.Table.from_arrays([*records, *answers.columns, *errors], schema=responses_schema(options))
 
@@ -330,7 +325,7 @@ def error_columns(responses: list[ChatResponse]) -> list[pa.Array]:
     """Return the error columns of *responses*."""
     infos = [response.error_info for response in responses]
     rows = [(None,) * 3 if info is None else (info.kind.value, info.status, info.message) for info in infos]
-    return _columns(_ERROR, rows)
+    return _columns(ERROR_COLUMNS, rows)
 
 
 def _rejects(rejected: list[_Rejected], options: Options) -> pa.Table:

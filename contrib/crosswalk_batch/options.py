@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from importlib.util import find_spec
 from typing import Any, Final, Literal
 
 import attrs
@@ -38,7 +39,9 @@ EXCHANGE: Final = pa.schema(
 """The columns for facts about an exchange other than its answer, or null if unknown."""
 
 
-_ERROR: Final = pa.schema([("error_kind", TEXT), ("error_status", pa.int64()), ("error_message", TEXT)])
+ERROR_COLUMNS: Final = pa.schema(
+    [("error_kind", TEXT), ("error_status", pa.int64()), ("error_message", TEXT)]
+)
 
 
 INPUT: Final = pa.schema(
@@ -63,7 +66,7 @@ def responses_schema(options: Options | None = None) -> pa.Schema:
     """
     options = options or Options()
     answers = schema(include_raw=options.include_raw)
-    return pa.schema([*_record_schema(options), *answers, *_ERROR], metadata=answers.metadata)
+    return pa.schema([*record_schema(options), *answers, *ERROR_COLUMNS], metadata=answers.metadata)
 
 
 def rejects_schema(options: Options | None = None) -> pa.Schema:
@@ -75,7 +78,7 @@ def rejects_schema(options: Options | None = None) -> pa.Schema:
     options = options or Options()
     return pa.schema(
         [
-            *_record_schema(options),
+            *record_schema(options),
             ("provider", TEXT),
             ("error", TEXT),
             ("message", TEXT),
@@ -86,7 +89,7 @@ def rejects_schema(options: Options | None = None) -> pa.Schema:
     )
 
 
-def _record_schema(options: Options) -> pa.Schema:
+def record_schema(options: Options) -> pa.Schema:
     return pa.schema([*PLACE, *EXCHANGE, *((name, TEXT) for name in options.keep)])
 
 
@@ -120,9 +123,21 @@ class Options:
 
     @keep.validator
     def _check_keep(self, _: Any, keep: Mapping[str, tuple[str, ...]]) -> None:
-        taken = {*PLACE.names, *EXCHANGE.names, *schema(include_raw=True).names, *_ERROR.names, *_REJECT}
+        taken = {
+            *PLACE.names,
+            *EXCHANGE.names,
+            *schema(include_raw=True).names,
+            *ERROR_COLUMNS.names,
+            *_REJECT_COLUMNS,
+        }
         if both := taken & keep.keys():
             raise ConfigurationError(f"a column {min(both)!r} is there already; keep it under another name")
 
 
-_REJECT: Final = ("provider", "error", "body", "line", "partial")
+_REJECT_COLUMNS: Final = ("provider", "error", "body", "line", "partial")
+
+
+def check_prices() -> None:
+    """Raise ``ConfigurationError`` if the extra for prices is not installed."""
+    if find_spec("genai_prices") is None:
+        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'")
