@@ -7,9 +7,9 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from crosswalk import Registry, registry as installed
 from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
@@ -19,18 +19,12 @@ from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
+from crosswalk_observe.sinks import Sink, Sinks
 from crosswalk_observe.transports import watched
 
-__all__ = ["Sink", "Watcher"]
+__all__ = ["Watcher"]
 
 T = TypeVar("T")
-
-Sink: TypeAlias = Callable[[ObservedExchange], object]
-"""A consumer of records. :meth:`Watcher.close` calls its ``close()`` if it has one.
-
-It may also have ``started(exchange)``, called in the thread of the request when a call begins. It returns an
-:class:`~crosswalk_observe.calls.Operation`, which gets the record of the call's last attempt instead of the sink.
-"""
 
 _MIB: Final = 2**20
 _AT_EXIT: Final = 5.0
@@ -76,7 +70,7 @@ class Watcher:
         in_background: bool = True,
     ) -> None:
         self.keep_bytes = keep_bytes
-        self._sinks = sinks
+        self._sinks = Sinks(sinks, self.report)
         self._registry = installed if registry is None else registry
         self._most_bytes = most_bytes
         self._most_waiting = most_waiting
@@ -150,14 +144,7 @@ class Watcher:
             exchange.call = call
         if is_retry:
             return
-        for position, sink in enumerate(self._sinks):
-            started = getattr(sink, "started", None)
-            if started is not None:
-                try:
-                    call.operations[position] = started(exchange)
-                    call.sinks.add(position)
-                except Exception as error:
-                    self.report(_name(sink), error)
+        self._sinks.begin(call, exchange)
 
     def transport(self, inner: T) -> T:
         """Wrap *inner*, a transport of httpx or httpx2, sync or async. Pass the result to a client as its ``transport``."""
@@ -198,13 +185,7 @@ class Watcher:
         with self._changed:
             calls = self._calls.take_ended(all_of_them=all_of_them)
         for call in calls:
-            for position, operation in call.operations.items():
-                try:
-                    operation.end(call.record)
-                except (Exception, SystemExit) as error:
-                    self.report(_name(self._sinks[position]), error)
-            call.record = None
-            call.operations.clear()  # the context of a later request may hold the call
+            self._sinks.end(call)
 
     def deliver(self, exchange: Exchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
@@ -286,13 +267,7 @@ class Watcher:
             self._changed.notify_all()
         self._end_calls(all_of_them=True)
         self._diagnostics.note_dropped(self._dropped)
-        for sink in self._sinks:
-            close = getattr(sink, "close", None)
-            if close is not None:
-                try:
-                    close()
-                except Exception as error:
-                    self.report(f"closing {_name(sink)}", error)
+        self._sinks.close()
 
     def __enter__(self) -> Watcher:
         return self
@@ -339,13 +314,7 @@ class Watcher:
                 return
             if record.error is not None:
                 self.report(f"reading an answer of {record.provider}", record.error)
-            for position, sink in enumerate(self._sinks):
-                if exchange.call is not None and position in exchange.call.sinks:
-                    continue
-                try:
-                    sink(record)
-                except (Exception, SystemExit) as error:
-                    self.report(_name(sink), error)
+            self._sinks.take(record, exchange.call)
             self._diagnostics.note_dropped(self._dropped)
 
     # ---------------------------------------------------------------------------------- what it says
@@ -376,10 +345,6 @@ class Watcher:
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
-
-
-def _name(sink: Sink) -> str:
-    return getattr(sink, "__qualname__", type(sink).__qualname__)
 
 
 _all: weakref.WeakSet[Watcher] = weakref.WeakSet()

@@ -464,7 +464,7 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
         done = run("batch", "log.jsonl", "--output", "out")
     assert done.status == 3
     assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
-    assert "File too large; what is done is kept" in done.err
+    assert "File too large; finished parts are stored" in done.err
     assert list(contents("out")) == [MANIFEST]
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     assert len(rows("out")) == 50
