@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from crosswalk import Registry, registry as installed
@@ -17,6 +14,7 @@ from crosswalk_observe.context import is_suppressed, suppress_observation
 from crosswalk_observe.diagnostics import Diagnostics
 from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
+from crosswalk_observe.lifecycle import close_before_others, register
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.sinks import Sink, Sinks
@@ -27,8 +25,6 @@ __all__ = ["Watcher"]
 T = TypeVar("T")
 
 _MIB: Final = 2**20
-_AT_EXIT: Final = 5.0
-"""Seconds that the end of the program waits for pending exchanges."""
 _METHODS: Final = frozenset({"GET", "POST"})
 
 
@@ -82,11 +78,10 @@ class Watcher:
         self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
         self._has_begun = False
-        self._renew()
-        _all.add(self)
-        _close_before_others()
+        self.renew()
+        register(self)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
         """Start with an empty queue, without the exchanges of the parent process."""
         # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
         self._changed = threading.Condition(threading.RLock())
@@ -137,7 +132,7 @@ class Watcher:
         """Begin the operations of the sinks, unless *exchange* is another attempt of a call."""
         if not self._has_begun:
             self._has_begun = True
-            _close_before_others()
+            close_before_others()
         with self._changed:
             self._open.add(exchange)
             call, is_retry = call_of(exchange)
@@ -345,26 +340,3 @@ class Watcher:
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
-
-
-_all: weakref.WeakSet[Watcher] = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    for watcher in list(_all):
-        watcher.close(_AT_EXIT)
-
-
-def _close_before_others() -> None:
-    """Close the watchers at exit before everything registered so far, such as OpenTelemetry's providers."""
-    atexit.unregister(_close_all)
-    atexit.register(_close_all)
-
-
-def _renew_all() -> None:
-    for watcher in list(_all):
-        watcher._renew()
-
-
-with suppress(AttributeError):  # Windows has no forks
-    os.register_at_fork(after_in_child=_renew_all)

@@ -110,7 +110,7 @@ def test_what_fails_there_is_told_in_a_line(cluster: None, monkeypatch: pytest.M
         assert list(each(["one", "two"])) == ["one", "two"]
         with pytest.raises(InputError, match="^log.jsonl: it changed while it was read$"):
             list(each(["changed"]))
-        with pytest.raises(StoppedError, match="^Ray: .*; what is done is kept") as stopped:
+        with pytest.raises(StoppedError, match="^Ray: .*; finished parts are stored") as stopped:
             list(each(["dies"]))
     assert "\n" not in str(stopped.value)
 
