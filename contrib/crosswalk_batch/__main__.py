@@ -37,9 +37,9 @@ def _rows(struct: Struct, path: str) -> Iterator[str]:
         name = f"{path}{field.name}"
         column = field.column
         yield f"| `{name}` | {column.word} | {_said(field)} |\n"
-        inner, place = _inner(column, name)
+        inner, inner_path = _inner(column, name)
         if isinstance(inner, Struct):
-            yield from _rows(inner, f"{place}.")
+            yield from _rows(inner, f"{inner_path}.")
 
 
 def _inner(column: Column, name: str) -> tuple[Column, str]:

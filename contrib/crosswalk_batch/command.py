@@ -227,16 +227,16 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if total.faults or too_many else OK
 
 
-def _verify(place: str) -> int:
+def _verify(location: str) -> int:
     from crosswalk_batch.job import Job
     from crosswalk_batch.manifest import is_finished, read_manifest
 
-    described, parts = read_manifest(place)
-    output = Job.of_description(described, place).output
+    described, parts = read_manifest(location)
+    output = Job.of_description(described, location).output
     damages = [damage for part in parts for damage in output.damages(part, with_checksums=True)]
     for damage in damages:
-        say(f"{place}: {damage}")
-    is_done = is_finished(place)
+        say(f"{location}: {damage}")
+    is_done = is_finished(location)
     files = sum(len(part.files) for part in parts)
     ending = "" if is_done else "; the job is not done yet"
     say(

@@ -49,7 +49,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
         inputs = find_inputs(paths, folder)
         if [each.identity for each in inputs] != described["inputs"]:
             raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
-        names = [place["name"] for place in described["places"]]
+        names = [location["name"] for location in described["places"]]
         inputs = [attrs.evolve(each, name=name) for each, name in zip(inputs, names, strict=True)]
         job = attrs.evolve(job, inputs=inputs)
     options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
@@ -127,10 +127,10 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
         return task.weight, comparison
     old, new = _outcomes(before), _outcomes(after)
     nothing = Failure("absent", "")
-    for place in {**old, **new}:
-        source, number, name = place
+    for location in {**old, **new}:
+        source, number, name = location
         said = f"{source}:{number}" + (f" ({name})" if name else "")
-        comparison.add(said, old.get(place, nothing), new.get(place, nothing))
+        comparison.add(said, old.get(location, nothing), new.get(location, nothing))
     return task.weight, comparison
 
 
@@ -140,10 +140,10 @@ def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
 
     rejects = found.rejects.to_pylist()
     return {
-        **dict(zip(_places(found.responses), from_arrow(found.responses), strict=True)),
+        **dict(zip(_origins(found.responses), from_arrow(found.responses), strict=True)),
         **dict(
             zip(
-                _places(found.rejects),
+                _origins(found.rejects),
                 (Failure(row["error"], row["message"]) for row in rejects),
                 strict=True,
             )
@@ -151,5 +151,5 @@ def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def _places(table: pa.Table) -> list[tuple[Any, ...]]:
+def _origins(table: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in table.select(["source", "number", "record_id"]).to_pylist()]

@@ -104,15 +104,15 @@ def find_inputs(
     folder = local_path(str(output))
     own = None if folder is None else Path(folder).resolve()
     for text in paths:
-        place = local_path(text)
-        path = Path(place or text)
+        location = local_path(text)
+        path = Path(location or text)
         try:
-            if place is None:
+            if location is None:
                 inside = list(_of_url(text, passed))
             elif path.is_dir():
-                inside = list(_in_folder(path, own, place, passed))
+                inside = list(_in_folder(path, own, location, passed))
             else:
-                inside = [_of_file(path, place)]
+                inside = [_of_file(path, location)]
         except FileNotFoundError:
             raise UsageError(f"no such file: {text}") from None
         except (OSError, ConfigurationError) as error:
@@ -134,8 +134,8 @@ def _of_file(path: Path, name: str) -> Input:
     return found
 
 
-def _kind(place: str, path: Path) -> str | None:
-    """Return the kind of the file at *place* with the name *path*, by its first bytes, then by its name.
+def _kind(location: str, path: Path) -> str | None:
+    """Return the kind of the file at *location* with the name *path*, by its first bytes, then by its name.
 
     Returns:
         A kind of :class:`Input`, the name of an unsupported format, or ``None`` for other files, such as a single answer.
@@ -143,7 +143,7 @@ def _kind(place: str, path: Path) -> str | None:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".response" in suffixes:
         return None
-    with open_file(place) as file:
+    with open_file(location) as file:
         head = file.read(_HEAD)
     for magic, kind in (_MAGIC | _UNREAD).items():
         if head.startswith(magic):
@@ -202,10 +202,12 @@ def _of_url(url: str, passed: list[str]) -> Iterator[Input]:
     base, _, query = url.partition("?")
     for info in files_below(system, path):
         own = base if info.path == path else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
-        place = f"{own}?{query}" if query else own
-        kind = _kind(place, Path(info.path))
+        location = f"{own}?{query}" if query else own
+        kind = _kind(location, Path(info.path))
         if kind in _KINDS:
-            yield Input(place, own, str(kind), info.size, _digest([place], info.size), info.mtime_ns or 0)
+            yield Input(
+                location, own, str(kind), info.size, _digest([location], info.size), info.mtime_ns or 0
+            )
         elif info.path == path:
             raise UsageError(f"{url}: only JSON Lines, Parquet and HAR files are read from object storage")
         else:

@@ -88,8 +88,8 @@ class Job:
             }
             return cls(
                 inputs=[
-                    Input(**{**each, **place, "files": tuple(each["files"])})
-                    for each, place in zip(made["inputs"], made["places"], strict=True)
+                    Input(**{**each, **location, "files": tuple(each["files"])})
+                    for each, location in zip(made["inputs"], made["places"], strict=True)
                 ],
                 output=Output(str(folder), **made["output"]),
                 options=Options(**given),
@@ -130,7 +130,7 @@ class Job:
 
     def _named_as(self, described: dict[str, Any]) -> Job:
         """Return this job with the input names of its first run, which may have been in another folder."""
-        names = [place["name"] for place in described["places"]]
+        names = [location["name"] for location in described["places"]]
         return attrs.evolve(
             self,
             inputs=[attrs.evolve(each, name=name) for each, name in zip(self.inputs, names, strict=True)],

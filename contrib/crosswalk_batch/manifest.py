@@ -103,11 +103,11 @@ class Manifest(ABC):
     """The manifest of a job, open for new lines. Use it as a context manager.
 
     Args:
-        place: the output of the job.
-        job: the job as plain JSON. A place holds the output of one job only.
+        location: the output of the job.
+        job: the job as plain JSON. A location holds the output of one job only.
 
     Attributes:
-        job: the job as it was first run. Its inputs may have been in another place then.
+        job: the job as it was first run. Its inputs may have been in another location then.
         total: the sum of all parts.
         parts: the finished parts, in order.
 
@@ -116,8 +116,8 @@ class Manifest(ABC):
         OSError: it cannot be written.
     """
 
-    def __init__(self, place: str, job: dict[str, Any]) -> None:
-        self._place = place
+    def __init__(self, location: str, job: dict[str, Any]) -> None:
+        self._location = location
         self.job = job
         self.total = Total()
         self.parts: list[Part] = []
@@ -145,14 +145,14 @@ class Manifest(ABC):
             ]
             if changed:
                 raise UsageError(
-                    f"{self._place} holds the output of another job ({', '.join(changed)} differ): "
+                    f"{self._location} holds the output of another job ({', '.join(changed)} differ): "
                     "name another folder, or remove it"
                 )
             self.job = said[0] if said else self.job
             for line in said[1:]:
                 self._take(line)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"{self._place}: its manifest cannot be read: {error}") from None
+            raise UsageError(f"{self._location}: its manifest cannot be read: {error}") from None
 
     def _take(self, line: dict[str, Any]) -> None:
         if "part" in line:
@@ -182,7 +182,7 @@ class _LocalManifest(Manifest):
     """A file of lines that one process at a time may open."""
 
     def __enter__(self) -> Self:
-        path = Path(self._place) / MANIFEST
+        path = Path(self._location) / MANIFEST
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Unbuffered: what could not be written is not tried again when it is closed.
@@ -221,7 +221,7 @@ class _RemoteManifest(Manifest):
     """An object for each line. It is not locked against a second process."""
 
     def __enter__(self) -> Self:
-        self._store = RemoteStore(self._place)
+        self._store = RemoteStore(self._location)
         lines = list(_object_lines(self._store))
         self._resume(lines)
         if not lines:
@@ -242,10 +242,10 @@ def _object_lines(store: RemoteStore) -> Iterator[bytes]:
             yield store.read(name)
 
 
-def manifest_at(place: str, job: dict[str, Any]) -> Manifest:
-    """Return the manifest of *job* at *place*, a path or a URL. See :class:`Manifest`."""
-    path = local_path(place)
-    return _RemoteManifest(place, job) if path is None else _LocalManifest(path, job)
+def manifest_at(location: str, job: dict[str, Any]) -> Manifest:
+    """Return the manifest of *job* at *location*, a path or a URL. See :class:`Manifest`."""
+    path = local_path(location)
+    return _RemoteManifest(location, job) if path is None else _LocalManifest(path, job)
 
 
 def _whole_lines(data: bytes) -> list[bytes]:

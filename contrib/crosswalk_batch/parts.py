@@ -109,17 +109,17 @@ def perform(task: Task) -> Part:
         InputError: the piece cannot be read, or has changed.
         OSError: the part cannot be written. Nothing new of it exists then.
     """
-    found = mapped(task.piece, task.options)
-    files = store(found, task.output, task.piece.number, task.options)
-    errors = Counter(sorted(found.rejects["error"].to_pylist()))
-    rows = found.responses.num_rows + found.rejects.num_rows
+    result = mapped(task.piece, task.options)
+    files = store(result, task.output, task.piece.number, task.options)
+    errors = Counter(sorted(result.rejects["error"].to_pylist()))
+    rows = result.responses.num_rows + result.rejects.num_rows
     return Part(
         task.piece.number,
         rows,
         dict(errors),
         task.piece.weight,
-        dict(found.guesses),
-        dict(found.layouts),
+        dict(result.guesses),
+        dict(result.layouts),
         tuple(files),
     )
 
@@ -130,12 +130,12 @@ def mapped(piece: Piece, options: Options) -> Normalized:
     Raises:
         InputError: the piece cannot be read, or has changed.
     """
-    found = [_mapped(one, options) for one in (piece, *piece.others)]
+    results = [_mapped(one, options) for one in (piece, *piece.others)]
     return Normalized(
-        pa.concat_tables(one.responses for one in found),
-        pa.concat_tables(one.rejects for one in found),
-        sum((one.guesses for one in found), Counter()),
-        sum((one.layouts for one in found), Counter()),
+        pa.concat_tables(one.responses for one in results),
+        pa.concat_tables(one.rejects for one in results),
+        sum((one.guesses for one in results), Counter()),
+        sum((one.layouts for one in results), Counter()),
     )
 
 
@@ -145,16 +145,16 @@ def _mapped(piece: Piece, options: Options) -> Normalized:
     return normalize_batch(records(piece, options), options)
 
 
-def store(found: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
+def store(result: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
     """Write the files of *part*, each completely or not at all. Empty files are not written.
 
     Raises:
         OSError: they cannot be written.
     """
-    files, place = [], output.store
+    files, file_store = [], output.store
     for kind, table, by in (
-        (RESPONSES_FOLDER, found.responses, output.partition_by),
-        (REJECTS_FOLDER, found.rejects, ()),
+        (RESPONSES_FOLDER, result.responses, output.partition_by),
+        (REJECTS_FOLDER, result.rejects, ()),
     ):
         for partition, rows in partitions(table, by) if table.num_rows else ():
             data: bytes | memoryview
@@ -164,7 +164,7 @@ def store(found: Normalized, output: Output, part: int, options: Options) -> lis
                 data = b"".join(_response_lines(rows, options))
             else:
                 data = b"".join(_reject_lines(rows))
-            files.append(place.write(output.name(kind, part, partition), data))
+            files.append(file_store.write(output.name(kind, part, partition), data))
     return files
 
 
@@ -175,17 +175,17 @@ def stored(output: Output, part: Part, options: Options | None = None) -> Normal
         OSError, ValueError: the files cannot be read.
         CanonicalJSONError: a response in them cannot be read.
     """
-    place = output.store
+    file_store = output.store
     read = _read_parquet if output.format == "parquet" else _read_lines
     kinds = {RESPONSES_FOLDER: responses_schema(options), REJECTS_FOLDER: rejects_schema(options)}
     tables = []
     for kind, schema in kinds.items():
         names = [file.name for file in part.files if file.name.startswith(f"{kind}/")]
-        found = [read(place.read(name), schema) for name in names]
-        table = pa.concat_tables(found) if found else schema.empty_table()
+        tables_read = [read(file_store.read(name), schema) for name in names]
+        table = pa.concat_tables(tables_read) if tables_read else schema.empty_table()
         # A part is of one input, of captures in the order of their names.
         tables.append(
-            table.sort_by([("source", "ascending"), ("number", "ascending")]) if found[1:] else table
+            table.sort_by([("source", "ascending"), ("number", "ascending")]) if tables_read[1:] else table
         )
     return Normalized(*tables)
 
@@ -210,9 +210,9 @@ def _read_lines(data: bytes, kind: pa.Schema) -> pa.Table:
         answers = iter(to_arrow(_responses(one for one in partials if one is not None)).to_pylist())
         column = pa.array([None if one is None else next(answers) for one in partials], kind[-1].type)
         return pa.Table.from_arrays([*records.columns, *plain.columns, column], schema=kind)
-    found = list(_responses(row["response"] for row in rows))
-    answers = to_arrow(found, include_raw="raw_events" in kind.names)
-    errors = error_columns(found)
+    responses = list(_responses(row["response"] for row in rows))
+    answers = to_arrow(responses, include_raw="raw_events" in kind.names)
+    errors = error_columns(responses)
     return pa.Table.from_arrays([*records.columns, *answers.columns, *errors], schema=kind)
 
 
@@ -294,9 +294,9 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
     rows: dict[tuple[Any, ...], list[int]] = {}
     for row, values in enumerate(zip(*(PARTITIONS[name](table).to_pylist() for name in by), strict=True)):
         rows.setdefault(values, []).append(row)
-    for values, found in sorted(rows.items(), key=lambda item: [value or "" for value in item[0]]):
+    for values, row_numbers in sorted(rows.items(), key=lambda item: [value or "" for value in item[0]]):
         folders = (
             f"{name}={_NULL if value is None else quote(value, safe='')}"
             for name, value in zip(by, values, strict=True)
         )
-        yield "/".join(folders), table.take(found)
+        yield "/".join(folders), table.take(row_numbers)

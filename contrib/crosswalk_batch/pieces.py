@@ -154,11 +154,11 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
 def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
     folder = _folder(each)
     start, weight = 0, 0
-    for place, name in enumerate(each.files):
+    for index, name in enumerate(each.files):
         weight += os.path.getsize(folder / name)
-        if weight >= size or place + 1 - start >= _MOST_FILES or place + 1 == len(each.files):
-            yield Piece(0, each, start + 1, start, place + 1 - start, weight)
-            start, weight = place + 1, 0
+        if weight >= size or index + 1 - start >= _MOST_FILES or index + 1 == len(each.files):
+            yield Piece(0, each, start + 1, start, index + 1 - start, weight)
+            start, weight = index + 1, 0
 
 
 def _folder(each: Input) -> Path:
@@ -310,7 +310,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     lines = data.split(b"\n")
     if piece.start == 0:
         lines[0] = lines[0].removeprefix(BOM)
-    rows = [(piece.first + place, line) for place, line in enumerate(lines) if line and not line.isspace()]
+    rows = [(piece.first + index, line) for index, line in enumerate(lines) if line and not line.isspace()]
     faults = [too_long("line") if len(line) > LONGEST else None for _, line in rows]
     kept = [
         None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
@@ -329,8 +329,8 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
 def _loaded(piece: Piece) -> pa.RecordBatch:
     folder = _folder(piece.input)
     rows = []
-    for place in range(piece.start, piece.start + piece.size):
-        file = folder / piece.input.files[place]
+    for index in range(piece.start, piece.start + piece.size):
+        file = folder / piece.input.files[index]
         name = (
             str(Path(piece.input.name) / file.name) if Path(piece.input.path).is_dir() else piece.input.name
         )

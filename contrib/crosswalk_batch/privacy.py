@@ -27,10 +27,10 @@ def without_content(table: pa.Table, content: Content) -> pa.Table:
     if content == "keep":
         return table
     changes = _changes(_hashed if content == "hash" else _dropped)
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if field.name in changes:
-            values = [changes[field.name](value) for value in table.column(place).to_pylist()]
-            table = table.set_column(place, field, pa.array(values, field.type))
+            values = [changes[field.name](value) for value in table.column(index).to_pylist()]
+            table = table.set_column(index, field, pa.array(values, field.type))
     return table
 
 

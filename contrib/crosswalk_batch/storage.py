@@ -96,16 +96,16 @@ def file_system(url: str) -> tuple[Any, str]:
     return cast("tuple[Any, str]", found)
 
 
-def open_file(place: str) -> BinaryIO:
-    """Open the file at *place*, a path or a URL, for random access.
+def open_file(location: str) -> BinaryIO:
+    """Open the file at *location*, a path or a URL, for random access.
 
     Raises:
         OSError: the file cannot be read.
     """
-    path = local_path(place)
+    path = local_path(location)
     if path is not None:
         return open(path, "rb")
-    system, inside = file_system(place)
+    system, inside = file_system(location)
     return io.BufferedReader(system.open_input_file(inside), _BUFFER)
 
 
@@ -206,21 +206,21 @@ class RemoteStore(Store):
         yield from sorted(f"{folder}/{info.base_name}" for info in found if info.type is fs.FileType.File)
 
 
-def store_at(place: str) -> Store:
-    """Return the store at *place*, a path or a URL.
+def store_at(location: str) -> Store:
+    """Return the store at *location*, a path or a URL.
 
     Raises:
         UsageError: the scheme is not supported, or the storage cannot be reached.
     """
-    path = local_path(place)
-    return RemoteStore(place) if path is None else Store(path)
+    path = local_path(location)
+    return RemoteStore(location) if path is None else Store(path)
 
 
-def absolute(place: str) -> str:
-    """Return *place*, a path or a URL, in a form that is valid in any folder and process.
+def absolute(location: str) -> str:
+    """Return *location*, a path or a URL, in a form that is valid in any folder and process.
 
     Raises:
         UsageError: the scheme is not supported.
     """
-    path = local_path(place)
-    return place if path is None else os.path.abspath(path)
+    path = local_path(location)
+    return location if path is None else os.path.abspath(path)
