@@ -102,10 +102,7 @@ def _mapped(
     guesses: Counter[str],
     layouts: Counter[str],
 ) -> pa.Table:
-    """Return the table of the *records* that can be mapped.
-
-    Adds the others to *rejected*, and counts *guesses* and *layouts*.
-    """
+    """Return the table of mapped *records*. Adds the others to *rejected*, and counts *guesses* and *layouts*."""
     mapped: list[tuple[_Record, ChatResponse]] = []
     for record in records:
         try:

@@ -33,7 +33,7 @@ def answer_of(record: dict[str, Any], layout: Layout) -> Answer:
     """Return the answer in *record*, the object of a line.
 
     Raises:
-        RecordError: there is no answer.
+        RecordError: the record has no answer.
     """
     encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
     if encoded is not None and (value := encoded.read(record)) is not None:

@@ -122,7 +122,7 @@ def load_layout(name: str) -> Layout:
     """Return the included layout *name*, or the layout in the file *name*, which ends in ``.toml``.
 
     Raises:
-        ConfigurationError: there is no such layout or file, or it cannot be read.
+        ConfigurationError: the layout or file does not exist, or cannot be read.
     """
     if name.endswith(".toml"):
         try:
@@ -183,7 +183,7 @@ def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
         fields: the paths by the name of the field.
 
     Raises:
-        ConfigurationError: there is no such field, or a path is invalid.
+        ConfigurationError: an unknown field, or an invalid path.
     """
     if layout is None:
         known = {name: at for name, at in layouts()["exchange"].fields.items() if name != "response_base64"}

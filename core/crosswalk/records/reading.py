@@ -1,4 +1,4 @@
-"""Reading of the lines of a log: bytes in, and a record or the reason why there is none out."""
+"""Reading of the lines of a log: bytes in, and a record or an error out."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Line:
     data: bytes | None
 
     def read(self, layout: Layout | None = None) -> Record | BadRecord:
-        """Return the answer in the line, or why there is none. *layout* is that of :func:`read_record`."""
+        """Return the answer in the line, or the reason for its absence. *layout* is that of :func:`read_record`."""
         if self.data is None:
             return BadRecord(f"the line is longer than {_LONGEST} bytes", self.number, self.size)
         try:
@@ -178,7 +178,7 @@ def read_entry(
         more: further attributes of the :class:`Record`.
 
     Raises:
-        RecordError: there is no answer, or a strict field is invalid. Its ``exchange`` has the other facts.
+        RecordError: the record has no answer, or a strict field is invalid. Its ``exchange`` has the other facts.
     """
     facts = read_facts(record, layout, keep)
     try:

@@ -167,7 +167,9 @@ def test_a_sink_that_raises_hurts_nobody_and_is_told_of_once(caplog: pytest.LogC
         ask(watcher)
         assert watcher.flush(60)
     assert len(seen) == 2
-    assert [(record.name, record.getMessage().removesuffix(" (logged once)")) for record in caplog.records] == [
+    assert [
+        (record.name, record.getMessage().removesuffix(" (logged once)")) for record in caplog.records
+    ] == [
         (
             "crosswalk.observe",
             "test_a_sink_that_raises_hurts_nobody_and_is_told_of_once.<locals>.broken failed with ValueError",
