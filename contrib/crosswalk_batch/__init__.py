@@ -1,7 +1,7 @@
-"""Logs of answers as columns: Arrow tables, Parquet, all cores, a cluster. Needs the extra ``batch``.
+"""Logs of answers as columns: Arrow tables and Parquet, on all cores or a cluster. Needs the extra ``batch``.
 
-:func:`to_arrow` and :func:`from_arrow` take responses to tables of :func:`schema` and back. :func:`normalize_batch` maps a
-batch of records; every engine calls it. ``crosswalk batch`` does whole logs, ``crosswalk_batch.ray`` is for Ray Data.
+:func:`to_arrow` and :func:`from_arrow` convert responses to tables of :func:`schema` and back. :func:`normalize_batch` maps
+a batch of records, and every engine calls it. ``crosswalk batch`` maps whole logs. ``crosswalk_batch.ray`` is for Ray Data.
 """
 
 from __future__ import annotations
@@ -13,5 +13,6 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk_batch.arrow import *
     from crosswalk_batch.batches import *
+    from crosswalk_batch.options import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "arrow batches")
+    __getattr__, __dir__ = lazy(__name__, "arrow batches options")

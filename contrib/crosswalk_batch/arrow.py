@@ -1,4 +1,4 @@
-"""Responses as Arrow tables, and back."""
+"""Conversion of responses to Arrow tables and back."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ from crosswalk.codec import FORMAT_VERSION
 from crosswalk.codec.version import check_version
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.types import ChatResponse
-from crosswalk_batch.columns import TEXT, Struct
+from crosswalk_batch.columns import TEXT
+from crosswalk_batch.structs import Struct
 
 __all__ = ["from_arrow", "schema", "to_arrow"]
 
 _VERSION: Final = "format_version"
 _VERSION_KEY: Final = b"crosswalk.format_version"
 _ROWS: Final = 10_000
-"""How many responses one batch of a table holds."""
+"""The number of responses in a batch of a table."""
 
 
 @cache
 def columns(include_raw: bool = False) -> Struct:
-    """The columns of a response."""
+    """Return the columns of a response."""
     return Struct([ChatResponse], include_raw=include_raw)
 
 
 @cache
 def schema(*, include_raw: bool = False) -> pa.Schema:
-    """The Arrow schema of responses, in the version of the canonical JSON that its metadata name.
+    """Return the Arrow schema of responses. Its metadata names the version of canonical JSON.
 
     Args:
-        include_raw: with a column for the provider's own bytes, ``raw_events``.
+        include_raw: add a column ``raw_events`` for the provider's own bytes.
     """
     fields = [*columns(include_raw).type, pa.field(_VERSION, TEXT)]
     return pa.schema(fields, metadata={_VERSION_KEY: FORMAT_VERSION.encode()})
 
 
 def to_arrow(responses: Iterable[ChatResponse], *, include_raw: bool = False) -> pa.Table:
-    """*responses* as a table of :func:`schema`, a row each.
+    """Return *responses* as a table of :func:`schema`, a row for each.
 
     Args:
-        responses: what to write.
-        include_raw: write the provider's own bytes too.
+        responses: the responses.
+        include_raw: include the provider's own bytes.
 
     Raises:
-        CanonicalJSONError: one of them holds what JSON cannot say.
+        CanonicalJSONError: a response holds a value that JSON cannot represent.
     """
     rest = iter(responses)
     batches = []
@@ -62,13 +63,13 @@ def to_arrow(responses: Iterable[ChatResponse], *, include_raw: bool = False) ->
 
 
 def from_arrow(table: pa.Table | pa.RecordBatch) -> list[ChatResponse]:
-    """The responses that stand in *table*, a row each.
+    """Return the responses in *table*, one for each row.
 
-    Columns may be in any order and of Arrow's like types, as other engines write them. Those that canonical JSON need not
-    have may be missing; further ones are passed over, and so are computed ones.
+    Columns may be in any order and of equivalent Arrow types, as other engines write them. Columns that canonical JSON does
+    not require may be missing. Other columns and computed ones are ignored.
 
     Raises:
-        CanonicalJSONError: a column is missing or of another type, a row breaks a rule of the types, or its format
+        CanonicalJSONError: a column is missing or has another type, a row violates a rule of the types, or the format
             version cannot be read.
     """
     return [response for batch in _batches(table) for response in _responses(batch)]

@@ -1,18 +1,17 @@
-"""The one function that every engine calls: a batch of recorded answers in, responses and rejects out.
+"""The function that every engine calls: it maps a batch of recorded answers to responses and rejects.
 
-It is pure: it reads and writes nothing, and the same batch gives the same tables, whichever process, machine or order it is
-in. A record that cannot be mapped is a row of the rejects, never a stop.
+It is pure. It does no I/O, and the same batch gives the same tables in any process, on any machine and in any order. A
+record that cannot be mapped becomes a row of the rejects and does not stop the job.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
-from importlib.util import find_spec
+from collections.abc import Iterator
+from datetime import timedelta
 from itertools import islice
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import attrs
@@ -20,142 +19,39 @@ import pyarrow as pa
 
 from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of
-from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError
+from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.prices import cost_of
-from crosswalk.records import Exchange, Layout, RecordError, read_record, with_facts
+from crosswalk.records import Exchange, RecordError, read_record, with_facts
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.arrow import schema, to_arrow
-from crosswalk_batch.columns import AMOUNT, BYTES, EPOCH, TEXT, amount
-from crosswalk_batch.privacy import Content, without_content
+from crosswalk_batch.columns import EPOCH, amount
+from crosswalk_batch.options import (
+    ERROR_COLUMNS,
+    EXCHANGE,
+    INPUT,
+    Options,
+    check_prices,
+    record_schema,
+    rejects_schema,
+    responses_schema,
+)
+from crosswalk_batch.privacy import without_content
 
-__all__ = [
-    "EXCHANGE",
-    "INPUT",
-    "PLACE",
-    "Normalized",
-    "Options",
-    "combined",
-    "normalize_batch",
-    "rejects_schema",
-    "responses_schema",
-]
+__all__ = ["Normalized", "combined", "normalize_batch"]
 
 _AT_ONCE: Final = 1000
-"""How many responses are held before they become columns, which take a tenth of the memory."""
-
-PLACE: Final = pa.schema([("source", TEXT), ("number", pa.int64()), ("record_id", TEXT)])
-"""The columns that say where a record comes from: its file, its number there from 1, and what the log calls it."""
-
-EXCHANGE: Final = pa.schema(
-    [
-        ("time", pa.timestamp("us", "UTC")),
-        ("latency_seconds", pa.float64()),
-        ("vendor", TEXT),
-        ("requested_model", TEXT),
-        ("status", pa.int64()),
-        ("cost", AMOUNT),
-        ("cost_source", TEXT),
-        ("tags", TEXT),
-        ("request", TEXT),
-    ]
-)
-"""The columns of what is known about an exchange beside its answer; null where nobody says."""
-
-_ERROR: Final = pa.schema([("error_kind", TEXT), ("error_status", pa.int64()), ("error_message", TEXT)])
-
-INPUT: Final = pa.schema(
-    [
-        ("body", BYTES),
-        ("line", BYTES),
-        ("provider", TEXT),
-        ("server", TEXT),
-        ("fault", TEXT),
-        *PLACE,
-        *(field for field in EXCHANGE if field.name != "cost_source"),
-    ]
-)
-"""What a batch of records may have; ``body``, or ``line`` for a whole line of a log, has to be there."""
-
-
-def responses_schema(options: Options | None = None) -> pa.Schema:
-    """The columns of a record that was mapped.
-
-    They are its place, its exchange, the values that were kept, those of :func:`crosswalk_batch.schema`, and of an error its
-    kind, status and message."""
-    options = options or Options()
-    answers = schema(include_raw=options.include_raw)
-    return pa.schema([*_record_schema(options), *answers, *_ERROR], metadata=answers.metadata)
-
-
-def rejects_schema(options: Options | None = None) -> pa.Schema:
-    """The columns of a record that could not be mapped: its place, its exchange, the values that were kept, why not, its
-    bytes, or its line where no answer was found in it, and as ``partial`` what an answer that broke off holds."""
-    options = options or Options()
-    return pa.schema(
-        [
-            *_record_schema(options),
-            ("provider", TEXT),
-            ("error", TEXT),
-            ("message", TEXT),
-            ("body", BYTES),
-            ("line", BYTES),
-            ("partial", pa.struct(list(schema()))),
-        ]
-    )
-
-
-def _record_schema(options: Options) -> pa.Schema:
-    return pa.schema([*PLACE, *EXCHANGE, *((name, TEXT) for name in options.keep)])
-
-
-@attrs.frozen(kw_only=True)
-class Options:
-    """How records are mapped.
-
-    Attributes:
-        provider: the provider id; ``None`` for what a record says, or what is found out from the answer.
-        prefer: the provider where an answer fits several; ``None`` for the one whose dialect it is, if all read it alike.
-        status: the HTTP status; ``None`` for what a record says, else 200.
-        unknown: ``"raise"`` to reject an event or finish word that no mapping knows, or ``"keep"`` it.
-        created: the time of answers whose time neither they nor the log says, in UTC; they are marked synthetic. ``None``
-            to leave it out.
-        include_raw: keep the provider's own bytes.
-        layout: where the facts stand in the lines of a log; ``None`` to find it out for each line.
-        keep: paths of further values in a line, by the column that they become.
-        content: what becomes of what people wrote and models answered; see :func:`crosswalk_batch.privacy.without_content`.
-        with_prices: estimate the cost where neither the log nor the answer says it; needs the extra ``prices``.
-    """
-
-    provider: str | None = None
-    prefer: str | None = None
-    status: int | None = None
-    unknown: Literal["raise", "keep"] = "raise"
-    created: datetime | None = None
-    include_raw: bool = False
-    layout: Layout | None = None
-    keep: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
-    with_prices: bool = False
-    content: Content = "keep"
-
-    @keep.validator
-    def _check_keep(self, _: Any, keep: Mapping[str, tuple[str, ...]]) -> None:
-        taken = {*PLACE.names, *EXCHANGE.names, *schema(include_raw=True).names, *_ERROR.names, *_REJECT}
-        if both := taken & keep.keys():
-            raise ConfigurationError(f"a column {min(both)!r} is there already; keep it under another name")
-
-
-_REJECT: Final = ("provider", "error", "body", "line", "partial")
+"""The number of responses to hold before they are converted to columns, which take a tenth of the memory."""
 
 
 @attrs.frozen(eq=False)
 class Normalized:
-    """What a batch of records was mapped to, in their order.
+    """The result of a batch of records, in their order.
 
     Attributes:
         responses: the answers, with the columns of :func:`responses_schema`.
         rejects: the records that could not be mapped, with the columns of :func:`rejects_schema`.
-        guesses: how many answers fit several providers, by the one that they were read as.
-        layouts: how many lines had which layout; those of plain bodies count as ``plain``.
+        guesses: the number of answers that fit several providers, by the provider that was chosen.
+        layouts: the number of lines by layout. Lines that are plain bodies count as ``plain``.
     """
 
     responses: pa.Table
@@ -168,22 +64,22 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     """Map every record of *batch*.
 
     Args:
-        batch: the records: a column ``body`` with an answer's bytes or text, or ``line`` with lines of a log as
-            ``crosswalk.records`` reads them; perhaps those of :data:`INPUT`: ``provider``, ``status``, ``time``,
-            ``server`` (who answered, where the answer fits several providers), ``fault`` (why there is no answer: a reject)
-            and others. Further columns are passed over.
-        options: how; ``None`` for the defaults.
+        batch: the records: a column ``body`` with the bytes or text of an answer, or ``line`` with lines of a log for
+            ``crosswalk.records``. It may have further columns of :data:`INPUT`, such as ``provider``, ``status``, ``time``,
+            ``server`` (the server, for answers that fit several providers) and ``fault`` (why the answer is missing, which
+            makes it a reject). Other columns are ignored.
+        options: the options, or ``None`` for the defaults.
 
     Raises:
-        ValueError: there is neither a ``body`` nor a ``line``, or a column is of another type.
-        PluginError: the provider that the options name cannot be used.
-        ConfigurationError: prices are asked for, and the extra is not installed.
+        ValueError: there is neither ``body`` nor ``line``, or a column has the wrong type.
+        PluginError: the provider in the options cannot be used.
+        ConfigurationError: prices are requested, and the extra is not installed.
     """
     options = options or Options()
     if options.provider is not None:
-        registry.mapper(options.provider)  # one that cannot be used would reject every record
+        registry.mapper(options.provider)  # fail now, or it would reject every record
     if options.with_prices:
-        _check_prices()
+        check_prices()
     records = _records(batch)
     tables = [responses_schema(options).empty_table()]
     rejected: list[_Rejected] = []
@@ -199,11 +95,6 @@ def normalize_batch(batch: pa.RecordBatch, options: Options | None = None) -> No
     )
 
 
-def _check_prices() -> None:
-    if find_spec("genai_prices") is None:
-        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'")
-
-
 def _mapped(
     records: list[_Record],
     options: Options,
@@ -211,7 +102,7 @@ def _mapped(
     guesses: Counter[str],
     layouts: Counter[str],
 ) -> pa.Table:
-    """The table of the *records* that can be mapped; the others go to *rejected*, and *guesses* are counted."""
+    """Return the table of mapped *records*. Adds the others to *rejected*, and counts *guesses* and *layouts*."""
     mapped: list[tuple[_Record, ChatResponse]] = []
     for record in records:
         try:
@@ -225,7 +116,7 @@ def _mapped(
             if partial is not None:
                 partial = with_facts(partial, record.exchange)
                 _add_answer(record, partial, options)
-            rejected.append((record, error.with_traceback(None), partial))  # it would hold all that was read
+            rejected.append((record, error.with_traceback(None), partial))  # the traceback holds much memory
         if record.line is not None:
             layouts[record.layout] += 1
     return _table(mapped, options)
@@ -233,11 +124,11 @@ def _mapped(
 
 @attrs.define(eq=False)
 class _Record:
-    """One record of a batch.
+    """A record of a batch.
 
     Attributes:
-        exchange: what is known about it; of a line filled in when it is read.
-        cost_source: who says what it cost: ``log``, ``provider`` or ``estimated``.
+        exchange: the facts about it. Those of a line are filled in when it is read.
+        cost_source: the source of the cost: ``log``, ``provider`` or ``estimated``.
     """
 
     body: bytes | None
@@ -250,7 +141,7 @@ class _Record:
     cost_source: str | None = None
 
     def columns(self, options: Options) -> tuple[Any, ...]:
-        """The values of the columns of its place, its exchange and what was kept."""
+        """Return the values of the columns for its origin, its exchange and the kept values."""
         facts = self.exchange
         latency = None if facts.latency is None else facts.latency.total_seconds()
         return (
@@ -263,9 +154,11 @@ class _Record:
 
 
 def combined(found: Normalized) -> pa.Table:
-    """Responses and rejects in one table, for engines that take one: a row for each record, the responses first, with the
-    columns that both have (place, exchange, kept values), ``response`` (null for a reject) and ``reject`` (null for a
-    response)."""
+    """Return responses and rejects in one table, for engines that take one.
+
+    It has a row for each record, the responses first, with the columns that both share (origin, exchange, kept values),
+    ``response`` (null for a reject) and ``reject`` (null for a response).
+    """
     tables = {"response": found.responses, "reject": found.rejects}
     shared = found.responses.schema.names.index("id")
     nested = {name: pa.struct(list(table.schema)[shared:]) for name, table in tables.items()}
@@ -338,10 +231,10 @@ def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
 
 
 def _body(record: _Record, options: Options) -> bytes:
-    """The bytes of the answer of *record*, and what stands beside it in its line filled in.
+    """Return the bytes of the answer of *record*, and fill in the other facts from its line.
 
     Raises:
-        RecordError: there is none.
+        RecordError: the record has no answer.
     """
     if record.fault is not None:
         raise RecordError(record.fault)
@@ -360,7 +253,7 @@ def _body(record: _Record, options: Options) -> bytes:
 
 
 def _merged(columns: Exchange, line: Exchange) -> Exchange:
-    """What the *line* says, and where it says nothing the *columns* beside it."""
+    """Return the facts of the *line*, completed by those of the *columns*."""
     if columns is _NOTHING:
         return line
     facts = {name: getattr(line, name) for name in _FACTS}
@@ -399,7 +292,7 @@ def _response(record: _Record, options: Options) -> ChatResponse:
 
 
 def _add_answer(record: _Record, response: ChatResponse, options: Options) -> None:
-    """Fill in from *response* what the log does not say about *record*: time, duration, cost."""
+    """Complete the time, the duration and the cost of *record* from *response*."""
     exchange, provenance = record.exchange, response.metadata.provenance
     known: dict[str, Any] = {}
     if exchange.created is None and provenance.get("created") is not Provenance.SYNTHETIC:
@@ -420,16 +313,16 @@ _Rejected: TypeAlias = tuple[_Record, CrosswalkError, ChatResponse | None]
 
 def _table(mapped: list[tuple[_Record, ChatResponse]], options: Options) -> pa.Table:
     answers = to_arrow((response for _, response in mapped), include_raw=options.include_raw)
-    records = _columns(_record_schema(options), [record.columns(options) for record, _ in mapped])
+    records = _columns(record_schema(options), [record.columns(options) for record, _ in mapped])
     errors = error_columns([response for _, response in mapped])
     return pa.Table.from_arrays([*records, *answers.columns, *errors], schema=responses_schema(options))
 
 
 def error_columns(responses: list[ChatResponse]) -> list[pa.Array]:
-    """The columns of the errors among *responses*."""
+    """Return the error columns of *responses*."""
     infos = [response.error_info for response in responses]
     rows = [(None,) * 3 if info is None else (info.kind.value, info.status, info.message) for info in infos]
-    return _columns(_ERROR, rows)
+    return _columns(ERROR_COLUMNS, rows)
 
 
 def _rejects(rejected: list[_Rejected], options: Options) -> pa.Table:
@@ -444,7 +337,7 @@ def _rejects(rejected: list[_Rejected], options: Options) -> pa.Table:
 
 
 def _partials(partials: list[ChatResponse | None]) -> pa.Array:
-    """The column ``partial``: the columns of a response in a struct, null where there is none."""
+    """Return the column ``partial``: the columns of a response in a struct, or null."""
     answers = iter(to_arrow(partial for partial in partials if partial is not None).to_pylist())
     rows = [None if partial is None else next(answers) for partial in partials]
     return pa.array(rows, pa.struct(list(schema())))

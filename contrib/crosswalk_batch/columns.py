@@ -8,52 +8,41 @@ nested in its own class more than once. Whole numbers of fields have 63 bits, th
 
 from __future__ import annotations
 
-import typing
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
-from enum import Enum
 from itertools import accumulate
 from typing import Any, Final
 
-import attrs
 import pyarrow as pa
 
 from crosswalk.codec import from_json, to_json
-from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout, union_members
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.types import (
-    ChatResponse,
-    FinishReason,
     FrozenObject,
-    Provenance,
-    RawEvents,
-    ResponseMetadata,
-    SegmentType,
-    UsageInfo,
 )
 from crosswalk.types.json import dump_json, holds_non_finite, load_json, plain_view
 
-__all__ = ["AMOUNT", "BYTES", "EPOCH", "TEXT", "Column", "Field", "Struct", "amount"]
+__all__ = ["AMOUNT", "BYTES", "EPOCH", "TEXT", "Column", "amount"]
 
 _Values = Sequence[Any]
 
 TEXT: Final = pa.large_string()
 BYTES: Final = pa.large_binary()
 AMOUNT: Final = pa.decimal128(38, 18)
-"""An amount of money; what is smaller than a billionth of a billionth is rounded."""
+"""An amount of money, rounded to 18 decimal places."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST: Final = 2**63 - 1
 _ATOM: Final = Decimal(1).scaleb(-18)
 
 
 class Column(ABC):
-    """How values of one type stand in a column, ``None`` as null.
+    """A column for values of one type, with ``None`` as null.
 
     Attributes:
         type: the Arrow type.
-        word: the type in a word, for documents.
+        word: the name of the type, for documentation.
     """
 
     type: pa.DataType
@@ -61,15 +50,15 @@ class Column(ABC):
 
     @abstractmethod
     def write(self, values: _Values) -> pa.Array:
-        """The column of *values*."""
+        """Return the column of *values*."""
 
     @abstractmethod
     def read(self, array: pa.Array) -> list[Any]:
-        """The values of a column of this type."""
+        """Return the values of a column of this type."""
 
 
 class _Leaf(Column):
-    """A value that Arrow has, or what a function makes of it."""
+    """A value that Arrow supports, directly or through a conversion."""
 
     def __init__(
         self,
@@ -98,7 +87,7 @@ class _Leaf(Column):
 
 
 def _json(value: Any) -> bytes | None:
-    """The JSON text of extensions; null where they are empty."""
+    """Return the JSON text of extensions, or ``None`` if they are empty."""
     plain = plain_view(value)
     if not plain:
         return None
@@ -119,7 +108,7 @@ def _json_object(text: str) -> FrozenObject:
 
 
 def amount(value: Decimal) -> Decimal:
-    """*value*, an amount of money of less than 20 digits before the point, as a column holds it."""
+    """Return *value*, an amount of money with less than 20 digits before the point, rounded for a column."""
     return value.quantize(_ATOM, context=_AMOUNTS)
 
 
@@ -141,14 +130,14 @@ _LEAVES: Final[dict[Any, Callable[[], Column]]] = {
 
 
 class _Integers(_Leaf):
-    """Computed integers; null where one has more than 63 bits."""
+    """Computed integers, or null if one exceeds 63 bits."""
 
     def __init__(self) -> None:
         super().__init__(pa.int64(), "integer", lambda value: value if value <= _LARGEST else None)
 
 
 class _NestedJSON(Column):
-    """Tuples of a class that holds itself, as canonical JSON: Arrow has no type that does."""
+    """Tuples of a recursive class, as canonical JSON, because Arrow has no recursive type."""
 
     type = TEXT
     word = "JSON text"
@@ -164,7 +153,7 @@ class _NestedJSON(Column):
 
 
 class _List(Column):
-    """Tuples: a list."""
+    """Tuples, as a list."""
 
     def __init__(
         self, item: Column, make: Callable[[Any], Any] = tuple, items_of: Callable[[Any], Any] = tuple
@@ -191,7 +180,7 @@ class _List(Column):
 
 
 class _Words(Column):
-    """A mapping of texts to words."""
+    """A mapping of strings to words."""
 
     type = pa.map_(TEXT, TEXT)
     word = "map of text to text"
@@ -206,191 +195,6 @@ class _Words(Column):
         return [None if items is None else dict(items) for items in array.to_pylist()]
 
 
-def _error_message(response: ChatResponse) -> str | None:
-    """The message that an error response repeats as its refusal; ``None`` where there is none."""
-    if response.finish_reason is not FinishReason.ERROR:
-        return None
-    return next((each.content for each in response.segments if each.type is SegmentType.ERROR), None)
-
-
-_NO_USAGE: Final = UsageInfo(0, 0)
-_UNKNOWN: Final = "unknown"
-_ABSENT: Final[dict[tuple[type, str], Callable[[Any], bool]]] = {
-    (ChatResponse, "created"): lambda response: (
-        response.created == EPOCH and response.metadata.provenance.get("created") is Provenance.SYNTHETIC
-    ),
-    (ChatResponse, "model"): lambda response: (
-        response.model == _UNKNOWN and response.metadata.provenance.get("model") is Provenance.ABSENT
-    ),
-    (ChatResponse, "usage"): lambda response: (
-        response.usage == _NO_USAGE and response.metadata.provenance.get("usage") is Provenance.ABSENT
-    ),
-    (ChatResponse, "refusal"): lambda response: (
-        response.refusal is not None and response.refusal == _error_message(response)
-    ),
-    (ResponseMetadata, "model_id"): lambda metadata: (
-        metadata.model_id == _UNKNOWN and metadata.provenance.get("model") is Provenance.ABSENT
-    ),
-    (ResponseMetadata, "request_duration"): lambda metadata: not metadata.request_duration,
-}
-"""Which values are placeholders for what nobody has said: they are null in a column."""
-_DEFAULTS: Final[dict[tuple[type, str], Any]] = {
-    (ChatResponse, "created"): EPOCH,
-    (ChatResponse, "model"): _UNKNOWN,
-    (ChatResponse, "usage"): _NO_USAGE,
-    (ResponseMetadata, "model_id"): _UNKNOWN,
-}
-"""What a null is read as, where an attribute has no default of its own."""
-
-
-class Field(typing.NamedTuple):
-    """One column of a struct.
-
-    Attributes:
-        name: what it is called.
-        attribute: the attribute of the value that it holds.
-        holds: the type of the values that belong here; ``None`` for all that the attribute has.
-        column: how they stand.
-        key: the key of canonical JSON that it belongs to.
-        cls: the class that has the attribute.
-    """
-
-    name: str
-    attribute: str
-    holds: type | None
-    column: Column
-    key: Key
-    cls: type
-
-    def of(self, values: _Values) -> list[Any]:
-        """What the attribute of each of *values* holds, where it belongs here."""
-        name, holds = self.attribute, self.holds
-        is_absent = _ABSENT.get((self.cls, name))
-        found = [
-            None
-            if is_absent is not None and value is not None and is_absent(value)
-            else getattr(value, name, None)
-            for value in values
-        ]
-        return found if holds is None else [item if type(item) is holds else None for item in found]
-
-
-class Struct(Column):
-    """One class, or several that are told apart by ``type``: a struct of the fields of all.
-
-    Args:
-        classes: the classes.
-        path: the classes that it stands in, from the outermost.
-        include_raw: whether the provider's bytes have a column.
-    """
-
-    def __init__(self, classes: Sequence[type], path: tuple[type, ...] = (), *, include_raw: bool = False):
-        self.classes = tuple(classes)
-        self.is_tagged = classes[0] in TAGS
-        fields: dict[str, Field] = {}
-        for cls in classes:
-            for field in _fields(cls, (*path, cls), include_raw):
-                known = fields.setdefault(field.name, field)
-                assert known.column.type == field.column.type, f"{field.name} has two types"
-        self.fields = tuple(fields.values())
-        tag = [pa.field("type", TEXT)] if self.is_tagged else []
-        self.type = pa.struct([*tag, *(pa.field(each.name, each.column.type) for each in self.fields)])
-        self.word = "struct"
-
-    def columns(self, values: _Values) -> list[pa.Array]:
-        """A column for each field, the tag first where there is one."""
-        tags = [pa.array([TAGS.get(type(value)) for value in values], TEXT)] if self.is_tagged else []
-        return [*tags, *(field.column.write(field.of(values)) for field in self.fields)]
-
-    def write(self, values: _Values) -> pa.Array:
-        return pa.StructArray.from_arrays(self.columns(values), type=self.type, mask=_nulls(values))
-
-    def read(self, array: pa.Array) -> list[Any]:
-        columns = dict(zip((each.name for each in self.type), array.flatten(), strict=True))
-        tags = columns["type"].to_pylist() if self.is_tagged else [None] * len(array)
-        made = self.made(columns, len(array), tags, array.is_valid().to_pylist())
-        return list(made)
-
-    def made(
-        self,
-        columns: Mapping[str, pa.Array],
-        length: int,
-        tags: Sequence[str | None] | None = None,
-        valid: Sequence[bool] | None = None,
-    ) -> Iterator[Any]:
-        """The values that *columns* hold, which may be fewer than all.
-
-        Raises:
-            ResponseValidationError: they break a rule of their class. ValueError, TypeError: they are none of it.
-        """
-        read: dict[str, list[Any]] = {}
-        for field in self.fields:
-            if field.name in columns and not field.key.computed:
-                values = field.column.read(columns[field.name])
-                known = read.get(field.attribute)
-                read[field.attribute] = (
-                    values
-                    if known is None
-                    else [a if b is None else b for a, b in zip(known, values, strict=True)]
-                )
-        classes = {TAGS.get(cls): cls for cls in self.classes}
-        names = {cls: [key.attribute for key in layout(cls) if key.attribute in read] for cls in self.classes}
-        asked = {  # null is the default, where there is one
-            field.name
-            for cls in self.classes
-            for field in attrs.fields(cls)
-            if field.default is attrs.NOTHING
-        }
-        for row in range(length):
-            if valid is not None and not valid[row]:
-                yield None
-                continue
-            cls = classes[tags[row] if self.is_tagged and tags is not None else TAGS.get(self.classes[0])]
-            given = {name: read[name][row] for name in names[cls]}
-            for name, item in given.items():
-                if item is None and (cls, name) in _DEFAULTS:
-                    given[name] = _DEFAULTS[cls, name]
-            made = cls(**{name: item for name, item in given.items() if item is not None or name in asked})
-            yield _with_message(made) if cls is ChatResponse and "refusal" in given else made
-
-
-def _with_message(response: ChatResponse) -> ChatResponse:
-    """*response* with its error's message as the refusal, where it is one."""
-    message = None if response.refusal is not None else _error_message(response)
-    return response if message is None else attrs.evolve(response, refusal=message)
-
-
 def _nulls(values: _Values) -> pa.Array | None:
     nulls = [value is None for value in values]
     return pa.array(nulls) if any(nulls) else None
-
-
-def _fields(cls: type, path: tuple[type, ...], include_raw: bool) -> Iterator[Field]:
-    for key in layout(cls):
-        if key.name in RAW and not include_raw:
-            continue
-        members = union_members(key.type)
-        if str in members:  # a text, or parts
-            parts = next(member for member in members if member is not str)
-            yield Field(key.name, key.attribute, str, _column(str, path), key, cls)
-            yield Field(f"{key.name}_parts", key.attribute, tuple, _column(parts, path), key, cls)
-        else:
-            column = _Integers() if key.computed and key.type is int else _column(key.type, path)
-            yield Field(key.name, key.attribute, None, column, key, cls)
-
-
-def _column(kind: Any, path: tuple[type, ...]) -> Column:
-    if kind in _LEAVES:
-        return _LEAVES[kind]()
-    if kind is RawEvents:
-        return _List(_Leaf(BYTES, "bytes"), RawEvents, lambda events: events.frames)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return _Leaf(TEXT, "word", str, kind)
-    if typing.get_origin(kind) is Mapping:
-        return _Words()
-    if typing.get_origin(kind) is tuple:
-        item = typing.get_args(kind)[0]
-        return _NestedJSON(kind) if path.count(item) > 1 else _List(_column(item, path))
-    members = union_members(kind) or (kind,)
-    assert all(member in CANONICAL for member in members), f"{kind!r} has no column"
-    return Struct(members, path)

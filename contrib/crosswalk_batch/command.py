@@ -35,7 +35,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be said to ``crosswalk batch``."""
+    """Add the arguments of ``crosswalk batch``."""
     parser.epilog = (
         "Exit status: 0 done, whatever was rejected; 1 done, but an input is damaged, or there are more rejects than "
         "--max-rejects allows; 2 wrong use, nothing was tried; 3 stopped: the same command goes on. "
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--created",
         type=zoned_time,
         metavar="TIME",
-        help="the time of answers whose time neither they nor the log says, in ISO 8601 with a zone (default: null)",
+        help="the time of answers without a time in the answer or the log, in ISO 8601 with a zone (default: null)",
     )
     parser.add_argument(
         "--raw", action="store_true", help="keep the provider's own events too, as raw_events"
@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="NAMES",
-        help="write these columns of responses alone, beside source and number (default: all)",
+        help="write only these columns of responses, plus source and number (default: all)",
     )
     parser.add_argument(
         "--part-size",
@@ -150,23 +150,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _STOPPED: Final = 3
-"""The exit status of a job that the same command goes on with."""
+"""The exit status of a stopped job, which the same command continues."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the job.
+    """Run the job.
 
     Raises:
-        UsageError: an input is not there, or the output belongs to another job.
-        PluginError: the provider that was named cannot be used.
+        UsageError: an input is missing, or the output belongs to another job.
+        PluginError: the provider cannot be used.
     """
     from crosswalk import registry
 
     try:
-        from crosswalk_batch.batches import Options, responses_schema
         from crosswalk_batch.engines import StoppedError
         from crosswalk_batch.inputs import MIB, find_inputs
         from crosswalk_batch.job import Job
+        from crosswalk_batch.options import Options, responses_schema
         from crosswalk_batch.parts import Output
         from crosswalk_batch.storage import absolute
     except ImportError as error:
@@ -227,16 +227,16 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if total.faults or too_many else OK
 
 
-def _verify(place: str) -> int:
+def _verify(location: str) -> int:
     from crosswalk_batch.job import Job
     from crosswalk_batch.manifest import is_finished, read_manifest
 
-    described, parts = read_manifest(place)
-    output = Job.of_description(described, place).output
+    described, parts = read_manifest(location)
+    output = Job.of_description(described, location).output
     damages = [damage for part in parts for damage in output.damages(part, with_checksums=True)]
     for damage in damages:
-        say(f"{place}: {damage}")
-    is_done = is_finished(place)
+        say(f"{location}: {damage}")
+    is_done = is_finished(location)
     files = sum(len(part.files) for part in parts)
     ending = "" if is_done else "; the job is not done yet"
     say(
@@ -286,7 +286,7 @@ def _partitions(text: str) -> tuple[str, ...]:
 
 
 def _limit(text: str) -> Callable[[int], float]:
-    """What gives the most rejects for a number of records."""
+    """Return a function that gives the maximum rejects for a number of records."""
     share = text.endswith("%")
     try:
         value = float(text.removesuffix("%"))
@@ -298,7 +298,7 @@ def _limit(text: str) -> Callable[[int], float]:
 
 
 def _kept(text: str) -> dict[str, tuple[str, ...]]:
-    """The paths of ``--keep`` by the column that each becomes, which is its last key where no name is given."""
+    """Return the paths of ``--keep`` by column name, which is the last key if there is no name."""
     from crosswalk.records import parse_path
 
     kept = {}

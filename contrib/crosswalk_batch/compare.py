@@ -1,4 +1,4 @@
-"""``crosswalk diff`` over what ``crosswalk batch`` stored: each part is mapped again, on all cores, and compared."""
+"""``crosswalk diff`` for output of ``crosswalk batch``: maps each part again, on all cores, and compares."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["compare", "report_rows"]
 
 
 def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison) -> int:
-    """Compare what *folder* holds with what the same inputs are mapped to now, or with another batch's output.
+    """Compare *folder* with a new mapping of the same inputs, or with the output of another batch. Returns the failures.
 
     Raises:
-        UsageError: the inputs are others than those that were mapped, or have changed since.
+        UsageError: the inputs differ from those that were mapped, or have changed.
     """
     from crosswalk_batch.engines import cores, processes
     from crosswalk_batch.inputs import InputError, find_inputs
@@ -36,9 +36,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     described, parts = read_manifest(folder)
     job = Job.of_description(described, folder)
     if job.output.columns:
-        raise UsageError(
-            f"{folder} holds some of the columns alone; what has changed cannot be told from them"
-        )
+        raise UsageError(f"{folder} has only some of the columns, so changes cannot be found")
     paths = arguments.paths
     other: Job | None = None
     others: list[Part] = []
@@ -51,7 +49,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
         inputs = find_inputs(paths, folder)
         if [each.identity for each in inputs] != described["inputs"]:
             raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
-        names = [place["name"] for place in described["places"]]
+        names = [location["name"] for location in described["places"]]
         inputs = [attrs.evolve(each, name=name) for each, name in zip(inputs, names, strict=True)]
         job = attrs.evolve(job, inputs=inputs)
     options = attrs.evolve(job.options, provider=arguments.provider or job.options.provider)
@@ -95,7 +93,7 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
 
 
 def report_rows(folder: Path) -> Iterator[ReportRow]:
-    """The exchanges that *folder* holds, as ``crosswalk report`` counts them."""
+    """Yield the exchanges in *folder*, as ``crosswalk report`` counts them."""
     from crosswalk_batch.report import report_rows
 
     return report_rows(folder)
@@ -103,7 +101,7 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
 
 @attrs.frozen(eq=False)
 class _Task:
-    """A part to compare: with *piece* mapped again, or with the same part of the job *other*."""
+    """A part to compare: with a new mapping of *piece*, or with the same part of the job *other*."""
 
     job: Job
     part: Part
@@ -129,23 +127,23 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
         return task.weight, comparison
     old, new = _outcomes(before), _outcomes(after)
     nothing = Failure("absent", "")
-    for place in {**old, **new}:
-        source, number, name = place
+    for location in {**old, **new}:
+        source, number, name = location
         said = f"{source}:{number}" + (f" ({name})" if name else "")
-        comparison.add(said, old.get(place, nothing), new.get(place, nothing))
+        comparison.add(said, old.get(location, nothing), new.get(location, nothing))
     return task.weight, comparison
 
 
 def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
-    """Every outcome of a part by its place."""
+    """Return every outcome of a part by its origin."""
     from crosswalk_batch.arrow import from_arrow
 
     rejects = found.rejects.to_pylist()
     return {
-        **dict(zip(_places(found.responses), from_arrow(found.responses), strict=True)),
+        **dict(zip(_origins(found.responses), from_arrow(found.responses), strict=True)),
         **dict(
             zip(
-                _places(found.rejects),
+                _origins(found.rejects),
                 (Failure(row["error"], row["message"]) for row in rejects),
                 strict=True,
             )
@@ -153,5 +151,5 @@ def _outcomes(found: Any) -> dict[tuple[Any, ...], Any]:
     }
 
 
-def _places(table: pa.Table) -> list[tuple[Any, ...]]:
+def _origins(table: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in table.select(["source", "number", "record_id"]).to_pylist()]

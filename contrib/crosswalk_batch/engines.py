@@ -1,4 +1,4 @@
-"""Who performs the tasks of a job: this process, or several of them; in order, and never more at once than fit in memory."""
+"""Engines that perform the tasks of a job in one process or several, in order, within the available memory."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ __all__ = ["GOES_ON", "StoppedError", "cores", "in_order", "processes"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-GOES_ON: Final = "what is done is kept, and the same command goes on from there"
+GOES_ON: Final = "finished parts are stored, and the same command continues from there"
 
 _NEW_OBJECTS: Final = 50_000
-"""How many may come before Python looks for garbage among them, as in the command line."""
+"""The number of new objects before Python collects garbage, as in the command line."""
 
 
 class StoppedError(CrosswalkError):
-    """A job was stopped before its end. What is finished is kept, and the same job goes on from there."""
+    """A job was stopped before its end. Finished parts are stored, and running the same job again continues from there."""
 
 
 def in_order(tasks: Iterable[T], submit: Callable[[T], Callable[[], R]], most: int) -> Iterator[R]:
-    """The results of *tasks*, in their order.
+    """Yield the results of *tasks*, in order.
 
     Args:
-        tasks: what to do; the next is asked for when there is room for it.
-        submit: begins a task, and gives what waits for its result.
-        most: how many may be begun or done and not yet taken.
+        tasks: the tasks, taken when there is capacity.
+        submit: starts a task, and returns a function that waits for its result.
+        most: the maximum number of tasks that are started and whose results are not taken yet.
     """
     begun: deque[Callable[[], R]] = deque()
     for task in tasks:
@@ -51,32 +51,32 @@ def in_order(tasks: Iterable[T], submit: Callable[[T], Callable[[], R]], most: i
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def processes(perform: Callable[[T], R], count: int) -> Iterator[Callable[[Iterable[T]], Iterator[R]]]:
-    """What performs tasks in *count* processes; in this one, where that is 1.
+    """Return a function that performs tasks in *count* processes, or in this one if *count* is 1.
 
     Raises:
-        StoppedError: while it is used: a process died.
+        StoppedError: a process died.
     """
     if count == 1:
         yield lambda tasks: map(perform, tasks)
         return
-    # Started afresh, not forked: Arrow has threads of its own.
+    # Spawned, not forked, because Arrow has threads.
     pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)
     try:
         yield lambda tasks: in_order(tasks, lambda task: pool.submit(perform, task).result, 2 * count)
     except BrokenProcessPool:
-        raise StoppedError(f"a process died, perhaps for want of memory; {GOES_ON}") from None
+        raise StoppedError(f"a process died, perhaps for lack of memory; {GOES_ON}") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _begin() -> None:
-    """Make this process a worker: Ctrl-C is its parent's business, and without that one it ends."""
+    """Set up a worker process. It ignores Ctrl-C, which its parent handles, and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
     pa.set_cpu_count(1)

@@ -1,4 +1,4 @@
-"""The answers among the entries of a HAR file, which a browser's tools write; it is never held as a whole."""
+"""The answers in a HAR file, which browser tools write. The file is streamed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from crosswalk_batch.inputs import LONGEST, MIB, InputError, too_long
 __all__ = ["har_rows"]
 
 _BUFFER: Final = 4 * MIB
-"""How much is parsed at once: a text longer than that is put together anew each time."""
+"""Bytes to parse at once. A longer text is concatenated again in each step."""
 _TYPES: Final = ("json", "event-stream", "eventstream")
-"""What stands in the content type of an answer of a model; the pictures and scripts of a page are no records."""
+"""Parts of the content types of a model's answer. Images and scripts of a page are not records."""
 
 
 def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
-    """The answers among the entries of a HAR file, which is never held as a whole."""
+    """Yield the answers in a HAR file as rows."""
     begin, number = file.tell(), 0
     try:
         for number, entry in enumerate(ijson.items(file, "log.entries.item", buf_size=_BUFFER), 1):
@@ -29,18 +29,18 @@ def har_rows(path: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
                 if any(word in str(content.get("mimeType", "")) for word in _TYPES):
                     yield {"source": path, "number": number, **_row(entry, content)}
             except (KeyError, TypeError, AttributeError):
-                yield {"source": path, "number": number, "fault": "no answer: it is no entry of a HAR file"}
+                yield {"source": path, "number": number, "fault": "no answer: not an entry of a HAR file"}
         file.seek(begin)
         is_har = number > 0 or next(ijson.items(file, "log.entries"), None) == []
     except ijson.JSONError:
         is_har = False
     if not is_har:
-        what = f"the file is damaged after entry {number}" if number else "it is no HAR file"
+        what = f"the file is damaged after entry {number}" if number else "not a HAR file"
         raise InputError(f"{path}: {what}")
 
 
 def _row(entry: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    """The columns of an entry, by the layout ``har``."""
+    """Return the columns of an entry, read by the layout ``har``."""
     facts, text = facts_of(entry, layouts()["har"], {}), content.get("text")
     row = {
         "time": facts.created,

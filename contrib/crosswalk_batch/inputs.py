@@ -1,4 +1,4 @@
-"""What a job reads: the files that were named, each with what kind it is and how it was when the job began."""
+"""The inputs of a job: files with their kinds, sizes and checksums at the start of the job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BOM", "LONGEST", "MIB", "Input", "InputError", "find_inputs", "too_l
 
 MIB: Final = 1024 * 1024
 LONGEST: Final = 128 * MIB
-"""A longer record is a reject without its bytes, so that memory stays bounded: no answer may have a line of half of that."""
+"""The maximum bytes of a record. A longer one is rejected without its bytes, which bounds the memory."""
 BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = {".jsonl", ".ndjson", ".log"}
 _HEAD: Final = MIB // 4
@@ -35,12 +35,12 @@ _SAMPLE: Final = MIB // 16
 
 
 def too_long(what: str) -> str:
-    """Why a record that is longer than :data:`LONGEST` is none."""
+    """Return the message for a record that is longer than :data:`LONGEST`."""
     return f"the {what} is longer than {LONGEST} bytes; it stays where it is"
 
 
 class InputError(CrosswalkError):
-    """An input cannot be read to its end: it is damaged, or has changed meanwhile."""
+    """An input cannot be read to its end, because it is damaged or has changed."""
 
 
 @attrs.frozen
@@ -48,13 +48,13 @@ class Input:
     """A file with records, or several files of one record each.
 
     Attributes:
-        path: the file, or the folder of the files: an absolute path, or a URL.
-        name: what the user called it; the column ``source`` holds it.
+        path: the absolute path or URL of the file, or of the folder of the files.
+        name: the user's name for it, in the column ``source``.
         kind: ``lines``, ``gzip``, ``zstd``, ``parquet``, ``har`` or ``captures``.
-        size: its bytes.
-        digest: a checksum of its head, its middle and its tail; an input of the same size and digest is the same input.
+        size: its size in bytes.
+        digest: a checksum of its head, middle and tail. Inputs with the same size and digest count as the same.
         changed: when it was last written, in nanoseconds since 1970.
-        files: of captures, their names in the folder; else empty.
+        files: the names of captures in the folder, or empty for other kinds.
     """
 
     path: str
@@ -67,61 +67,59 @@ class Input:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What stays the same when the input is moved or copied: plain JSON."""
+        """The properties that stay the same when the input is moved or copied, as plain JSON."""
         return {"kind": self.kind, "size": self.size, "digest": self.digest, "files": list(self.files)}
 
     def check(self) -> None:
-        """Find out whether it is as it was.
+        """Check that the input has not changed.
 
         Raises:
-            InputError: it has changed, or is gone.
+            InputError: the input has changed, or is missing.
         """
         try:
             size, changed = _stated(self.path, self.files)
         except OSError as error:
             raise InputError(f"{self.name}: {error.strerror or error}") from None
         if (size, changed) != (self.size, self.changed):
-            raise InputError(f"{self.name}: it was changed while it was read")
+            raise InputError(f"{self.name}: it changed while it was read")
 
 
 def find_inputs(
     paths: Sequence[str], output: Path | str, passed_over: list[str] | None = None
 ) -> list[Input]:
-    """The inputs that *paths* or URLs name, in their order; folders are searched through, hidden ones and *output* left out.
+    """Return the inputs at *paths*, in order. Folders are searched recursively, without hidden files and *output*.
 
     Args:
         paths: files, folders and URLs.
         output: the folder of the job.
-        passed_over: takes the names of files in folders that are neither logs nor captures.
+        passed_over: a list to extend with the names of files in folders that are neither logs nor captures.
 
     Raises:
-        UsageError: one is not there, cannot be read, or is a folder without any.
+        UsageError: a path is missing, cannot be read, or is a folder without inputs.
     """
     if not paths or "-" in paths:
-        raise UsageError(
-            "name files or folders: what comes from standard input cannot be read again after a stop"
-        )
+        raise UsageError("name files or folders: standard input cannot be read again after a stop")
     found = []
     passed = [] if passed_over is None else passed_over
     folder = local_path(str(output))
     own = None if folder is None else Path(folder).resolve()
     for text in paths:
-        place = local_path(text)
-        path = Path(place or text)
+        location = local_path(text)
+        path = Path(location or text)
         try:
-            if place is None:
+            if location is None:
                 inside = list(_of_url(text, passed))
             elif path.is_dir():
-                inside = list(_in_folder(path, own, place, passed))
+                inside = list(_in_folder(path, own, location, passed))
             else:
-                inside = [_of_file(path, place)]
+                inside = [_of_file(path, location)]
         except FileNotFoundError:
             raise UsageError(f"no such file: {text}") from None
         except (OSError, ConfigurationError) as error:
             file = getattr(error, "filename", None) or text
             raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
         if not inside:
-            raise UsageError(f"{text}: nothing in it that could be read")
+            raise UsageError(f"{text}: contains nothing that can be read")
         found += inside
     return found
 
@@ -136,16 +134,16 @@ def _of_file(path: Path, name: str) -> Input:
     return found
 
 
-def _kind(place: str, path: Path) -> str | None:
-    """What the file at *place*, which is called *path*, is: by its first bytes, then by its name.
+def _kind(location: str, path: Path) -> str | None:
+    """Return the kind of the file at *location* with the name *path*, by its first bytes, then by its name.
 
     Returns:
-        A kind of :class:`Input`, or the name of a form that is not read; ``None`` for others, such as one answer alone.
+        A kind of :class:`Input`, the name of an unsupported format, or ``None`` for other files, such as a single answer.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".response" in suffixes:
         return None
-    with open_file(place) as file:
+    with open_file(location) as file:
         head = file.read(_HEAD)
     for magic, kind in (_MAGIC | _UNREAD).items():
         if head.startswith(magic):
@@ -161,7 +159,7 @@ def _kind(place: str, path: Path) -> str | None:
 
 
 def _holds_lines(head: bytes) -> bool:
-    """Whether a file that begins with *head* is a log: two lines of JSON objects, or one with an answer somewhere in it."""
+    """Whether a file that begins with *head* is a log: two lines of JSON objects, or one that contains an answer."""
     found = []
     for line in head.removeprefix(BOM).splitlines()[:2]:
         try:
@@ -199,15 +197,17 @@ def _in_folder(folder: Path, output: Path | None, name: str, passed: list[str]) 
 
 
 def _of_url(url: str, passed: list[str]) -> Iterator[Input]:
-    """The inputs below *url* in object storage, in the order of their names."""
+    """Yield the inputs below *url* in object storage, sorted by name."""
     system, path = file_system(url)
     base, _, query = url.partition("?")
     for info in files_below(system, path):
         own = base if info.path == path else f"{base.rstrip('/')}/{info.path.removeprefix(path).lstrip('/')}"
-        place = f"{own}?{query}" if query else own
-        kind = _kind(place, Path(info.path))
+        location = f"{own}?{query}" if query else own
+        kind = _kind(location, Path(info.path))
         if kind in _KINDS:
-            yield Input(place, own, str(kind), info.size, _digest([place], info.size), info.mtime_ns or 0)
+            yield Input(
+                location, own, str(kind), info.size, _digest([location], info.size), info.mtime_ns or 0
+            )
         elif info.path == path:
             raise UsageError(f"{url}: only JSON Lines, Parquet and HAR files are read from object storage")
         else:
@@ -221,7 +221,7 @@ def _input(path: Path, name: str, kind: str, files: tuple[str, ...]) -> Input:
 
 
 def _paths(path: str, files: tuple[str, ...]) -> list[str]:
-    """The files of an input: itself, or those in its folder, which a single one stands for."""
+    """Return the files of an input: the file itself, or those in its folder."""
     if not files:
         return [path]
     folder = path if os.path.isdir(path) else os.path.dirname(path)
@@ -229,7 +229,7 @@ def _paths(path: str, files: tuple[str, ...]) -> list[str]:
 
 
 def _stated(path: str, files: tuple[str, ...]) -> tuple[int, int]:
-    """The bytes of an input, and when it was last written."""
+    """Return the size of an input in bytes, and when it was last written."""
     if local_path(path) is None:
         system, inside = file_system(path)
         (info,) = system.get_file_info([inside])
@@ -239,7 +239,7 @@ def _stated(path: str, files: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _digest(paths: Iterable[str], size: int) -> str:
-    """A checksum of the head, the middle and the tail of each of the files."""
+    """Return a checksum of the head, the middle and the tail of each of the files."""
     digest = hashlib.sha256(str(size).encode())
     for path in paths:
         with open_file(path) as file:

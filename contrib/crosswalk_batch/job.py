@@ -1,4 +1,4 @@
-"""A job: inputs mapped into a folder, part by part, so that it goes on where it was stopped."""
+"""A job: inputs mapped into a folder, part by part, so that a stopped job can continue."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from crosswalk.codec import FORMAT_VERSION
 from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
 from crosswalk.records import Layout
-from crosswalk_batch.batches import Options
 from crosswalk_batch.engines import GOES_ON, StoppedError
 from crosswalk_batch.inputs import MIB, Input, InputError
 from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total, manifest_at
+from crosswalk_batch.options import Options
 from crosswalk_batch.parts import Output, Task
 from crosswalk_batch.pieces import Piece, pieces
 
@@ -30,21 +30,21 @@ __all__ = ["Engine", "Job", "Pace"]
 T = TypeVar("T")
 
 Engine: TypeAlias = AbstractContextManager[Callable[[Iterable[Task]], Iterator[Part]]]
-"""Begins what performs tasks, and gives their parts in the same order; then ends it."""
+"""A context manager that yields a function, which performs tasks and yields their parts in the same order."""
 
 _EVERY: Final = 60.0
-"""Seconds between two lines about the progress, where there is no terminal for a bar."""
+"""Seconds between two progress messages if there is no terminal for a progress bar."""
 
 
 @attrs.frozen(kw_only=True)
 class Job:
-    """What is to be done; the parts that come of it depend on nothing else.
+    """The description of a job. Its parts depend on nothing else.
 
     Attributes:
-        inputs: what to read.
-        output: where the parts go, and in which form.
+        inputs: the inputs.
+        output: the folder and format of the parts.
         options: how records are mapped.
-        piece_bytes: how many bytes of input make a part.
+        piece_bytes: the bytes of input in a part.
         column: the column of Parquet with the answers.
     """
 
@@ -55,7 +55,7 @@ class Job:
     column: str = "body"
 
     def described(self) -> dict[str, Any]:
-        """The job as the first line of its manifest: plain JSON."""
+        """Return the job as plain JSON, the first line of its manifest."""
         made = {
             "crosswalk": __version__,
             "format_version": FORMAT_VERSION,
@@ -73,10 +73,10 @@ class Job:
 
     @classmethod
     def of_description(cls, made: dict[str, Any], folder: Path | str) -> Job:
-        """The job whose output *folder* holds, from the first line of its manifest.
+        """Return the job with its output in *folder*, from the first line of its manifest.
 
         Raises:
-            ConfigurationError: it is none.
+            ConfigurationError: the line does not describe a job.
         """
         try:
             options = made["options"]
@@ -88,8 +88,8 @@ class Job:
             }
             return cls(
                 inputs=[
-                    Input(**{**each, **place, "files": tuple(each["files"])})
-                    for each, place in zip(made["inputs"], made["places"], strict=True)
+                    Input(**{**each, **location, "files": tuple(each["files"])})
+                    for each, location in zip(made["inputs"], made["places"], strict=True)
                 ],
                 output=Output(str(folder), **made["output"]),
                 options=Options(**given),
@@ -105,15 +105,15 @@ class Job:
         return sum(each.size for each in self.inputs)
 
     def cut(self) -> Iterator[Piece | InputError]:
-        """The pieces of all inputs, and why one of them could not be read further."""
+        """Yield the pieces of all inputs, and an error for each input that cannot be read to its end."""
         yield from pieces(self.inputs, size=self.piece_bytes, column=self.column, options=self.options)
 
     def run(self, engine: Engine) -> Total:
-        """Do what is left of the job, and parts anew whose files are missing or damaged.
+        """Do the remaining work of the job, and redo parts with missing or damaged files.
 
         Raises:
             UsageError: the output belongs to another job.
-            StoppedError: something cannot be written, an input has changed, or a process died.
+            StoppedError: a file cannot be written, an input has changed, or a process died.
         """
         try:
             with manifest_at(self.output.folder, self.described()) as manifest:
@@ -129,8 +129,8 @@ class Job:
             raise StoppedError(str(error)) from None
 
     def _named_as(self, described: dict[str, Any]) -> Job:
-        """This job with the names of inputs that the job had when it was begun, perhaps in another folder."""
-        names = [place["name"] for place in described["places"]]
+        """Return this job with the input names of its first run, which may have been in another folder."""
+        names = [location["name"] for location in described["places"]]
         return attrs.evolve(
             self,
             inputs=[attrs.evolve(each, name=name) for each, name in zip(self.inputs, names, strict=True)],
@@ -168,27 +168,27 @@ class Job:
             manifest.close_with(faults)
 
     def _see(self, part: Part) -> None:
-        """Make sure that what was written of *part*, on whichever machine, stands in the folder that is seen from here.
+        """Check that the files of *part*, written on any machine, are visible from here.
 
         Raises:
-            StoppedError: it does not.
+            StoppedError: they are not.
         """
         if damage := next(self.output.damages(part), None):
             raise StoppedError(
-                f"{self.output.folder}: what the workers write there cannot be seen from here ({damage}): "
-                "input and output have to be on a file system that every node sees"
+                f"{self.output.folder}: files that the workers wrote are not visible from here ({damage}): "
+                "input and output must be on a file system that every node shares"
             )
 
     def _compare(self, again: Part, before: Part) -> None:
-        """Make sure that a part that was done *again* is what it was *before*.
+        """Check that *again*, a repeated part, equals *before*.
 
         Raises:
-            StoppedError: it is not.
+            StoppedError: they differ.
         """
         if again != before:
             raise StoppedError(
-                f"{self.output.folder}: part {before.part} came out differently when it was done again; "
-                "map the inputs anew, into another folder"
+                f"{self.output.folder}: part {before.part} differs from its first version; "
+                "map the inputs again, into another folder"
             )
 
 
@@ -197,12 +197,12 @@ def _optional(make: Callable[[Any], T], value: Any) -> T | None:
 
 
 class Pace:
-    """How fast a job is, in lines for a log.
+    """The progress of a job as log messages.
 
     Args:
-        before: the bytes that were done before.
+        before: the bytes that were done in earlier runs.
         weight: all bytes.
-        clock: the time in seconds; it only ever grows.
+        clock: returns monotonic seconds.
     """
 
     def __init__(self, before: int, weight: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -212,7 +212,7 @@ class Pace:
         self._began = self._said = clock()
 
     def line(self, total: Total) -> str | None:
-        """How far it is, once a minute where nobody sees a bar; ``None`` else."""
+        """Return a progress message, at most once a minute and only without a progress bar, or ``None``."""
         now = self._clock()
         if sys.stderr.isatty() or now - self._said < _EVERY:
             return None

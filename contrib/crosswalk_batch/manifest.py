@@ -1,7 +1,7 @@
-"""What a job has done so far: a line for the job, a line for each finished part, in order, and one for the end.
+"""The manifest of a job: a line for the job, one for each finished part, in order, and one for the end.
 
-A line counts when its end is there, so a job that was killed while it wrote one goes on after the line before. A part's
-files are on the disk before its line is written. In object storage, which has no lines to add, each line is an object.
+A line counts when it is complete, so a job that is killed while writing one continues after the line before. The files of
+a part are on disk before its line is written. Object storage cannot append, so each line is an object there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["MANIFEST", "Manifest", "Part", "Total", "is_finished", "manifest_at"
 MANIFEST: Final = "crosswalk-batch.jsonl"
 _PLACES: Final = "places"
 _OBJECTS: Final = "crosswalk-batch"
-"""The folder of a manifest's lines in object storage."""
+"""The folder of the manifest's lines in object storage."""
 
 
 def _as_files(values: Iterable[StoredFile | dict[str, Any]]) -> tuple[StoredFile, ...]:
@@ -43,12 +43,12 @@ class Part:
 
     Attributes:
         part: its number, from 0.
-        records: how many records it had.
-        errors: how many of them could not be mapped, by the name of the error.
-        weight: how many bytes of the input are done with it.
-        guesses: how many answers fit several providers, by the one that they were read as.
-        layouts: how many lines of a log had which layout.
-        files: the files that were written, each with its size and checksum.
+        records: the number of its records.
+        errors: the number of records that could not be mapped, by the name of the error.
+        weight: the bytes of input that it covers.
+        guesses: the number of answers that fit several providers, by the provider that was chosen.
+        layouts: the number of log lines by layout.
+        files: the files that were written, with size and checksum.
     """
 
     part: int
@@ -62,17 +62,17 @@ class Part:
 
 @attrs.define
 class Total:
-    """What a job has done, all parts together.
+    """The sum of all finished parts of a job.
 
     Attributes:
-        parts: how many pieces.
-        records: how many records they had.
-        errors: how many of them could not be mapped, by the name of the error.
-        weight: how many bytes of the input are done.
-        faults: why an input could not be read to its end, a line each.
-        is_done: whether nothing is left to do.
-        guesses: how many answers fit several providers, by the one that they were read as.
-        layouts: how many lines of a log had which layout.
+        parts: the number of parts.
+        records: the number of their records.
+        errors: the number of records that could not be mapped, by the name of the error.
+        weight: the bytes of input that they cover.
+        faults: why inputs could not be read to their end, a line for each.
+        is_done: whether the job is complete.
+        guesses: the number of answers that fit several providers, by the provider that was chosen.
+        layouts: the number of log lines by layout.
     """
 
     parts: int = 0
@@ -86,11 +86,11 @@ class Total:
 
     @property
     def rejects(self) -> int:
-        """How many records could not be mapped."""
+        """The number of records that could not be mapped."""
         return self.errors.total()
 
     def add(self, part: Part) -> None:
-        """Count *part* in."""
+        """Add *part*."""
         self.parts += 1
         self.records += part.records
         self.errors.update(part.errors)
@@ -100,44 +100,44 @@ class Total:
 
 
 class Manifest(ABC):
-    """The manifest of a job, open for further lines; use it as a context manager.
+    """The manifest of a job, open for new lines. Use it as a context manager.
 
     Args:
-        place: the output of the job.
-        job: what is to be done: plain JSON. A place holds the output of one job only.
+        location: the output of the job.
+        job: the job as plain JSON. A location holds the output of one job only.
 
     Attributes:
-        job: the job as it was begun; where its inputs were then may be another place than now.
-        total: what is done, all parts together.
+        job: the job as it was first run. Its inputs may have been in another location then.
+        total: the sum of all parts.
         parts: the finished parts, in order.
 
     Raises:
-        UsageError: the place holds the output of another job, what stands there is no manifest, or it cannot be opened.
+        UsageError: the place holds the output of another job, the manifest is invalid, or it cannot be opened.
         OSError: it cannot be written.
     """
 
-    def __init__(self, place: str, job: dict[str, Any]) -> None:
-        self._place = place
+    def __init__(self, location: str, job: dict[str, Any]) -> None:
+        self._location = location
         self.job = job
         self.total = Total()
         self.parts: list[Part] = []
 
     @abstractmethod
     def __enter__(self) -> Self:
-        """Read what is there."""
+        """Read the existing manifest."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close what is open."""
+        """Close the file."""
         return None
 
     @abstractmethod
     def _write(self, name: str, line: dict[str, Any]) -> None:
-        """Add a line."""
+        """Append a line."""
 
     def _resume(self, lines: list[bytes]) -> None:
-        """Take over the *lines* that are there, or begin with one for the job."""
+        """Read the existing *lines*, or start with a line for the job."""
         try:
             said = [orjson.loads(line) for line in lines]
             changed = [
@@ -145,14 +145,14 @@ class Manifest(ABC):
             ]
             if changed:
                 raise UsageError(
-                    f"{self._place} holds the output of another job ({', '.join(changed)} differ): "
+                    f"{self._location} holds the output of another job ({', '.join(changed)} differ): "
                     "name another folder, or remove it"
                 )
             self.job = said[0] if said else self.job
             for line in said[1:]:
                 self._take(line)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"{self._place}: its manifest cannot be read: {error}") from None
+            raise UsageError(f"{self._location}: its manifest cannot be read: {error}") from None
 
     def _take(self, line: dict[str, Any]) -> None:
         if "part" in line:
@@ -167,22 +167,22 @@ class Manifest(ABC):
         self.total.add(part)
 
     def add(self, part: Part) -> None:
-        """Note that *part*, the next one in order, is finished."""
+        """Record that *part*, the next in order, is finished."""
         self._write(f"part-{part.part:06}", attrs.asdict(part))
         self._count(part)
 
     def close_with(self, faults: list[str]) -> None:
-        """Note that the job is done, and what of the input could not be read."""
+        """Record that the job is complete, with the *faults* of its inputs."""
         line = {"records": self.total.records, "rejects": self.total.rejects, "faults": faults}
         self._write("done", line)
         self.total.faults, self.total.is_done = faults, True
 
 
 class _LocalManifest(Manifest):
-    """A file of lines; one process may have it open."""
+    """A file of lines that one process at a time may open."""
 
     def __enter__(self) -> Self:
-        path = Path(self._place) / MANIFEST
+        path = Path(self._location) / MANIFEST
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Unbuffered: what could not be written is not tried again when it is closed.
@@ -218,10 +218,10 @@ class _LocalManifest(Manifest):
 
 
 class _RemoteManifest(Manifest):
-    """An object for each line. Nothing keeps a second process away."""
+    """An object for each line. It is not locked against a second process."""
 
     def __enter__(self) -> Self:
-        self._store = RemoteStore(self._place)
+        self._store = RemoteStore(self._location)
         lines = list(_object_lines(self._store))
         self._resume(lines)
         if not lines:
@@ -233,7 +233,7 @@ class _RemoteManifest(Manifest):
 
 
 def _object_lines(store: RemoteStore) -> Iterator[bytes]:
-    """The lines of a manifest in object storage: the job, the parts in order, the end."""
+    """Yield the lines of a manifest in object storage: the job, the parts in order, and the end."""
     names = list(store.names(_OBJECTS))
     first, last = f"{_OBJECTS}/job.json", f"{_OBJECTS}/done.json"
     parts = [name for name in names if name not in (first, last)]
@@ -242,22 +242,22 @@ def _object_lines(store: RemoteStore) -> Iterator[bytes]:
             yield store.read(name)
 
 
-def manifest_at(place: str, job: dict[str, Any]) -> Manifest:
-    """The manifest of *job* at *place*, a path or a URL; see :class:`Manifest`."""
-    path = local_path(place)
-    return _RemoteManifest(place, job) if path is None else _LocalManifest(path, job)
+def manifest_at(location: str, job: dict[str, Any]) -> Manifest:
+    """Return the manifest of *job* at *location*, a path or a URL. See :class:`Manifest`."""
+    path = local_path(location)
+    return _RemoteManifest(location, job) if path is None else _LocalManifest(path, job)
 
 
 def _whole_lines(data: bytes) -> list[bytes]:
-    """The lines of a manifest, without one that its writer did not finish."""
+    """Return the lines of a manifest, without an incomplete last line."""
     return [line for line in data.splitlines(True) if line.endswith(b"\n")]
 
 
 def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
-    """The job whose output *folder*, a path or a URL, holds, and its finished parts.
+    """Return the job with its output in *folder*, a path or a URL, and its finished parts.
 
     Raises:
-        ConfigurationError: there is none, or it cannot be read.
+        ConfigurationError: the manifest is missing or cannot be read.
     """
     try:
         lines = _lines_of(folder)
@@ -267,7 +267,7 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
 
 
 def is_finished(folder: str) -> bool:
-    """Whether the job at *folder*, which has a manifest, is done."""
+    """Whether the job at *folder*, which has a manifest, is complete."""
     return "faults" in _lines_of(folder)[-1]
 
 

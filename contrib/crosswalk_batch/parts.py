@@ -1,17 +1,19 @@
-"""One piece of a job: read, mapped and stored as a part, in whichever process."""
+"""A piece of a job, read, mapped and stored as a part, in any process."""
 
 from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 import attrs
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.codec import from_json, to_json
@@ -19,20 +21,23 @@ from crosswalk.records import load_layout
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_batch.arrow import from_arrow, to_arrow
-from crosswalk_batch.batches import (
-    Normalized,
-    Options,
-    error_columns,
-    normalize_batch,
-    rejects_schema,
-    responses_schema,
-)
+from crosswalk_batch.batches import Normalized, error_columns, normalize_batch
 from crosswalk_batch.manifest import Part
-from crosswalk_batch.partitions import partitions
+from crosswalk_batch.options import Options, rejects_schema, responses_schema
 from crosswalk_batch.pieces import Piece, records
 from crosswalk_batch.storage import Store, StoredFile, store_at
 
-__all__ = ["REJECTS_FOLDER", "RESPONSES_FOLDER", "Output", "Task", "mapped", "perform", "stored"]
+__all__ = [
+    "PARTITIONS",
+    "REJECTS_FOLDER",
+    "RESPONSES_FOLDER",
+    "Output",
+    "Task",
+    "mapped",
+    "partitions",
+    "perform",
+    "stored",
+]
 
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
@@ -40,13 +45,13 @@ REJECTS_FOLDER: Final = "rejects"
 
 @attrs.frozen
 class Output:
-    """Where parts go, and in which form.
+    """The folder and format of parts.
 
     Attributes:
         folder: the folder of the job.
         format: ``parquet`` or ``jsonl``.
-        columns: of responses the columns to write, beside ``source`` and ``number``; empty for all.
-        partition_by: what responses are put into folders by, the outermost first; see :data:`PARTITIONS`.
+        columns: the columns of responses to write, in addition to ``source`` and ``number``, or empty for all.
+        partition_by: the values to partition responses by, the outermost first. See :data:`PARTITIONS`.
     """
 
     folder: str
@@ -55,27 +60,27 @@ class Output:
     columns: tuple[str, ...] = attrs.field(default=(), converter=tuple)
 
     def chosen(self, table: pa.Table) -> pa.Table:
-        """The columns of *table*, of responses, that are written."""
+        """Return *table*, of responses, with the columns to write."""
         wanted = {"source", "number", *self.columns}
         return (
             table.select([name for name in table.schema.names if name in wanted]) if self.columns else table
         )
 
     def name(self, kind: str, part: int, partition: str = "") -> str:
-        """The name of *part*'s file in the folder of its *kind*, and there in that of its *partition*."""
+        """Return the name of *part*'s file, below the folders of its *kind* and its *partition*."""
         return "/".join(filter(None, (kind, partition, f"part-{part:06}.{self.format}")))
 
     @property
     def store(self) -> Store:
-        """Where the files are."""
+        """The store of the files."""
         return store_at(self.folder)
 
     def damages(self, part: Part, *, with_checksums: bool = False) -> Iterator[str]:
-        """What is wrong with the files of *part*, a line each: one is missing, or another than was written.
+        """Yield a message for each file of *part* that is missing or differs from the one that was written.
 
         Args:
-            part: the part, as the manifest has it.
-            with_checksums: read the files, and not only ask for their sizes.
+            part: the part, from the manifest.
+            with_checksums: read the files instead of comparing only their sizes.
         """
         store = self.store
         for file in part.files:
@@ -90,7 +95,7 @@ class Output:
 
 @attrs.frozen(eq=False)
 class Task:
-    """What one process is asked to do."""
+    """A task for one process."""
 
     piece: Piece
     options: Options
@@ -98,39 +103,39 @@ class Task:
 
 
 def perform(task: Task) -> Part:
-    """Map a piece and store it. It may be done again, and gives the same files then.
+    """Map a piece and store it. Doing it again gives the same files.
 
     Raises:
         InputError: the piece cannot be read, or has changed.
-        OSError: the part cannot be written; nothing of it is there then that was not before.
+        OSError: the part cannot be written. Nothing new of it exists then.
     """
-    found = mapped(task.piece, task.options)
-    files = store(found, task.output, task.piece.number, task.options)
-    errors = Counter(sorted(found.rejects["error"].to_pylist()))
-    rows = found.responses.num_rows + found.rejects.num_rows
+    result = mapped(task.piece, task.options)
+    files = store(result, task.output, task.piece.number, task.options)
+    errors = Counter(sorted(result.rejects["error"].to_pylist()))
+    rows = result.responses.num_rows + result.rejects.num_rows
     return Part(
         task.piece.number,
         rows,
         dict(errors),
         task.piece.weight,
-        dict(found.guesses),
-        dict(found.layouts),
+        dict(result.guesses),
+        dict(result.layouts),
         tuple(files),
     )
 
 
 def mapped(piece: Piece, options: Options) -> Normalized:
-    """What the records of *piece* are mapped to.
+    """Return the result of mapping the records of *piece*.
 
     Raises:
         InputError: the piece cannot be read, or has changed.
     """
-    found = [_mapped(one, options) for one in (piece, *piece.others)]
+    results = [_mapped(one, options) for one in (piece, *piece.others)]
     return Normalized(
-        pa.concat_tables(one.responses for one in found),
-        pa.concat_tables(one.rejects for one in found),
-        sum((one.guesses for one in found), Counter()),
-        sum((one.layouts for one in found), Counter()),
+        pa.concat_tables(one.responses for one in results),
+        pa.concat_tables(one.rejects for one in results),
+        sum((one.guesses for one in results), Counter()),
+        sum((one.layouts for one in results), Counter()),
     )
 
 
@@ -140,16 +145,16 @@ def _mapped(piece: Piece, options: Options) -> Normalized:
     return normalize_batch(records(piece, options), options)
 
 
-def store(found: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
-    """Write the files of *part*: each is there as a whole or not at all, and not where it would be empty.
+def store(result: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
+    """Write the files of *part*, each completely or not at all. Empty files are not written.
 
     Raises:
         OSError: they cannot be written.
     """
-    files, place = [], output.store
+    files, file_store = [], output.store
     for kind, table, by in (
-        (RESPONSES_FOLDER, found.responses, output.partition_by),
-        (REJECTS_FOLDER, found.rejects, ()),
+        (RESPONSES_FOLDER, result.responses, output.partition_by),
+        (REJECTS_FOLDER, result.rejects, ()),
     ):
         for partition, rows in partitions(table, by) if table.num_rows else ():
             data: bytes | memoryview
@@ -159,27 +164,28 @@ def store(found: Normalized, output: Output, part: int, options: Options) -> lis
                 data = b"".join(_response_lines(rows, options))
             else:
                 data = b"".join(_reject_lines(rows))
-            files.append(place.write(output.name(kind, part, partition), data))
+            files.append(file_store.write(output.name(kind, part, partition), data))
     return files
 
 
 def stored(output: Output, part: Part, options: Options | None = None) -> Normalized:
-    """What :func:`store` wrote of *part*, in the order of the records.
+    """Return what :func:`store` wrote for *part*, in the order of the records.
 
     Raises:
-        OSError, ValueError: it cannot be read. CanonicalJSONError: a response in it cannot.
+        OSError, ValueError: the files cannot be read.
+        CanonicalJSONError: a response in them cannot be read.
     """
-    place = output.store
+    file_store = output.store
     read = _read_parquet if output.format == "parquet" else _read_lines
     kinds = {RESPONSES_FOLDER: responses_schema(options), REJECTS_FOLDER: rejects_schema(options)}
     tables = []
     for kind, schema in kinds.items():
         names = [file.name for file in part.files if file.name.startswith(f"{kind}/")]
-        found = [read(place.read(name), schema) for name in names]
-        table = pa.concat_tables(found) if found else schema.empty_table()
+        tables_read = [read(file_store.read(name), schema) for name in names]
+        table = pa.concat_tables(tables_read) if tables_read else schema.empty_table()
         # A part is of one input, of captures in the order of their names.
         tables.append(
-            table.sort_by([("source", "ascending"), ("number", "ascending")]) if found[1:] else table
+            table.sort_by([("source", "ascending"), ("number", "ascending")]) if tables_read[1:] else table
         )
     return Normalized(*tables)
 
@@ -204,9 +210,9 @@ def _read_lines(data: bytes, kind: pa.Schema) -> pa.Table:
         answers = iter(to_arrow(_responses(one for one in partials if one is not None)).to_pylist())
         column = pa.array([None if one is None else next(answers) for one in partials], kind[-1].type)
         return pa.Table.from_arrays([*records.columns, *plain.columns, column], schema=kind)
-    found = list(_responses(row["response"] for row in rows))
-    answers = to_arrow(found, include_raw="raw_events" in kind.names)
-    errors = error_columns(found)
+    responses = list(_responses(row["response"] for row in rows))
+    answers = to_arrow(responses, include_raw="raw_events" in kind.names)
+    errors = error_columns(responses)
     return pa.Table.from_arrays([*records.columns, *answers.columns, *errors], schema=kind)
 
 
@@ -215,7 +221,7 @@ def _responses(values: Iterable[Any]) -> Iterator[ChatResponse]:
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:
-    """The values of a line of JSON as columns take them."""
+    """Return the values of a line of JSON in the types of the columns."""
     time, cost = row.get("time"), row.get("cost")
     return {
         **row,
@@ -255,7 +261,7 @@ def _reject_lines(table: pa.Table) -> Iterator[bytes]:
 
 
 def _record_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """The columns of place, exchange and kept values as JSON has them, but for those that are null."""
+    """Yield the columns for origin, exchange and kept values as JSON, without nulls."""
     names = table.schema.names
     shared = names[: names.index("id" if "id" in names else "provider")]
     for row in table.select(shared).to_pylist():
@@ -264,3 +270,33 @@ def _record_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         if row["cost"] is not None:
             row["cost"] = f"{row['cost'].normalize():f}"
         yield {name: value for name, value in row.items() if value is not None}
+
+
+PARTITIONS: Final[Mapping[str, Callable[[pa.Table], pa.ChunkedArray]]] = {
+    "provider": lambda table: pc.struct_field(table["metadata"], "provider_id"),
+    "day": lambda table: pc.strftime(table["time"], "%Y-%m-%d"),
+}
+"""The values that responses can be partitioned by. Days are in UTC."""
+
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+"""The folder for a missing value, which engines read as null."""
+
+
+def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of *table* for each folder, such as ``provider=ollama/day=2026-11-20``, in their order.
+
+    If *by* is empty, the folder ``""`` gets all rows.
+    """
+    if not by:
+        yield "", table
+        return
+    rows: dict[tuple[Any, ...], list[int]] = {}
+    for row, values in enumerate(zip(*(PARTITIONS[name](table).to_pylist() for name in by), strict=True)):
+        rows.setdefault(values, []).append(row)
+    for values, row_numbers in sorted(rows.items(), key=lambda item: [value or "" for value in item[0]]):
+        folders = (
+            f"{name}={_NULL if value is None else quote(value, safe='')}"
+            for name, value in zip(by, values, strict=True)
+        )
+        yield "/".join(folders), table.take(row_numbers)

@@ -1,7 +1,7 @@
-"""Inputs cut into pieces, the same ones every time, each small enough to be held.
+"""Cutting of inputs into pieces, always the same ones, each small enough for memory.
 
-A piece knows where its records are; who maps it reads them. So what goes from process to process is small, except where the
-place of a record can only be found by unpacking all before it.
+A piece stores the position of its records, and the process that maps it reads them, so little data passes between
+processes. The exception is compressed input, in which a position can only be reached by decompressing everything before.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.records import layout_of_lines
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
-from crosswalk_batch.batches import INPUT, Options
 from crosswalk_batch.columns import BYTES, TEXT
+from crosswalk_batch.decompression import cause_of, opened
 from crosswalk_batch.har import har_rows
 from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_long
+from crosswalk_batch.options import INPUT, Options
 from crosswalk_batch.storage import open_file
-from crosswalk_batch.unpacking import cause_of, opened
 
 __all__ = ["Piece", "pieces", "records"]
 
 _MOST_FILES: Final = 5000
 _BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fault"))
-"""Columns of Parquet that mean the same as in a batch of records."""
+"""Columns of Parquet with the same meaning as in a batch of records."""
 
 
 @attrs.frozen(eq=False)
 class Piece:
-    """A part of an input, mapped as one.
+    """A part of an input that is mapped at once.
 
     Attributes:
-        number: the piece's own number in the job, from 0.
-        input: where it is from.
-        first: the number of its first record, from 1; of lines also empty ones count.
+        number: its number in the job, from 0.
+        input: the input.
+        first: the number of its first record, from 1. Empty lines count too.
         start: the first byte, or the first file of captures.
-        size: how many bytes are read of it, of captures how many files, of other rows how many.
-        weight: how many bytes of the input are done with it.
-        layout: the name of the layout that the first lines of a log have; ``None`` where each line is read by itself.
-        data: the records themselves, where they cannot be found by their place; ``None`` where they can.
-        others: the pieces of the small inputs that follow, which share a part with this one.
+        size: its size in bytes, in files for captures, and in rows for other inputs.
+        weight: the bytes of input that it covers.
+        layout: the layout of the first lines of a log, or ``None`` to detect it for each line.
+        data: the records, if they cannot be found by position, or ``None``.
+        others: the pieces of small inputs that follow and share a part with this one.
     """
 
     number: int
@@ -66,14 +66,15 @@ class Piece:
 def pieces(
     inputs: Iterable[Input], *, size: int, column: str = "body", options: Options | None = None
 ) -> Iterator[Piece | InputError]:
-    """*inputs* cut into pieces of about *size* bytes, the same ones every time; of one that is damaged what comes before,
-    and why the rest does not. Small inputs that follow each other share a piece.
+    """Cut *inputs* into pieces of about *size* bytes, always the same ones. Small consecutive inputs share a piece.
+
+    Yields the part of a damaged input before the damage, and then the error.
 
     Args:
-        inputs: what to cut.
-        size: how many bytes a piece has, unpacked; a record is never cut.
+        inputs: the inputs.
+        size: the decompressed bytes of a piece. A record is never cut.
         column: the column of Parquet with the answers.
-        options: how records will be mapped; what they read from further columns of Parquet is read.
+        options: how records will be mapped. The further columns of Parquet that they use are read.
     """
     number = 0
     group: list[Piece] = []
@@ -90,7 +91,7 @@ def pieces(
 
 
 def _fits(group: list[Piece], piece: Piece, size: int) -> bool:
-    """Whether *piece* is of another input than those of *group*, and small enough to share a part with them."""
+    """Whether *piece* belongs to another input than *group*, and is small enough to share a part with it."""
     return piece.input is not group[-1].input and sum(map(_bytes_of, (*group, piece))) <= size
 
 
@@ -108,19 +109,19 @@ def _each_piece(
 
 
 def _bytes_of(piece: Piece) -> int:
-    """How much of memory a piece takes, about."""
+    """Return about how much memory a piece takes."""
     return max(piece.weight, piece.size if isinstance(piece.data, bytes) else 0)
 
 
 def _shared(group: list[Piece], number: int) -> Piece:
-    """The pieces of *group* as one."""
+    """Return the pieces of *group* as one."""
     first, *others = group
     weight = sum(piece.weight for piece in group)
     return attrs.evolve(first, number=number, weight=weight, others=tuple(others))
 
 
 def _further(options: Options) -> tuple[str, ...]:
-    """The columns of Parquet that *options* look at by a path."""
+    """Return the columns of Parquet that *options* use."""
     fields = {} if options.layout is None else options.layout.fields
     answer = [] if "response" not in fields else [fields["response"]]
     paths = [path for field in (*answer, *fields.values()) for path in field.paths]
@@ -153,11 +154,11 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
 def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
     folder = _folder(each)
     start, weight = 0, 0
-    for place, name in enumerate(each.files):
+    for index, name in enumerate(each.files):
         weight += os.path.getsize(folder / name)
-        if weight >= size or place + 1 - start >= _MOST_FILES or place + 1 == len(each.files):
-            yield Piece(0, each, start + 1, start, place + 1 - start, weight)
-            start, weight = place + 1, 0
+        if weight >= size or index + 1 - start >= _MOST_FILES or index + 1 == len(each.files):
+            yield Piece(0, each, start + 1, start, index + 1 - start, weight)
+            start, weight = index + 1, 0
 
 
 def _folder(each: Input) -> Path:
@@ -177,22 +178,22 @@ def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> I
             raise InputError(
                 f"{each.name}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
             )
-        beside = [
+        extra_columns = [
             name for name in dict.fromkeys((*_BESIDE, *further)) if name in known.names and name != column
         ]
         rows = max(1, file.metadata.num_rows)
         at_once = max(1, min(size * rows // max(1, _weight(file.metadata)), 50_000))
         first = 1
-        for batch in file.iter_batches(at_once, columns=[column, *beside], use_threads=False):
+        for batch in file.iter_batches(at_once, columns=[column, *extra_columns], use_threads=False):
             bodies = batch.column(column)
             is_long = pc.greater(pc.binary_length(bodies), LONGEST)
             found = pa.RecordBatch.from_arrays(
                 [
                     pc.if_else(is_long, pa.scalar(None, bodies.type), bodies),
                     pc.if_else(is_long, too_long("answer"), pa.scalar(None, pa.string())),
-                    *(batch.column(name) for name in beside),
+                    *(batch.column(name) for name in extra_columns),
                 ],
-                ["body", "fault", *beside],
+                ["body", "fault", *extra_columns],
             )
             yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, None, found)
             first += batch.num_rows
@@ -250,7 +251,7 @@ _CUTTERS: Final[dict[str, Callable[[Input, int, str, tuple[str, ...]], Iterator[
 
 
 def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
-    """The records of *piece*, as :func:`crosswalk_batch.normalize_batch` takes them with *options*.
+    """Read the records of *piece*, for :func:`crosswalk_batch.normalize_batch` with *options*.
 
     Raises:
         InputError: the file has changed since it was cut, or cannot be read.
@@ -279,7 +280,7 @@ def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
 
 
 def _rows_as_lines(data: pa.RecordBatch, options: Options) -> pa.RecordBatch:
-    """Rows of Parquet as lines of a log, for a layout whose paths begin with the name of a column."""
+    """Return rows of Parquet as lines of a log, for a layout with paths that begin with a column name."""
     field = None if options.layout is None else options.layout.fields.get("response")
     name = field.paths[0][0] if field is not None and len(field.paths[0]) == 1 else "body"
     lines: list[bytes | None] = []
@@ -297,7 +298,7 @@ def _rows_as_lines(data: pa.RecordBatch, options: Options) -> pa.RecordBatch:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a column as JSON has it."""
+    """Return a value of a column as plain JSON."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -309,7 +310,7 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
     lines = data.split(b"\n")
     if piece.start == 0:
         lines[0] = lines[0].removeprefix(BOM)
-    rows = [(piece.first + place, line) for place, line in enumerate(lines) if line and not line.isspace()]
+    rows = [(piece.first + index, line) for index, line in enumerate(lines) if line and not line.isspace()]
     faults = [too_long("line") if len(line) > LONGEST else None for _, line in rows]
     kept = [
         None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
@@ -328,8 +329,8 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
 def _loaded(piece: Piece) -> pa.RecordBatch:
     folder = _folder(piece.input)
     rows = []
-    for place in range(piece.start, piece.start + piece.size):
-        file = folder / piece.input.files[place]
+    for index in range(piece.start, piece.start + piece.size):
+        file = folder / piece.input.files[index]
         name = (
             str(Path(piece.input.name) / file.name) if Path(piece.input.path).is_dir() else piece.input.name
         )

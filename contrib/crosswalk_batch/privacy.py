@@ -1,4 +1,4 @@
-"""Columns without what people wrote and what models answered, or with checksums in its place."""
+"""Columns without the messages of users and models, or with checksums instead."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _Change = Callable[[Any], Any]
 
 
 def without_content(table: pa.Table, content: Content) -> pa.Table:
-    """*table*, of responses or of rejects, without content.
+    """Return *table*, of responses or rejects, without content.
 
     Args:
         table: the columns of :func:`crosswalk_batch.responses_schema` or :func:`crosswalk_batch.rejects_schema`.
-        content: ``keep`` leaves it, ``drop`` leaves it out, ``hash`` puts the SHA-256 of each text in its place, so that
-            equal texts can be found. Neither keeps what holds content in a form of its own: segments, log
-            probabilities, extensions, the provider's bytes.
+        content: ``keep`` changes nothing, ``drop`` removes content, and ``hash`` replaces each text by its SHA-256, so that
+            equal texts can be found. Both remove structured content: segments, log probabilities, extensions, and the
+            provider's bytes.
     """
     if content == "keep":
         return table
     changes = _changes(_hashed if content == "hash" else _dropped)
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if field.name in changes:
-            values = [changes[field.name](value) for value in table.column(place).to_pylist()]
-            table = table.set_column(place, field, pa.array(values, field.type))
+            values = [changes[field.name](value) for value in table.column(index).to_pylist()]
+            table = table.set_column(index, field, pa.array(values, field.type))
     return table
 
 
@@ -39,7 +39,7 @@ def _dropped(value: Any) -> Any:
 
 
 def _hashed(value: Any) -> Any:
-    """The checksum of a text, or of bytes, in the same type."""
+    """Return the checksum of a text or of bytes, in the same type."""
     if value is None:
         return None
     if isinstance(value, bytes):
@@ -48,7 +48,7 @@ def _hashed(value: Any) -> Any:
 
 
 def _changes(change: _Change) -> Mapping[str, _Change]:
-    """What is done to the columns that hold content."""
+    """Return the change for each column that holds content."""
 
     def message(value: Any) -> Any:
         if not isinstance(value, dict):  # of a reject: why it is one, which quotes nothing
@@ -77,4 +77,4 @@ def _changes(change: _Change) -> Mapping[str, _Change]:
 
 
 _FORMS: Final = ("segments", "alternatives", "logprobs", "content_filter_results", "raw_events")
-"""Columns that hold content in a form that a checksum says nothing about."""
+"""Columns with structured content, for which a checksum is not useful."""

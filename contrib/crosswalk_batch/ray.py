@@ -1,6 +1,6 @@
-"""The same work on a Ray cluster: whole jobs, and Ray Data's datasets. Needs the extra ``ray``.
+"""Jobs and datasets on a Ray cluster. Needs the extra ``ray``.
 
-A worker that dies is no loss: Ray does its tasks again, and a task that is done twice gives the same part.
+If a worker dies, Ray repeats its tasks, and a repeated task gives the same part.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from crosswalk.commands import UsageError
-from crosswalk_batch.batches import Options, combined, normalize_batch
+from crosswalk_batch.batches import combined, normalize_batch
 from crosswalk_batch.engines import GOES_ON, StoppedError, in_order
+from crosswalk_batch.options import Options
 
 __all__ = ["Normalizer", "normalize_dataset", "tasks_on"]
 
@@ -25,27 +26,27 @@ _RETRIES: Final = 5
 
 
 class Normalizer:
-    """What ``Dataset.map_batches(…, batch_format="pyarrow")`` calls: records in, a row for each out.
+    """A function for ``Dataset.map_batches(…, batch_format="pyarrow")``: a row of output for each record.
 
     Args:
-        options: how records are mapped; ``None`` for the defaults.
+        options: how records are mapped, or ``None`` for the defaults.
     """
 
     def __init__(self, options: Options | None = None) -> None:
         self._options = options or Options()
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """The outcome of each record, in order: see :func:`crosswalk_batch.combined`."""
+        """Return the outcome of each record, in order. See :func:`crosswalk_batch.combined`."""
         whole = batch.combine_chunks().to_batches()
         return pa.concat_tables(combined(normalize_batch(each, self._options)) for each in whole)
 
 
 def normalize_dataset(dataset: Any, options: Options | None = None, **how: Any) -> Any:
-    """*dataset*, with records as :func:`crosswalk_batch.normalize_batch` takes them, mapped.
+    """Map the records of *dataset*, in the form of :func:`crosswalk_batch.normalize_batch`.
 
     Args:
         dataset: a ``ray.data.Dataset``.
-        options: how records are mapped; ``None`` for the defaults.
+        options: how records are mapped, or ``None`` for the defaults.
         how: further arguments of ``Dataset.map_batches``, such as ``batch_size`` and ``num_cpus``.
     """
     return dataset.map_batches(Normalizer(options), batch_format="pyarrow", **how)
@@ -53,11 +54,11 @@ def normalize_dataset(dataset: Any, options: Options | None = None, **how: Any) 
 
 @contextmanager
 def tasks_on(address: str, perform: Callable[[T], R]) -> Iterator[Callable[[Iterable[T]], Iterator[R]]]:
-    """What performs tasks on the cluster at *address*, in order; ``local`` begins one on this machine.
+    """Return a function that performs tasks on the cluster at *address*, in order. ``local`` starts one on this machine.
 
     Raises:
-        UsageError: there is no cluster. StoppedError: while it is used: a task's workers died again and again. Whatever
-            the task itself raises.
+        UsageError: there is no cluster.
+        StoppedError: the workers of a task died repeatedly. Errors of the task itself are raised unchanged.
     """
     try:
         ray.init(address=address, ignore_reinit_error=True, log_to_driver=False)
@@ -81,7 +82,7 @@ def _taken(reference: Any) -> Any:
     try:
         return ray.get(reference)
     except RayTaskError as error:
-        raise error.cause from None  # its own message is the traceback of another machine
+        raise error.cause from None  # the message of RayTaskError is a remote traceback
     except RayError as error:
         raise StoppedError(f"Ray: {_line(error)}; {GOES_ON}") from None
 

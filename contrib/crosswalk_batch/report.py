@@ -1,4 +1,4 @@
-"""What ``crosswalk report`` counts, from the columns that ``crosswalk batch`` wrote."""
+"""The rows of ``crosswalk report``, from the columns that ``crosswalk batch`` wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REJECTS: Final = (*_SHARED, "provider", "error", "partial")
 
 
 def report_rows(folder: Path) -> Iterator[ReportRow]:
-    """The exchanges whose columns *folder* holds.
+    """Yield the exchanges in the columns of *folder*.
 
     Raises:
         UsageError: they are stored as JSON Lines.

@@ -1,6 +1,6 @@
-"""Where a job's parts and inputs are: a folder of this machine, or a place in object storage by its URL.
+"""Storage of inputs and parts: a local folder, or object storage by its URL.
 
-``pyarrow.fs`` speaks with object storage. A file there becomes visible as a whole, when its upload is complete.
+Object storage is accessed through ``pyarrow.fs``. A file becomes visible there when its upload is complete.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class StoredFile:
     """A file that was written.
 
     Attributes:
-        name: its path in the output, with ``/`` between.
-        size: its bytes.
+        name: its path in the output, separated by ``/``.
+        size: its size in bytes.
         sha256: the checksum of its content, in hexadecimal.
     """
 
@@ -54,21 +54,21 @@ class StoredFile:
 
     @classmethod
     def of(cls, name: str, data: bytes | memoryview) -> StoredFile:
-        """The file *name* with the content *data*."""
+        """Return the description of the file *name* with the content *data*."""
         return cls(name, len(data), hashlib.sha256(data).hexdigest())
 
 
 def _is_url(text: str) -> bool:
-    """Whether *text* is a URL, not a path; a drive's letter is no scheme."""
+    """Whether *text* is a URL and not a path. A drive letter does not count as a scheme."""
     match = _URL.match(text)
     return match is not None and len(match[1]) > 1
 
 
 def local_path(text: str) -> str | None:
-    """The path that *text*, a path or a ``file://`` URL, names; ``None`` for a place in object storage.
+    """Return the path of *text*, a path or a ``file://`` URL, or ``None`` for object storage.
 
     Raises:
-        UsageError: its scheme is not supported.
+        UsageError: the scheme is not supported.
     """
     if not _is_url(text):
         return text
@@ -81,10 +81,10 @@ def local_path(text: str) -> str | None:
 
 @cache
 def file_system(url: str) -> tuple[Any, str]:
-    """The file system of *url*, and the path there.
+    """Return the file system of *url*, and the path in it.
 
     Raises:
-        UsageError: there is none, or it cannot be reached.
+        UsageError: the file system does not exist or cannot be reached.
     """
     local_path(url)
     try:
@@ -96,24 +96,24 @@ def file_system(url: str) -> tuple[Any, str]:
     return cast("tuple[Any, str]", found)
 
 
-def open_file(place: str) -> BinaryIO:
-    """The file at *place*, a path or a URL, to be read from any position.
+def open_file(location: str) -> BinaryIO:
+    """Open the file at *location*, a path or a URL, for random access.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
-    path = local_path(place)
+    path = local_path(location)
     if path is not None:
         return open(path, "rb")
-    system, inside = file_system(place)
+    system, inside = file_system(location)
     return io.BufferedReader(system.open_input_file(inside), _BUFFER)
 
 
 def files_below(system: Any, path: str) -> list[Any]:
-    """What ``pyarrow.fs`` says about each file at or below *path*, in the order of their paths.
+    """Return the ``pyarrow.fs`` information of each file at or below *path*, sorted by path.
 
     Raises:
-        FileNotFoundError: there is nothing.
+        FileNotFoundError: the path does not exist.
     """
     (info,) = system.get_file_info([path])
     if info.type is fs.FileType.File:
@@ -125,7 +125,7 @@ def files_below(system: Any, path: str) -> list[Any]:
 
 
 class Store:
-    """A folder of this machine.
+    """A local folder.
 
     Args:
         folder: its path.
@@ -135,10 +135,10 @@ class Store:
         self._folder = Path(folder)
 
     def write(self, name: str, data: bytes | memoryview) -> StoredFile:
-        """Write the file *name*: it is there as a whole, and on the disk, or not at all.
+        """Write the file *name* to disk, completely or not at all.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         file = self._folder / name
         with written(file, replace=True) as out:
@@ -149,15 +149,15 @@ class Store:
         return StoredFile.of(name, data)
 
     def read(self, name: str) -> bytes:
-        """The content of the file *name*.
+        """Return the content of the file *name*.
 
         Raises:
-            OSError: it is not there, or cannot be read.
+            OSError: the file is missing or cannot be read.
         """
         return (self._folder / name).read_bytes()
 
     def size(self, name: str) -> int | None:
-        """The bytes of the file *name*; ``None`` where it is not there."""
+        """Return the size of the file *name* in bytes, or ``None`` if it is missing."""
         try:
             return (self._folder / name).stat().st_size
         except (FileNotFoundError, NotADirectoryError):
@@ -165,7 +165,7 @@ class Store:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the names in *folder* on the disk, too; Windows has no way to ask for it."""
+    """Flush the names in *folder* to disk. Windows has no way to do that."""
     if os.name == "posix":  # pragma: no branch
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -175,7 +175,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class RemoteStore(Store):
-    """A place in object storage, by its URL."""
+    """A location in object storage, by its URL."""
 
     def __init__(self, url: str) -> None:
         self._system, self._root = file_system(url)
@@ -184,43 +184,43 @@ class RemoteStore(Store):
         return f"{self._root.rstrip('/')}/{name}"
 
     def write(self, name: str, data: bytes | memoryview) -> StoredFile:
-        """Upload the file *name*: it is there as a whole or not at all."""
+        """Upload the file *name*, completely or not at all."""
         with self._system.open_output_stream(self._path(name), compression=None) as out:
             out.write(data)
         return StoredFile.of(name, data)
 
     def read(self, name: str) -> bytes:
-        """The content of the file *name*."""
+        """Return the content of the file *name*."""
         with self._system.open_input_stream(self._path(name), compression=None) as file:
             return cast("bytes", file.read())
 
     def size(self, name: str) -> int | None:
-        """The bytes of the file *name*; ``None`` where it is not there."""
+        """Return the size of the file *name* in bytes, or ``None`` if it is missing."""
         (info,) = self._system.get_file_info([self._path(name)])
         return None if info.type is fs.FileType.NotFound else cast("int", info.size)
 
     def names(self, folder: str) -> Iterator[str]:
-        """The files directly in *folder*, in the order of their names."""
+        """Yield the files directly in *folder*, sorted by name."""
         selector = fs.FileSelector(self._path(folder), allow_not_found=True)
         found = self._system.get_file_info(selector)
         yield from sorted(f"{folder}/{info.base_name}" for info in found if info.type is fs.FileType.File)
 
 
-def store_at(place: str) -> Store:
-    """The store at *place*, a path or a URL.
+def store_at(location: str) -> Store:
+    """Return the store at *location*, a path or a URL.
 
     Raises:
-        UsageError: its scheme is not supported, or it cannot be reached.
+        UsageError: the scheme is not supported, or the storage cannot be reached.
     """
-    path = local_path(place)
-    return RemoteStore(place) if path is None else Store(path)
+    path = local_path(location)
+    return RemoteStore(location) if path is None else Store(path)
 
 
-def absolute(place: str) -> str:
-    """*place*, a path or a URL, as it can be found from any folder and any process.
+def absolute(location: str) -> str:
+    """Return *location*, a path or a URL, in a form that is valid in any folder and process.
 
     Raises:
-        UsageError: its scheme is not supported.
+        UsageError: the scheme is not supported.
     """
-    path = local_path(place)
-    return place if path is None else os.path.abspath(path)
+    path = local_path(location)
+    return location if path is None else os.path.abspath(path)

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from crosswalk_observe.parquet import *
     from crosswalk_observe.patches import *
     from crosswalk_observe.record import *
+    from crosswalk_observe.sinks import *
     from crosswalk_observe.urllib3_pools import *
     from crosswalk_observe.watcher import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "aiohttp_sessions context exchange log otel parquet patches record urllib3_pools watcher",
+        "aiohttp_sessions context exchange log otel parquet patches record sinks urllib3_pools watcher",
     )

@@ -129,8 +129,8 @@ def _reader() -> Any:
         async def readline(self, **more: Any) -> bytes:
             return self._told(await self._read(self._inner.readline(**more)))
 
-        async def readuntil(self, *given: Any, **more: Any) -> bytes:
-            return self._told(await self._read(self._inner.readuntil(*given, **more)))
+        async def readuntil(self, *arguments: Any, **more: Any) -> bytes:
+            return self._told(await self._read(self._inner.readuntil(*arguments, **more)))
 
         async def readexactly(self, n: int) -> bytes:
             return self._told(await self._read(self._inner.readexactly(n)))

@@ -169,8 +169,10 @@ class Hosts:
             addresses += [
                 self._environ.get(variable, "").strip() for variable in base_url_variables(name, access)
             ]
-            found = (_server(address, addresses[0], place == 0) for place, address in enumerate(addresses))
-            servers = tuple(server for server in found if server is not None)
+            all_servers = (
+                _server(address, addresses[0], index == 0) for index, address in enumerate(addresses)
+            )
+            servers = tuple(server for server in all_servers if server is not None)
             yield _Provider(
                 name,
                 servers,
@@ -215,29 +217,29 @@ class Hosts:
         if other is not None:
             names = tuple(one.name for one in candidates)
             return _other_site(host, port, names or self._originals(), other, is_sure, is_known=bool(names))
-        found = _all_matching(((one.name, one.own) for one in candidates), path) or _all_matching(
+        matches = _all_matching(((one.name, one.own) for one in candidates), path) or _all_matching(
             ((one.name, one.spoken) for one in candidates), path
         )
-        if not found:
+        if not matches:
             return self._site_by_path(host, port, path)
-        return Site(host, port, tuple(name for name, _ in found), is_sure, _model(found[0][1]))
+        return Site(host, port, tuple(name for name, _ in matches), is_sure, _model(matches[0][1]))
 
     def _originals(self) -> tuple[str, ...]:
         return tuple(one.name for one in self._providers if one.is_original)
 
     def _site_by_path(self, host: str, port: int, path: str) -> Site | None:
         """Return the site at an unknown server with a path that a plugin reads, or ``None``."""
-        known = sorted(self._providers, key=lambda one: not one.is_original)
+        ordered = sorted(self._providers, key=lambda one: not one.is_original)
         if (match := _ANY_VENDOR.fullmatch(path)) is not None:
             is_read = match[2] == "invoke"  # streams have another envelope, which is not read
             names = self._originals() if is_read else ()
             return Site(host, port, names, False, _model(match), is_known=False)
-        exact = _all_matching(((one.name, one.exact) for one in known), path)
-        found = exact or _all_matching(((one.name, one.own) for one in known), path)
-        if not found or path in ("", "/"):  # too general
+        exact = _all_matching(((one.name, one.exact) for one in ordered), path)
+        matches = exact or _all_matching(((one.name, one.own) for one in ordered), path)
+        if not matches or path in ("", "/"):  # too general
             return None
-        names = tuple(name for name, _ in found)
-        return Site(host, port, names, False, _model(found[0][1]), is_known=False, is_exact=bool(exact))
+        names = tuple(name for name, _ in matches)
+        return Site(host, port, names, False, _model(matches[0][1]), is_known=False, is_exact=bool(exact))
 
     def _site_of_named_provider(self, host: str, port: int, path: str, name: str) -> Site | None:
         patterns = [
@@ -302,7 +304,7 @@ def _patterns(endpoints: Iterable[str], base: str) -> tuple[re.Pattern[str], ...
 
 def _pattern(path: str, base: str) -> str:
     tail = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
-    tail = tail[found.end() :] if (found := _VERSION.match(tail)) else tail
+    tail = tail[match.end() :] if (match := _VERSION.match(tail)) else tail
     if tail in ("", "/"):
         return "/?"
     return f"(?:/.*)?{_named(tail)}/?"
@@ -314,26 +316,26 @@ def _named(path: str) -> str:
 
 def _exact_pattern(path: str) -> str:
     """Return a pattern for the endpoint *path*, in any version and with any prefix. A single segment matches nothing."""
-    found = _VERSION.match(path)
-    tail = path[found.end() :] if found else path
-    if found is None and path.strip("/").count("/") == 0:
+    match = _VERSION.match(path)
+    tail = path[match.end() :] if match else path
+    if match is None and path.strip("/").count("/") == 0:
         return r"(?!)"
-    version = r"/v\d[\w.]*(?:/openai)?" if found and tail.count("/") == 1 and ":" not in tail else ""
+    version = r"/v\d[\w.]*(?:/openai)?" if match and tail.count("/") == 1 and ":" not in tail else ""
     return f"(?:/.*)?{version}{_named(tail)}/?"
 
 
 def _matching(patterns: Iterable[re.Pattern[str]], path: str) -> re.Match[str] | None:
-    return next((found for one in patterns if (found := one.fullmatch(path))), None)
+    return next((match for one in patterns if (match := one.fullmatch(path))), None)
 
 
 def _all_matching(
     patterns: Iterable[tuple[str, Iterable[re.Pattern[str]]]], path: str
 ) -> list[tuple[str, re.Match[str]]]:
-    return [(name, found) for name, own in patterns if (found := _matching(own, path)) is not None]
+    return [(name, match) for name, own in patterns if (match := _matching(own, path)) is not None]
 
 
-def _model(found: re.Match[str]) -> str | None:
+def _model(match: re.Match[str]) -> str | None:
     """Return the model in a path, whatever its endpoint calls it."""
     from urllib.parse import unquote
 
-    return next((unquote(value) for value in found.groupdict().values()), None)
+    return next((unquote(value) for value in match.groupdict().values()), None)

@@ -157,21 +157,21 @@ def _content_in_spans() -> bool:
 
 def _request_attributes(options: Any) -> dict[str, Any]:
     """Return the *options* of a request that the conventions name."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     groups = [options[name] for name in _NESTED if isinstance(options.get(name), dict)]
     for group in (*groups, options):
         for word, names in _OPTION_NAMES.items():
             for value in (group[name] for name in names if name in group):
                 if type(value) is int or (type(value) is float and word not in _WHOLE):
-                    found[f"gen_ai.request.{word}"] = value
+                    attributes[f"gen_ai.request.{word}"] = value
         for name in _STOPS:
             stops = [group[name]] if isinstance(group.get(name), str) else group.get(name)
             if isinstance(stops, list) and all(isinstance(one, str) for one in stops):
-                found["gen_ai.request.stop_sequences"] = tuple(stops)
+                attributes["gen_ai.request.stop_sequences"] = tuple(stops)
     count = options.get("n")
     if type(count) is int and count != 1:
-        found["gen_ai.request.choice.count"] = count
-    return found
+        attributes["gen_ai.request.choice.count"] = count
+    return attributes
 
 
 def _content_attributes(record: ObservedExchange) -> dict[str, str]:

@@ -46,8 +46,8 @@ class Secrets:
         for pairs in (headers.items(), query):
             for name, value in _secret_pairs(pairs):
                 values.update(_credentials_in(name, value))
-        for found in _IN_JSON.finditer(content or b""):
-            values.update(_credentials_in("", found[2].decode(errors="replace")))
+        for match in _IN_JSON.finditer(content or b""):
+            values.update(_credentials_in("", match[2].decode(errors="replace")))
         values = {word for word in values if len(word) >= _MIN_LENGTH}
         forms = {
             form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
@@ -74,10 +74,10 @@ class Secrets:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return *headers*, of the request or the answer, without credentials."""
-        found = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
-        if self.appear_in("\n".join(found.values()).encode(errors="replace")):
-            found = {name: self._redact_text(value) for name, value in found.items()}
-        return found
+        redacted = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
+        if self.appear_in("\n".join(redacted.values()).encode(errors="replace")):
+            redacted = {name: self._redact_text(value) for name, value in redacted.items()}
+        return redacted
 
     def redact(self, data: bytes) -> bytes:
         """Return *data* with the credentials of the request replaced."""

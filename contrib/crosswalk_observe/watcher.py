@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from crosswalk import Registry, registry as installed
 from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
@@ -17,24 +14,17 @@ from crosswalk_observe.context import is_suppressed, suppress_observation
 from crosswalk_observe.diagnostics import Diagnostics
 from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
+from crosswalk_observe.lifecycle import close_before_others, register
 from crosswalk_observe.reading import record_of
 from crosswalk_observe.record import ObservedExchange
+from crosswalk_observe.sinks import Sink, Sinks
 from crosswalk_observe.transports import watched
 
-__all__ = ["Sink", "Watcher"]
+__all__ = ["Watcher"]
 
 T = TypeVar("T")
 
-Sink: TypeAlias = Callable[[ObservedExchange], object]
-"""A consumer of records. :meth:`Watcher.close` calls its ``close()`` if it has one.
-
-It may also have ``started(exchange)``, called in the thread of the request when a call begins. It returns an
-:class:`~crosswalk_observe.calls.Operation`, which gets the record of the call's last attempt instead of the sink.
-"""
-
 _MIB: Final = 2**20
-_AT_EXIT: Final = 5.0
-"""Seconds that the end of the program waits for pending exchanges."""
 _METHODS: Final = frozenset({"GET", "POST"})
 
 
@@ -76,7 +66,7 @@ class Watcher:
         in_background: bool = True,
     ) -> None:
         self.keep_bytes = keep_bytes
-        self._sinks = sinks
+        self._sinks = Sinks(sinks, self.report)
         self._registry = installed if registry is None else registry
         self._most_bytes = most_bytes
         self._most_waiting = most_waiting
@@ -88,11 +78,10 @@ class Watcher:
         self._remembered: dict[tuple[str, str | None], str] = {}
         self._is_closed = False
         self._has_begun = False
-        self._renew()
-        _all.add(self)
-        _close_before_others()
+        self.renew()
+        register(self)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
         """Start with an empty queue, without the exchanges of the parent process."""
         # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
         self._changed = threading.Condition(threading.RLock())
@@ -143,21 +132,14 @@ class Watcher:
         """Begin the operations of the sinks, unless *exchange* is another attempt of a call."""
         if not self._has_begun:
             self._has_begun = True
-            _close_before_others()
+            close_before_others()
         with self._changed:
             self._open.add(exchange)
             call, is_retry = call_of(exchange)
             exchange.call = call
         if is_retry:
             return
-        for position, sink in enumerate(self._sinks):
-            started = getattr(sink, "started", None)
-            if started is not None:
-                try:
-                    call.operations[position] = started(exchange)
-                    call.sinks.add(position)
-                except Exception as error:
-                    self.report(_name(sink), error)
+        self._sinks.begin(call, exchange)
 
     def transport(self, inner: T) -> T:
         """Wrap *inner*, a transport of httpx or httpx2, sync or async. Pass the result to a client as its ``transport``."""
@@ -198,13 +180,7 @@ class Watcher:
         with self._changed:
             calls = self._calls.take_ended(all_of_them=all_of_them)
         for call in calls:
-            for position, operation in call.operations.items():
-                try:
-                    operation.end(call.record)
-                except (Exception, SystemExit) as error:
-                    self.report(_name(self._sinks[position]), error)
-            call.record = None
-            call.operations.clear()  # the context of a later request may hold the call
+            self._sinks.end(call)
 
     def deliver(self, exchange: Exchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
@@ -286,13 +262,7 @@ class Watcher:
             self._changed.notify_all()
         self._end_calls(all_of_them=True)
         self._diagnostics.note_dropped(self._dropped)
-        for sink in self._sinks:
-            close = getattr(sink, "close", None)
-            if close is not None:
-                try:
-                    close()
-                except Exception as error:
-                    self.report(f"closing {_name(sink)}", error)
+        self._sinks.close()
 
     def __enter__(self) -> Watcher:
         return self
@@ -339,13 +309,7 @@ class Watcher:
                 return
             if record.error is not None:
                 self.report(f"reading an answer of {record.provider}", record.error)
-            for position, sink in enumerate(self._sinks):
-                if exchange.call is not None and position in exchange.call.sinks:
-                    continue
-                try:
-                    sink(record)
-                except (Exception, SystemExit) as error:
-                    self.report(_name(sink), error)
+            self._sinks.take(record, exchange.call)
             self._diagnostics.note_dropped(self._dropped)
 
     # ---------------------------------------------------------------------------------- what it says
@@ -376,30 +340,3 @@ class Watcher:
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
-
-
-def _name(sink: Sink) -> str:
-    return getattr(sink, "__qualname__", type(sink).__qualname__)
-
-
-_all: weakref.WeakSet[Watcher] = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    for watcher in list(_all):
-        watcher.close(_AT_EXIT)
-
-
-def _close_before_others() -> None:
-    """Close the watchers at exit before everything registered so far, such as OpenTelemetry's providers."""
-    atexit.unregister(_close_all)
-    atexit.register(_close_all)
-
-
-def _renew_all() -> None:
-    for watcher in list(_all):
-        watcher._renew()
-
-
-with suppress(AttributeError):  # Windows has no forks
-    os.register_at_fork(after_in_child=_renew_all)

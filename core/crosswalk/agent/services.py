@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["AsyncServiceOwner", "SyncServiceOwner", "check_type"]
 
 
-def check_type(option: str, given: object, kind: Any) -> None:
-    """Raise unless *given* is ``None`` or an instance of *kind*.
+def check_type(option: str, value: object, kind: Any) -> None:
+    """Raise unless *value* is ``None`` or an instance of *kind*.
 
     Args:
         option: the name of the option, for the error.
-        given: its value.
+        value: its value.
         kind: a class, or ``Callable``.
 
     Raises:
-        ConfigurationError: *given* has another type.
+        ConfigurationError: *value* has another type.
     """
-    if given is not None and not isinstance(given, kind):
+    if value is not None and not isinstance(value, kind):
         wanted = "a function" if kind is Callable else kind.__name__
-        raise ConfigurationError(f"{option} must be {wanted}, not {type(given).__name__}", key=option)
+        raise ConfigurationError(f"{option} must be {wanted}, not {type(value).__name__}", key=option)
 
 
 def async_service(service: LLMService | Endpoint | str) -> LLMService:

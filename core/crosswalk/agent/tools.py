@@ -216,9 +216,9 @@ class ToolRegistry(Mapping[str, Tool]):
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, Tool] = {}
-        given: object = tools
-        if not isinstance(given, Iterable):
-            raise ConfigurationError(f"tools must be a list, not {type(given).__name__}", key="tools")
+        iterable: object = tools
+        if not isinstance(iterable, Iterable):
+            raise ConfigurationError(f"tools must be a list, not {type(iterable).__name__}", key="tools")
         for one in tools:
             self.add(one)
 

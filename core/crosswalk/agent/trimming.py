@@ -145,8 +145,8 @@ def trimmed_request(request: ChatRequest, policy: Trimming) -> ChatRequest | Non
     return attrs.evolve(request, messages=turns, cache_marks=marks)
 
 
-def _as_groups(given: object) -> list[Group]:
-    groups: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+def _as_groups(result: object) -> list[Group]:
+    groups: list[Any] = list(result) if isinstance(result, Iterable) else [result]
     if not all(isinstance(group, list | tuple) and all(map(_is_turn, group)) for group in groups):
         raise ResponseValidationError("a trimming policy must return groups of turns, like those it receives")
     return groups

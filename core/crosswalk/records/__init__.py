@@ -1,8 +1,8 @@
-"""Logs of exchanges, a line of JSON each: recorded answers, plain bodies, the files and exports of other tools.
+"""Logs of exchanges in JSON Lines: recorded answers, plain bodies, and the files and exports of other tools.
 
-A line is an exchange: an answer and what the log says beside it, such as the time, the model that was asked for, the vendor
-and the HTTP status. A :class:`Layout` says where they stand; ``layouts/`` has one for each log that Crosswalk knows. A line
-of none of these is itself the answer, a plain body. So is nothing else: what does not fit is a :class:`BadRecord`.
+A line is an exchange: an answer and what the log says about it, such as the time, the requested model, the vendor and the
+HTTP status. A :class:`Layout` locates these facts, and ``layouts/`` has one for each known log. A line that fits none of
+them is read as the answer itself, a plain body. Lines that cannot be read become a :class:`BadRecord`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.records.facts import *
-    from crosswalk.records.filling import *
     from crosswalk.records.layout import *
     from crosswalk.records.paths import *
     from crosswalk.records.reading import *
     from crosswalk.records.writing import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "facts filling layout paths reading writing")
+    __getattr__, __dir__ = lazy(__name__, "facts layout paths reading writing")

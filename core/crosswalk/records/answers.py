@@ -1,4 +1,4 @@
-"""The bytes of an answer, from whatever a line of a log holds of it."""
+"""The bytes of an answer, from any form in which a log stores it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Answer", "answer_of", "plain_body"]
 
 
 class Answer(NamedTuple):
-    """An answer of a log.
+    """An answer in a log.
 
     Attributes:
         body: its bytes.
-        provider: the provider id whose form it was given here; ``None`` where it has its own.
-        is_finish_unknown: whether the log does not keep why it ended.
+        provider: the provider id of the form that it was converted to here, or ``None`` if it is unchanged.
+        is_finish_unknown: whether the log does not store the finish reason.
     """
 
     body: bytes
@@ -30,31 +30,35 @@ class Answer(NamedTuple):
 
 
 def answer_of(record: dict[str, Any], layout: Layout) -> Answer:
-    """The answer in *record*, a line's object.
+    """Return the answer in *record*, the object of a line.
 
     Raises:
-        RecordError: there is none.
+        RecordError: the record has no answer.
     """
     encoded, field = layout.fields.get("response_base64"), layout.fields.get("response")
     if encoded is not None and (value := encoded.read(record)) is not None:
-        return Answer(_decoded(value))
+        return Answer(_decoded_base64(value))
     value = None if field is None else field.read(record)
-    if "message" in layout.answer and (made := _made(record, layout)) is not None:
-        return made
-    if value in (None, {}, "") and (error := _error(record, layout)) is not None:
+    if "message" in layout.answer and (answer := _from_parts(record, layout)) is not None:
+        return answer
+    if value in (None, {}, "") and (error := _error_object(record, layout)) is not None:
         return Answer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
     where = field or layout.answer.get("message")
-    place = ".".join(where.paths[0]) if where is not None else "response"
+    location = ".".join(where.paths[0]) if where is not None else "response"
     if value is None:
-        raise RecordError(f"{place}: no answer")
-    return Answer(body_of(value, place))
+        raise RecordError(f"{location}: no answer")
+    return Answer(body_of(value, location))
 
 
-def body_of(value: Any, place: str) -> bytes:
-    """An answer's bytes: a text as it is, an object written anew, an array of objects as the stream of these events.
+def body_of(value: Any, location: str) -> bytes:
+    """Return the bytes of an answer: a string unchanged, an object as JSON, an array of objects as a stream of events.
+
+    Args:
+        value: the stored answer.
+        location: its path in the record, for errors.
 
     Raises:
-        RecordError: *value* is something else.
+        RecordError: *value* is something else, or nested too deeply.
     """
     if type(value) is str:
         return value.encode(errors="surrogatepass")
@@ -64,12 +68,12 @@ def body_of(value: Any, place: str) -> bytes:
         if type(value) is list and value and all(type(event) is dict for event in value):
             return b"\n".join(map(dump_json, value)) + b"\n"
     except TypeError:
-        raise RecordError(f"{place}: nested too deeply") from None
-    raise RecordError(f"{place}: expected a string or an object, got {json_type_name(value)}")
+        raise RecordError(f"{location}: nested too deeply") from None
+    raise RecordError(f"{location}: expected a string or an object, got {json_type_name(value)}")
 
 
 def plain_body(record: dict[str, Any]) -> bytes:
-    """The bytes of a line that is itself the answer.
+    """Return the bytes of a line that is itself the answer.
 
     Raises:
         RecordError: it is nested too deeply.
@@ -77,7 +81,7 @@ def plain_body(record: dict[str, Any]) -> bytes:
     return body_of(record, "body")
 
 
-def _decoded(value: Any) -> bytes:
+def _decoded_base64(value: Any) -> bytes:
     if type(value) is not str:
         raise RecordError(f"body_base64: expected a string, got {json_type_name(value)}")
     try:
@@ -86,8 +90,8 @@ def _decoded(value: Any) -> bytes:
         raise RecordError("body_base64: not base64") from None
 
 
-def _error(record: dict[str, Any], layout: Layout) -> Any:
-    """The error that *record* has in place of an answer, as an object."""
+def _error_object(record: dict[str, Any], layout: Layout) -> Any:
+    """Return the error of *record* as an object, or ``None``."""
     field = layout.fields.get("error")
     value = None if field is None else field.read(record)
     if type(value) is dict and value:
@@ -103,14 +107,13 @@ def _error(record: dict[str, Any], layout: Layout) -> Any:
     return found or None
 
 
-def _made(record: dict[str, Any], layout: Layout) -> Answer | None:
-    """An answer in OpenAI's form, of a log that keeps its parts; a provider's own body where the log has that instead.
+def _from_parts(record: dict[str, Any], layout: Layout) -> Answer | None:
+    """Return an answer in OpenAI's form from a log that stores its parts, or the provider's own body if the log has that.
 
-    Returns:
-        The answer; ``None`` where the line has neither a message nor counts.
+    Returns ``None`` if the line has neither a message nor token counts.
     """
     parts = {name: field.read(record) for name, field in layout.answer.items()}
-    output = _unpacked(parts["message"])
+    output = _decoded_json(parts["message"])
     if type(output) is dict and "role" not in output:
         return Answer(dump_json(output))
     messages = output if type(output) is list else [output]
@@ -123,16 +126,16 @@ def _made(record: dict[str, Any], layout: Layout) -> Answer | None:
         return None
     finishes = [_finish(one, parts.get("finish_reason")) for one in messages]
     choices = [
-        {"index": place, "message": _message(one), "finish_reason": finish or "stop"}
-        for place, (one, finish) in enumerate(zip(messages, finishes, strict=True))
+        {"index": location, "message": _message(one), "finish_reason": finish or "stop"}
+        for location, (one, finish) in enumerate(zip(messages, finishes, strict=True))
     ]
     body = {"id": parts.get("id"), "model": parts.get("model"), "choices": choices, "usage": usage}
     data = dump_json({"object": "chat.completion", **{key: item for key, item in body.items() if item}})
     return Answer(data, "openai", None in finishes)
 
 
-def _unpacked(value: Any) -> Any:
-    """*value*, read where it is the text of a JSON object or array, as telemetry keeps messages."""
+def _decoded_json(value: Any) -> Any:
+    """Parse *value* if it is the text of a JSON object or array, which is how telemetry stores messages."""
     if type(value) is str and value.lstrip()[:1] in ("{", "["):
         try:
             return load_json(value)
@@ -142,7 +145,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _message(value: Any) -> dict[str, Any]:
-    """A message in OpenAI's form, of a text, of one of OpenAI's, or of one of OpenTelemetry's GenAI conventions."""
+    """Return a message in OpenAI's form, from a text, an OpenAI message, or a message of OpenTelemetry."""
     if type(value) is not dict:
         return {"role": "assistant", "content": value}
     if type(value.get("parts")) is not list:
@@ -176,7 +179,7 @@ def _message(value: Any) -> dict[str, Any]:
 
 
 def _finish(message: Any, reason: Any) -> Any:
-    """OpenAI's word for why *message* ended; ``None`` where the log has none. OpenTelemetry says ``tool_call``."""
+    """Return OpenAI's finish reason of *message*, or ``None`` if the log has none. OpenTelemetry uses ``tool_call``."""
     own = message.get("finish_reason") if type(message) is dict else None
     word = own or reason or None
     return "tool_calls" if word == "tool_call" else word

@@ -1,4 +1,4 @@
-"""What a log's line says about an exchange beside the answer, as typed values."""
+"""The facts that a log states about an exchange, as typed values, and how they complete a response."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from crosswalk.plain_errors import CrosswalkError
 from crosswalk.records.layout import Layout
 from crosswalk.records.paths import Field, Path, look_up
 from crosswalk.text import json_type_name
+from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, load_json
+from crosswalk.types.metadata import Provenance
+from crosswalk.types.response import ChatResponse
 
-__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of"]
+__all__ = ["VENDORS", "Exchange", "RecordError", "facts_of", "with_facts"]
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",
@@ -42,30 +45,31 @@ VENDORS: Final[Mapping[str, str]] = {
     "workers_ai": "cloudflare",
     "x_ai": "xai",
 }
-"""The provider whose dialect a vendor answers in, by the vendor's name in OpenTelemetry's conventions, in LiteLLM, Helicone
-and Portkey, where that is not the provider's id. Case, and whether ``-``, ``.`` or ``_`` stands in it, do not matter."""
+"""Providers by vendor names that differ from the provider id, from OpenTelemetry's conventions, LiteLLM, Helicone and
+Portkey. Case and the difference between ``-``, ``.`` and ``_`` do not matter.
+"""
 
 _LONGEST: Final = timedelta(days=365_000)
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class Exchange:
-    """What a line says about an exchange beside its answer. ``None``: it does not say.
+    """The facts that a line states about an exchange. Each is ``None`` if the line does not state it.
 
     Attributes:
-        id: what the log calls the exchange.
+        id: the id of the exchange in the log.
         created: when it began, in UTC.
-        latency: how long it took.
-        provider: the provider id whose dialect the answer is in.
-        vendor: who answered, in the log's own word.
-        server: the provider id that *vendor* stands for; it counts where an answer fits several providers.
-        model: the model that was asked for.
+        latency: its duration.
+        provider: the provider id of the answer's dialect.
+        vendor: the name of the vendor in the log.
+        server: the provider id for *vendor*, used for answers that fit several providers.
+        model: the requested model.
         status: the HTTP status.
-        request: what was asked: JSON, or text.
-        tags: the log's own tags, as JSON.
-        cost: what it cost, in the log's currency.
-        is_finish_unknown: whether the log keeps an answer without the word for why it ended.
-        kept: further values of the line that were asked for, as text, or as JSON where they are none.
+        request: the request, as JSON or text.
+        tags: the tags of the log, as JSON.
+        cost: the cost, in the currency of the log.
+        is_finish_unknown: whether the log stores the answer without its finish reason.
+        kept: the further values that were requested, as text, or as JSON if they are not text.
     """
 
     id: str | None = None
@@ -84,10 +88,10 @@ class Exchange:
 
 
 class RecordError(CrosswalkError, ValueError):
-    """A line of a log holds no answer; its message says why, and quotes nothing of it.
+    """A line of a log contains no answer. The message says why, without quoting the line.
 
     Attributes:
-        exchange: what the line says all the same; ``None`` where it cannot be read at all.
+        exchange: the facts of the line, or ``None`` if it cannot be read at all.
     """
 
     def __init__(self, message: str, exchange: Exchange | None = None) -> None:
@@ -96,21 +100,21 @@ class RecordError(CrosswalkError, ValueError):
 
 
 def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> Exchange:
-    """What *record*, a line's object or the columns of a row, says by *layout*.
+    """Return the facts of *record*, the object of a line or the columns of a row.
 
     Args:
-        record: the line.
-        layout: where the facts stand in it.
-        keep: paths of further values, by the name that they are kept under.
+        record: the record.
+        layout: the layout that locates the facts.
+        keep: the paths of further values, by name.
 
     Raises:
-        RecordError: a strict field holds something else than it should; the error's ``exchange`` has the others.
+        RecordError: a strict field has an invalid value. The error's ``exchange`` has the other facts.
     """
     return Exchange(**read_facts(record, layout, keep))
 
 
 def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
-    """The attributes of :func:`facts_of`."""
+    """Return the attributes of :func:`facts_of` as a dict."""
     found: dict[str, Any] = {}
     fault: str | None = None
     for name, field in layout.fields.items():
@@ -137,15 +141,13 @@ def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path])
 
 
 def _add_provider(found: dict[str, Any], layout: Layout) -> None:
-    """Work out from what *found* and *layout* name whose dialect the answer is in, and who answered."""
+    """Add the provider or server and the vendor to *found*, from the names in *found* and *layout*."""
     named = found.pop("provider", None)
     word = found.get("vendor") or named or layout.vendor or layout.dialect
     if word is not None:
         found["vendor"] = word
     provider = layout.dialect or (None if named is None else _plain(named))
-    if (
-        provider is not None and provider in VENDORS
-    ):  # a vendor that answers in another's dialect, or in one of several
+    if provider is not None and provider in VENDORS:  # a vendor with the dialect of a provider, or several
         found["server"] = VENDORS[provider]
     elif provider is not None:
         found["provider"] = provider
@@ -250,3 +252,29 @@ _READERS: Final = {
     "tags": _json,
     "cost": _cost,
 }
+
+
+def with_facts(response: ChatResponse, exchange: Exchange) -> ChatResponse:
+    """Return *response* with the model, time and duration of *exchange* where the answer states none.
+
+    ``provenance`` marks these values as ``derived``.
+    """
+    provenance = response.metadata.provenance
+    changed_provenance: dict[str, Provenance] = {}
+    changes: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    if exchange.model is not None and provenance.get("model") is Provenance.ABSENT:
+        changes["model"] = metadata["model_id"] = exchange.model
+        changed_provenance["model"] = Provenance.DERIVED
+    if exchange.created is not None and provenance.get("created") is Provenance.SYNTHETIC:
+        changes["created"] = exchange.created
+        changed_provenance["created"] = Provenance.DERIVED
+    if exchange.latency is not None and provenance.get("metadata.request_duration") is Provenance.ABSENT:
+        metadata["request_duration"] = exchange.latency
+        changed_provenance["metadata.request_duration"] = Provenance.DERIVED
+    if exchange.is_finish_unknown:
+        changed_provenance["finish_reason"] = Provenance.SYNTHETIC
+    if not changed_provenance:
+        return response
+    metadata["provenance"] = {**provenance, **changed_provenance}
+    return altered(response, metadata=altered(response.metadata, **metadata), **changes)

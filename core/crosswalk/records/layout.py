@@ -1,7 +1,7 @@
-"""Layouts: where the facts of an exchange stand in the lines of a log.
+"""Layouts: the locations of the facts of an exchange in the lines of a log.
 
-A layout is data. The shipped ones are the TOML files in ``layouts/``, each of which names the public document that it
-follows. A layout of your own has the same form:
+A layout is data. The included layouts are the TOML files in ``layouts/``, each with the public document that it follows.
+Your own layout has the same form:
 
 .. code-block:: toml
 
@@ -46,19 +46,19 @@ _FIRST_LINES: Final = 20
 
 @attrs.frozen(kw_only=True)
 class Layout:
-    """Where the facts of an exchange stand in the lines of one kind of log.
+    """The locations of the facts of an exchange in the lines of one kind of log.
 
     Attributes:
-        name: what it is called, as ``--layout`` takes it.
-        title: whose log it is.
-        document: the public document that it follows; empty for a layout of your own.
-        requires: what a line has that is of this layout: of each entry at least one path.
-        dialect: the provider id whose form all answers have; ``None`` where each has its own provider's.
-        vendor: who answers, where the lines do not say it; ``None`` where they do, or nobody does.
-        fields: where the facts stand; the names are :data:`FIELDS`.
-        answer: where the parts of an answer stand, of a log that does not keep the provider's body.
-        error: where the parts of an error stand, for lines without an answer.
-        strict: the fields whose unreadable value rejects a line; that of any other field counts as absent.
+        name: the name for ``--layout``.
+        title: the name of the log.
+        document: the public document that it follows, or ``""`` for your own layout.
+        requires: what every line of this layout has: at least one path of each entry.
+        dialect: the provider id of the form of all answers, or ``None`` if each has its provider's own.
+        vendor: the vendor if the lines do not name it, or ``None``.
+        fields: the locations of the facts, by the names in :data:`FIELDS`.
+        answer: the locations of the parts of an answer, for a log that does not store the provider's body.
+        error: the locations of the parts of an error, for lines without an answer.
+        strict: the fields that reject a line if their value is invalid. An invalid value of other fields counts as absent.
     """
 
     name: str
@@ -73,15 +73,15 @@ class Layout:
     strict: tuple[str, ...] = ()
 
     def fits(self, record: dict[str, Any]) -> bool:
-        """Whether *record*, a line's object, has all that the layout requires."""
+        """Whether *record*, the object of a line, has everything that the layout requires."""
         return all(any(_has(record, path) for path in paths) for paths in self.requires)
 
     @classmethod
     def of_description(cls, described: Mapping[str, Any]) -> Layout:
-        """The layout that ``attrs.asdict`` described, also after a way through JSON.
+        """Return the layout described by ``attrs.asdict``, also after a round trip through JSON.
 
         Raises:
-            TypeError, KeyError: it is not one.
+            TypeError, KeyError: *described* does not describe a layout.
         """
 
         def fields(table: Mapping[str, Any]) -> dict[str, Field]:
@@ -113,16 +113,16 @@ def _has(value: Any, path: Path) -> bool:
 
 @cache
 def layouts() -> Mapping[str, Layout]:
-    """The shipped layouts by name."""
+    """Return the included layouts by name."""
     folder = FilePath(__file__).parent / "layouts"
     return {file.stem: _read(file.read_text("utf-8"), file.stem) for file in sorted(folder.glob("*.toml"))}
 
 
 def load_layout(name: str) -> Layout:
-    """The shipped layout *name*, or the one in the file *name*, which ends in ``.toml``.
+    """Return the included layout *name*, or the layout in the file *name*, which ends in ``.toml``.
 
     Raises:
-        ConfigurationError: there is no such layout or file, or it cannot be read.
+        ConfigurationError: the layout or file does not exist, or cannot be read.
     """
     if name.endswith(".toml"):
         try:
@@ -140,10 +140,10 @@ def load_layout(name: str) -> Layout:
 
 
 def layout_of(record: dict[str, Any]) -> Layout | None:
-    """The shipped layout that *record*, a line's object, has; ``None`` for a plain body.
+    """Return the included layout of *record*, the object of a line, or ``None`` for a plain body.
 
     Raises:
-        ConfigurationError: it fits several.
+        ConfigurationError: several layouts fit.
     """
     own = layouts()["exchange"]
     if own.fits(record):
@@ -156,10 +156,9 @@ def layout_of(record: dict[str, Any]) -> Layout | None:
 
 
 def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
-    """The layout that the first 20 of *lines* have in common.
+    """Return the layout that the first 20 of *lines* share.
 
-    Returns:
-        The layout; ``None`` where they differ, fit several, or are plain bodies: then each line is read by itself.
+    Returns ``None`` if they differ, fit several layouts, or are plain bodies. Then the layout is detected for each line.
     """
     found: set[str | None] = set()
     for line, _ in zip(lines, range(_FIRST_LINES), strict=False):
@@ -168,23 +167,23 @@ def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
             if type(record) is dict:
                 layout = layout_of(record)
                 found.add(None if layout is None else layout.name)
-        except ConfigurationError:  # it fits several
+        except ConfigurationError:  # several layouts fit
             return None
-        except ValueError:  # a damaged line says nothing about the others
+        except ValueError:  # skip a damaged line
             continue
     name = found.pop() if len(found) == 1 else None
     return None if name is None else layouts()[name]
 
 
 def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
-    """*layout* with further fields, as ``--field NAME=PATH`` names them; they have to be readable in each line.
+    """Return *layout* with further fields, as in ``--field NAME=PATH``, which must be readable in each line.
 
     Args:
-        layout: what to begin with; ``None`` for the fields of a recorded exchange, which count where they can be read.
-        fields: paths by the name of the field.
+        layout: the layout to extend, or ``None`` for the fields of a recorded exchange, which may be absent.
+        fields: the paths by the name of the field.
 
     Raises:
-        ConfigurationError: there is no such field, or a path is not one.
+        ConfigurationError: an unknown field, or an invalid path.
     """
     if layout is None:
         known = {name: at for name, at in layouts()["exchange"].fields.items() if name != "response_base64"}
@@ -197,7 +196,7 @@ def with_fields(layout: Layout | None, fields: Mapping[str, str]) -> Layout:
 
 
 def _read(text: str, name: str) -> Layout:
-    """Raises ValueError where *text* is not a layout."""
+    """Parse a layout. Raises ``ValueError`` if *text* is not a layout."""
     table = tomllib.loads(text)
     if unknown := table.keys() - _KEYS:
         raise ValueError(f"unknown key {min(unknown)!r}; a layout has {', '.join(sorted(_KEYS))}")

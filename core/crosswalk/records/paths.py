@@ -1,4 +1,4 @@
-"""Paths into the JSON of a log's line, and the units of the numbers that stand there."""
+"""Paths to values in the lines of a log, and the units of numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 __all__ = ["Path", "parse_path"]
 
 Path: TypeAlias = tuple[str, ...]
-"""The keys that lead from a line's object to a value."""
+"""The keys that lead from the object of a line to a value."""
 
 _STEP: Final = re.compile(r'\[(\d+)\]|\["([^"]+)"\]|\.?([^.\[\]"]+)')
 _UNIT: Final = re.compile(r"(.+)@(s|ms|us|ns)")
@@ -19,18 +19,18 @@ _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 @attrs.frozen
 class Field:
-    """Where a fact of an exchange stands in a line.
+    """The location of a fact in a line.
 
     Attributes:
-        paths: the paths to look at, in order; the first one that leads to a value counts.
-        per_second: how many of the unit of a number are a second; of times and durations alone.
+        paths: the paths to try, in order. The first with a value counts.
+        per_second: how many units of a number make a second, for times and durations.
     """
 
     paths: tuple[Path, ...]
     per_second: int = 1
 
     def read(self, record: dict[str, Any]) -> Any:
-        """The value in *record*; ``None`` where none of the paths leads to one."""
+        """Return the value in *record*, or ``None`` if no path has one."""
         for path in self.paths:
             value = record.get(path[0]) if len(path) == 1 else look_up(record, path)
             if value is not None:
@@ -39,9 +39,9 @@ class Field:
 
 
 def parse_path(text: str) -> Path:
-    """Reads a path such as ``response.body``, ``choices[0].text`` or ``attributes["gen_ai.request.model"]``.
+    """Parse a path such as ``response.body``, ``choices[0].text`` or ``attributes["gen_ai.request.model"]``.
 
-    A number counts in an array. In OpenTelemetry's arrays of ``{"key": …, "value": …}`` any other key is looked up.
+    A number is the index in an array. Any other key is looked up in OpenTelemetry's arrays of ``{"key": …, "value": …}``.
 
     Raises:
         ValueError: *text* is not a path.
@@ -60,7 +60,7 @@ def parse_path(text: str) -> Path:
 
 
 def parse_field(text: str | list[str]) -> Field:
-    """Reads one path, or several to be tried in order; ``@ms`` after a path names the unit of a time or a duration.
+    """Parse one path, or several to be tried in order. ``@ms`` after a path is the unit of a time or a duration.
 
     Raises:
         ValueError: one of them is not a path, or they have different units.
@@ -76,7 +76,7 @@ def parse_field(text: str | list[str]) -> Field:
 
 
 def look_up(value: Any, path: Path) -> Any:
-    """The value at *path* below *value*; ``None`` where there is none."""
+    """Return the value at *path* below *value*, or ``None``."""
     for key in path:
         if type(value) is dict:
             value = value.get(key)
@@ -89,8 +89,8 @@ def look_up(value: Any, path: Path) -> Any:
 
 def _item(items: list[Any], key: str) -> Any:
     if key.isdecimal():
-        place = int(key)
-        return items[place] if place < len(items) else None
+        index = int(key)
+        return items[index] if index < len(items) else None
     for item in items:
         if type(item) is dict and item.get("key") == key:
             return _any_value(item.get("value"))
@@ -98,7 +98,7 @@ def _item(items: list[Any], key: str) -> Any:
 
 
 def _any_value(value: Any) -> Any:
-    """What one of OTLP's ``AnyValue`` objects holds: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
+    """Return the value of an ``AnyValue`` object: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
     if type(value) is not dict or len(value) != 1:
         return value
     ((kind, held),) = value.items()

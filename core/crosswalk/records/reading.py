@@ -1,4 +1,4 @@
-"""Reads the lines of a log: bytes in, a record or the reason why there is none out."""
+"""Reading of the lines of a log: bytes in, and a record or an error out."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _NOTHING: Final[Mapping[str, Path]] = MappingProxyType({})
 @brief
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class Record(Exchange):
-    """One answer of a log, and what the log says beside it.
+    """An answer in a log, and the facts that the log states about it.
 
     Attributes:
-        body: the answer's bytes; written anew where the line holds an object.
-        layout: the name of the line's layout; ``None`` for a plain body, the whole line of which is the answer.
-        fields: what a line that is written again holds, beside which ``response`` is free for what it was mapped to.
-        stored: what stands as ``response`` beside a record already; ``None`` where nothing does.
-        number: the line's number, from 1.
-        size: how many bytes the line takes, its end included.
+        body: the bytes of the answer, serialized again if the line holds an object.
+        layout: the name of the line's layout, or ``None`` for a plain body, which is the whole line.
+        fields: the contents of the line when it is written again, with ``response`` free for the mapped response.
+        stored: the existing ``response`` of the record, or ``None``.
+        number: the number of the line, from 1.
+        size: the size of the line in bytes, with its line end.
     """
 
     body: bytes
@@ -50,13 +50,13 @@ class Record(Exchange):
 @brief
 @attrs.frozen(eq=False, repr=False)
 class BadRecord:
-    """A line that holds no answer.
+    """A line that contains no answer.
 
     Attributes:
-        cause: why not, without anything of the line.
-        number: the line's number, from 1.
-        size: how many bytes it takes, its end included.
-        line: its bytes without its end; empty where it is longer than any record may be, 256 MiB.
+        cause: the reason, without quoting the line.
+        number: the number of the line, from 1.
+        size: its size in bytes, with its line end.
+        line: its bytes without the line end, or ``b""`` if it exceeds the maximum of 256 MiB.
     """
 
     cause: str
@@ -68,12 +68,12 @@ class BadRecord:
 @brief
 @attrs.frozen(eq=False, repr=False)
 class Line:
-    """A line of a log, not read yet.
+    """A line of a log that is not parsed yet.
 
     Attributes:
-        number: its number, from 1; empty lines count.
-        size: how many bytes it takes, its end included.
-        data: its bytes; ``None`` where it is longer than any record may be, 256 MiB.
+        number: its number, from 1. Empty lines count.
+        size: its size in bytes, with its line end.
+        data: its bytes, or ``None`` if it exceeds the maximum of 256 MiB.
     """
 
     number: int
@@ -81,7 +81,7 @@ class Line:
     data: bytes | None
 
     def read(self, layout: Layout | None = None) -> Record | BadRecord:
-        """The answer that it holds, or why it holds none; *layout* is that of :func:`read_record`."""
+        """Return the answer in the line, or the reason for its absence. *layout* is that of :func:`read_record`."""
         if self.data is None:
             return BadRecord(f"the line is longer than {_LONGEST} bytes", self.number, self.size)
         try:
@@ -91,10 +91,10 @@ class Line:
 
 
 def record_lines(file: BinaryIO) -> Iterator[Line]:
-    """The lines of *file*, one at a time, so that memory stays flat; empty ones are passed over.
+    """Yield the lines of *file*, without empty ones, one at a time to bound memory.
 
     Args:
-        file: opened for bytes; a byte order mark before its first line is passed over.
+        file: a binary file. A byte order mark at its beginning is skipped.
     """
     number = 0
     while line := file.readline(_LONGEST):
@@ -114,7 +114,10 @@ def record_lines(file: BinaryIO) -> Iterator[Line]:
 
 
 def read_records(file: BinaryIO, *, layout: Layout | None = None) -> Iterator[Record | BadRecord]:
-    """The answers of *file*, a line each, and the lines that hold none; see :func:`record_lines`, :func:`read_record`."""
+    """Yield the answers in *file*, one for each line, and the lines without an answer.
+
+    See :func:`record_lines` and :func:`read_record`.
+    """
     return (line.read(layout) for line in record_lines(file))
 
 
@@ -126,17 +129,17 @@ def read_record(
     number: int = 1,
     size: int | None = None,
 ) -> Record:
-    """The exchange that one line of a log holds.
+    """Return the exchange in one line of a log.
 
     Args:
-        line: the line, with or without its end.
-        layout: where its facts stand; ``None`` for the shipped layout that it has.
-        keep: paths of further values to keep, by name.
-        number: the line's number in its log.
-        size: how many bytes it takes there; ``None`` for what it has.
+        line: the line, with or without its line end.
+        layout: the layout that locates the facts, or ``None`` to detect one of the included layouts.
+        keep: the paths of further values to keep, by name.
+        number: the number of the line in its log.
+        size: its size in the log in bytes, or ``None`` for the length of *line*.
 
     Raises:
-        RecordError: it is not a JSON object, or holds no answer.
+        RecordError: the line is not a JSON object, or contains no answer.
     """
     size = len(line) if size is None else size
     try:
@@ -166,16 +169,16 @@ def read_record(
 def read_entry(
     record: dict[str, Any], layout: Layout, *, keep: Mapping[str, Path] = _NOTHING, **more: Any
 ) -> Record:
-    """The exchange that *record*, an object of a log or the columns of a row, holds by *layout*.
+    """Return the exchange in *record*, an object of a log or the columns of a row.
 
     Args:
         record: the object.
-        layout: where its facts stand.
-        keep: paths of further values to keep, by name.
+        layout: the layout that locates the facts.
+        keep: the paths of further values to keep, by name.
         more: further attributes of the :class:`Record`.
 
     Raises:
-        RecordError: it holds no answer, or a strict field cannot be read; its ``exchange`` has the rest.
+        RecordError: the record has no answer, or a strict field is invalid. Its ``exchange`` has the other facts.
     """
     facts = read_facts(record, layout, keep)
     try:

@@ -1,4 +1,4 @@
-"""Lines of a log as :mod:`crosswalk.records` reads them, and how they are added to a file."""
+"""Writing of lines that :mod:`crosswalk.records` reads, and appending them to a file."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def record_line(
     response: ChatResponse | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The line of a log that :func:`read_record` reads as this recorded exchange, with its end.
+    """Return the line of a log that :func:`read_record` reads as this recorded exchange, with its line end.
 
     Args:
-        body: the answer's bytes, which come back as they are.
-        status: the HTTP status; one above 599, as some servers send, is written as 599. ``None`` where it is not known.
-        provider: the provider id; ``None`` where it is not known.
-        id: what the log calls it; ``None`` for no name.
-        response: what it was mapped to; ``None`` not to write that.
-        more: further fields, plain JSON, which readers leave as they are.
+        body: the bytes of the answer, which are read back unchanged.
+        status: the HTTP status, or ``None`` if unknown. A status above 599, which some servers send, is written as 599.
+        provider: the provider id, or ``None`` if unknown.
+        id: the id of the exchange in the log, or ``None``.
+        response: the mapped response, or ``None`` to omit it.
+        more: further fields as plain JSON, which readers ignore.
 
     Raises:
-        CanonicalJSONError: the response holds what JSON cannot say.
-        TypeError: one of the further fields does.
+        CanonicalJSONError: the response holds a value that JSON cannot represent.
+        TypeError: a further field holds such a value.
     """
     fields: dict[str, Any] = {"id": id, "provider": provider}
     fields["status"] = None if status is None or status < 100 else min(status, 599)
@@ -48,29 +48,29 @@ def record_line(
     except UnicodeDecodeError:
         fields["body_base64"] = base64.b64encode(body).decode()
     if response is not None:
-        # It takes a layout of every type, which reading does not need.
+        # Imported here, because it builds a layout of every type, which reading does not need.
         from crosswalk.codec.writing import to_jsonable
 
         fields["response"] = to_jsonable(response)
     taken = {"body", "body_base64", "response", *fields}
-    beside = {name: value for name, value in (more or {}).items() if name not in taken}
-    said = {name: value for name, value in fields.items() if value is not None}
-    return dump_json({**said, **beside}) + b"\n"
+    extra = {name: value for name, value in (more or {}).items() if name not in taken}
+    known = {name: value for name, value in fields.items() if value is not None}
+    return dump_json({**known, **extra}) + b"\n"
 
 
 def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
-    """Add *line*, which has its end, to the log *path*: one write at the end of it, so that several processes may share it.
+    """Append *line*, with its line end, to the log *path* in a single write, so that several processes may share the file.
 
-    The file is opened each time, so it can be moved away at any time. After half a line, which somebody left who was
-    stopped, it begins one of its own.
+    The file is opened each time, so you can move it away at any time. After an incomplete line, which a killed process may
+    leave, *line* starts on a new line.
 
     Args:
-        path: the log; it is made where it is missing.
-        line: as :func:`record_line` gives it.
-        mode: who may read and write a log that is made, as for ``os.open``.
+        path: the log, created if it does not exist.
+        line: a line of :func:`record_line`.
+        mode: the permissions of a new log, as for ``os.open``.
 
     Raises:
-        OSError: it cannot be written, for example on a full disk. What was written of the line is one of its own.
+        OSError: the line cannot be written, for example on a full disk. A partial line stays on its own line.
     """
     file = os.open(path, _APPENDING, mode)
     try:

@@ -105,7 +105,7 @@ def test_an_input_that_cannot_be_read_is_not_compared(run: Run, wren: Wren) -> N
     Path("a.har").write_bytes(b"{")
     run("batch", "log.jsonl", "a.har", "--output", "old")
     done = run("diff", "--stored", "old")
-    assert (done.status, done.err) == (1, "a.har: it is no HAR file\n")
+    assert (done.status, done.err) == (1, "a.har: not a HAR file\n")
     assert done.out == "1 compared: 0 different, 1 the same; 1 could not be compared\n"
 
 

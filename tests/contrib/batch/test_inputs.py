@@ -245,7 +245,7 @@ def test_a_har_file_gives_the_answers_of_models(tmp_path: Path) -> None:
             (3, b"data: x", None, 200),
             (4, None, "no answer: the browser has not kept it", None),
             (5, None, "no answer: not base64", 200),
-            *((number, None, "no answer: it is no entry of a HAR file", None) for number in (6, 7, 8)),
+            *((number, None, "no answer: not an entry of a HAR file", None) for number in (6, 7, 8)),
         ]
     file.write_bytes(har())
     assert cut(file) == []
@@ -256,7 +256,7 @@ def test_a_har_file_that_is_none_is_told(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "page.har"
     file.write_bytes(data)
     (fault,) = cut(file)
-    assert str(fault) == f"{file}: it is no HAR file"
+    assert str(fault) == f"{file}: not a HAR file"
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
@@ -317,7 +317,7 @@ def test_folders_are_searched_through(tmp_path: Path) -> None:
         ([], "name files or folders"),
         (["-"], "name files or folders"),
         (["missing.jsonl"], "no such file: missing.jsonl"),
-        (["empty"], "empty: nothing in it that could be read"),
+        (["empty"], "empty: contains nothing that can be read"),
         (["odd"], "odd: .*MANIFEST"),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pyte
     assert done.status == 3
     assert done.err == (
         "crosswalk batch: out/responses/x: No space left on device; "
-        "what is done is kept, and the same command goes on from there\n"
+        "finished parts are stored, and the same command continues from there\n"
     )
     with open(f"out/{MANIFEST}", "ab") as killed:
         killed.write(b'{"part":3,"rec')  # killed while it wrote
@@ -154,7 +154,7 @@ def test_workers_that_write_elsewhere_are_found_out(run: Run, monkeypatch: pytes
 
     monkeypatch.setattr(parts, "perform", elsewhere)
     done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, "cannot be seen from here" in done.err) == (3, True)
+    assert (done.status, "are not visible from here" in done.err) == (3, True)
     assert read_manifest(Path("out"))[1] == []
 
 
@@ -205,7 +205,7 @@ def test_a_log_that_grows_meanwhile_stops_the_job(run: Run, monkeypatch: pytest.
 
     monkeypatch.setattr(parts, "perform", growing)
     done = run("batch", "log.jsonl", "--output", "out")
-    assert (done.status, done.err) == (3, "crosswalk batch: log.jsonl: it was changed while it was read\n")
+    assert (done.status, done.err) == (3, "crosswalk batch: log.jsonl: it changed while it was read\n")
     assert not rows("out")
 
 
@@ -464,7 +464,7 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
         done = run("batch", "log.jsonl", "--output", "out")
     assert done.status == 3
     assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
-    assert "File too large; what is done is kept" in done.err
+    assert "File too large; finished parts are stored" in done.err
     assert list(contents("out")) == [MANIFEST]
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     assert len(rows("out")) == 50

@@ -13,8 +13,7 @@ import pytest
 
 from crosswalk_batch import inputs
 from crosswalk_batch.manifest import MANIFEST, read_manifest
-from crosswalk_batch.partitions import partitions
-from crosswalk_batch.parts import Output, stored
+from crosswalk_batch.parts import Output, partitions, stored
 
 from .conftest import Run, contents, lines, ollama, record
 

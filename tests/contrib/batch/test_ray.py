@@ -96,7 +96,7 @@ def test_a_job_gives_the_same_bytes_when_a_worker_is_killed(
 
 def failing(task: str) -> str:
     if task == "changed":
-        raise InputError("log.jsonl: it was changed while it was read")
+        raise InputError("log.jsonl: it changed while it was read")
     if task == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     return task
@@ -108,9 +108,9 @@ def test_what_fails_there_is_told_in_a_line(cluster: None, monkeypatch: pytest.M
     monkeypatch.setattr(on_ray, "_RETRIES", 1)
     with on_ray.tasks_on("local", failing) as each:
         assert list(each(["one", "two"])) == ["one", "two"]
-        with pytest.raises(InputError, match="^log.jsonl: it was changed while it was read$"):
+        with pytest.raises(InputError, match="^log.jsonl: it changed while it was read$"):
             list(each(["changed"]))
-        with pytest.raises(StoppedError, match="^Ray: .*; what is done is kept") as stopped:
+        with pytest.raises(StoppedError, match="^Ray: .*; finished parts are stored") as stopped:
             list(each(["dies"]))
     assert "\n" not in str(stopped.value)
 

@@ -14,7 +14,7 @@ import pytest
 
 from crosswalk import Registry, UnknownProviderError, hookimpl
 from crosswalk_observe import Exchange, ObservedExchange, Watcher
-from crosswalk_observe.watcher import _renew_all
+from crosswalk_observe.lifecycle import renew_all
 
 from .conftest import Seen, capture
 
@@ -323,14 +323,14 @@ def test_what_waits_at_a_fork_is_the_parents() -> None:
     ask(watcher)
     going_on = ask(watcher, end=False)
     assert going_on is not None
-    _renew_all()  # as in the child
+    renew_all()  # as in the child
     assert watcher.flush(0)
     assert watcher.dropped == 0
     going_on.ended()
     assert watcher._reserved_bytes == 0
     late = ask(watcher, end=False)
     assert late is not None
-    _renew_all()
+    renew_all()
     gate.may_go_on.set()
     watcher.close(60)
     late.ended()

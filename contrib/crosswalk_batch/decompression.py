@@ -1,4 +1,4 @@
-"""The lines of a file as bytes to be read, unpacked where it is packed; where it is damaged, what comes before."""
+"""Decompression of gzip and zstd files. A damaged file yields everything before the damage."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ _Opened: TypeAlias = tuple[BinaryIO, Callable[[], int], Callable[[], str]]
 
 @contextmanager
 def opened(each: Input) -> Iterator[_Opened]:
-    """The lines of a file, unpacked; how far the file itself is read; and what is wrong with it, once its end is reached."""
+    """Open a file of lines. Yields the decompressed stream, a function for the position in the file, and one for its fault.
+
+    The fault is ``""`` for an intact file, and is known when the end is reached.
+    """
     with open_file(each.path) as file:
         if each.kind == "lines":
             yield file, file.tell, str
         else:
             unpacked = _Unpacked(_unzipped(file) if each.kind == "gzip" else _unpacked(file))
-            # Arrow closes what it has unpacked to the end.
+            # Arrow closes the file at its end.
             position = lambda: each.size if file.closed else file.tell()  # noqa: E731
             yield io.BufferedReader(unpacked, MIB), position, lambda: unpacked.fault
 
 
 class _Unpacked(io.RawIOBase):
-    """What blocks add up to. Where they break off it ends, and says why: what came before is not lost."""
+    """A stream of blocks. It ends at an error and stores the reason, so that earlier data is not lost."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
@@ -82,5 +85,5 @@ def _unpacked(file: BinaryIO) -> Iterator[bytes]:
 
 
 def cause_of(error: Exception) -> str:
-    """What *error* says, in one line."""
+    """Return the message of *error* on one line."""
     return getattr(error, "strerror", None) or " ".join(str(error).split())
