@@ -10,6 +10,7 @@ import functools
 import operator
 import typing
 from collections.abc import Collection
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ __all__ = [
     "RAW",
     "TAGS",
     "Key",
+    "is_canonical_enum",
     "key_of",
     "layout",
     "union_members",
@@ -65,6 +67,14 @@ CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     UsageInfo,
 }
 """Every type that has a JSON object of its own."""
+
+
+def is_canonical_enum(kind: Any) -> bool:
+    """Whether *kind* holds the words of a canonical type."""
+    return (
+        isinstance(kind, type) and issubclass(kind, Enum) and kind.__module__.startswith("crosswalk.types.")
+    )
+
 
 RAW: Final = frozenset({"raw_events", "raw_event"})
 """The keys that hold the provider's own bytes and are written only when asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import operator
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
@@ -17,16 +18,11 @@ from cattrs import BaseConverter
 from cattrs.cols import list_structure_factory, mapping_structure_factory
 
 from crosswalk.codec.classes import json_word
+from crosswalk.codec.layout import is_canonical_enum
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.text import json_type_name
-from crosswalk.types.event import StreamEventType
-from crosswalk.types.filter import ContentFilterCategory, ContentFilterSeverity
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import FrozenObject, plain_view
-from crosswalk.types.message import Role
-from crosswalk.types.metadata import AttemptOutcome, Provenance
 from crosswalk.types.raw import RawEvents
-from crosswalk.types.segment import SegmentType
 
 __all__ = ["Read", "add_collections", "add_leaves", "either", "origin_of"]
 
@@ -156,7 +152,6 @@ def add_leaves(converter: BaseConverter) -> None:
         FrozenObject: _object,
         RawEvents: _raw_events,
     }
-    reads |= {words: _canonical_word(words) for words in _WORDS}
     for kind, read in reads.items():
         converter.register_structure_hook(kind, read)
     converter.register_structure_hook_factory(
@@ -177,31 +172,28 @@ def add_leaves(converter: BaseConverter) -> None:
 # ----------------------------------------------------------------------------------------------- words
 
 
-def _word(value: Any, words: type[Enum]) -> Any:
-    return _one_of(list(words))(value, words)
+def _word(value: Any, words: Any) -> Any:
+    return _reader_of(words)(value, words)
 
 
-def _canonical_word(words: type[Enum]) -> Read:
+@functools.lru_cache
+def _reader_of(words: Any) -> Read:
+    return _canonical_word(words) if is_canonical_enum(words) else _one_of(list(words))
+
+
+def _canonical_word(words: Any) -> Read:
     by_word = {word.value: word for word in words}
 
     def read(value: Any, _: Any) -> Enum:
         if type(value) is not str:
             raise Problem.wrong_type("string", value)
-        found = by_word.get(value)
-        if found is not None:
-            return found
         try:
-            return words(value)  # a finish reason in any case
+            found: Enum = by_word.get(value) or words(value)  # a finish reason in any case
+            return found
         except ValueError:
             raise Problem.unknown("word", value, by_word) from None
 
     return read
-
-
-_WORDS: Final = (
-    AttemptOutcome, ContentFilterCategory, ContentFilterSeverity, FinishReason, Provenance, Role, SegmentType,
-    StreamEventType,
-)  # fmt: skip
 
 
 def either(words: Iterable[Any]) -> str:
