@@ -17,14 +17,13 @@ from uuid import UUID
 from cattrs import BaseConverter
 from cattrs.cols import list_structure_factory, mapping_structure_factory
 
-from crosswalk.codec.classes import json_word
 from crosswalk.codec.layout import is_canonical_enum
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject, plain_view
 from crosswalk.types.raw import RawEvents
 
-__all__ = ["Read", "add_collections", "add_leaves", "either", "origin_of"]
+__all__ = ["LISTS", "Read", "add_collections", "add_leaves", "either", "json_word", "origin_of"]
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
@@ -76,10 +75,8 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
                 return make(value)
             except (ValueError, OverflowError):
                 pass
-        unquoted = f"expected {expected}, got {json_type_name(value)}"
-        if type(value) is str:
-            raise Problem(f"expected {expected}, got {shortened(value)!r}", unquoted=unquoted)
-        raise Problem(f"expected string, got {json_type_name(value)}", unquoted=unquoted)
+            raise Problem(f"expected {expected}, got {shortened(value)!r}")
+        raise Problem.wrong_type("string", value)
 
     return read
 
@@ -196,6 +193,11 @@ def _canonical_word(words: Any) -> Read:
     return read
 
 
+def json_word(word: Any) -> Any:
+    """The JSON value of *word*, a member of an enum or a ``Literal``."""
+    return word.value if isinstance(word, Enum) else word
+
+
 def either(words: Iterable[Any]) -> str:
     """*words* as an error message lists them."""
     return " or ".join(shortened(repr(json_word(word))) for word in words)
@@ -217,14 +219,14 @@ def _one_of(words: Sequence[Any]) -> Read:
 
 # ----------------------------------------------------------------------------------------- collections
 
-_LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
+LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
     list: list, Sequence: list, Collection: list, Iterable: list, tuple: tuple, set: set, frozenset: frozenset, Set: set,
 }  # fmt: skip
 
 
 def add_collections(converter: BaseConverter) -> None:
     """Register hooks for arrays and mappings."""
-    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in _LISTS, _array_factory)
+    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in LISTS, _array_factory)
     converter.register_structure_hook_factory(
         lambda kind: origin_of(kind) in (dict, Mapping), _mapping_factory
     )
@@ -232,7 +234,7 @@ def add_collections(converter: BaseConverter) -> None:
 
 def _array_factory(kind: Any, converter: BaseConverter) -> Read:
     items = typing.get_args(kind)
-    make = _LISTS[origin_of(kind)]
+    make = LISTS[origin_of(kind)]
     is_pair = make is tuple and bool(items) and items[1:] != (...,)
     if is_pair:
         make, read = tuple, converter.gen_structure_hetero_tuple(kind)

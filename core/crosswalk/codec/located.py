@@ -12,7 +12,7 @@ from cattrs.errors import (
 )
 
 from crosswalk.codec.layout import key_of
-from crosswalk.codec.problems import MissingKey, Problem, Refused, TooDeep, UnknownKey, step
+from crosswalk.codec.problems import MissingKey, Problem, Refused, TooDeep, step
 
 __all__ = ["problems_in"]
 
@@ -29,7 +29,7 @@ def problems_in(error: Exception) -> list[Problem]:
                 (inner, found.cl, at + _step_of(inner, found.cl)) for inner in reversed(found.exceptions)
             ]
         elif isinstance(found, ForbiddenExtraKeysError):
-            problems += [UnknownKey("unknown key", at=at + step(key)) for key in sorted(found.extra_fields)]
+            problems += [Problem("unknown key", at=at + step(key)) for key in sorted(found.extra_fields)]
         elif isinstance(found, RecursionError):
             return [TooDeep()]
         elif isinstance(found, Problem):

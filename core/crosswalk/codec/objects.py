@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +10,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 from cattrs import BaseConverter
-from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from crosswalk.codec.classes import REQUIRED, json_key
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
 from crosswalk.codec.leaves import Read, origin_of
 from crosswalk.codec.problems import Problem
@@ -37,7 +34,7 @@ def is_canonical(kind: Any) -> bool:
 
 def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
     """Register hooks for canonical types, for classes that bring hooks along, and for other attrs classes."""
-    converter.register_structure_hook_factory(_is_attrs_class, _class_factory)
+    converter.register_structure_hook_factory(lambda kind: attrs.has(origin_of(kind)), _class_factory)
     converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _read_factory)
     converter.register_unstructure_hook_factory(
         lambda kind: kind in CANONICAL, functools.partial(_write_document, include_raw=include_raw)
@@ -50,49 +47,20 @@ def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
     )
 
 
-def _is_attrs_class(kind: Any) -> bool:
-    return attrs.has(origin_of(kind))
-
-
 def _class_factory(cls: Any, converter: BaseConverter) -> Read:
-    origin = origin_of(cls)
-    attrs.resolve_types(origin)
-    parameters = inspect.signature(origin).parameters
-    for field in attrs.fields(origin):
-        if field.init and json_key(field) not in parameters:
-            raise TypeError(f"{origin.__name__} is not made with {json_key(field)!r}")
-    read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
-    # cattrs takes a field with a default for one that may be left out.
-    required = {
-        json_key(field): field
-        for field in attrs.fields(origin)
-        if field.init and field.metadata.get(REQUIRED)
-    }
+    attrs.resolve_types(origin_of(cls))
+    return _of_object(make_dict_structure_fn(cls, converter, _cattrs_use_alias=True))
 
-    def read_object(value: Any, _: Any = cls) -> Any:
+
+def _of_object(read: Read) -> Read:
+    """The hook *read*, for objects alone."""
+
+    def read_object(value: Any, cls: Any) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
-        missing = [field for key, field in required.items() if key not in value]
-        if not missing:
-            return read(value, cls)
-        errors: list[Exception] = []
-        try:
-            read(value, cls)
-        except ClassValidationError as error:
-            errors += error.exceptions
-        errors += [_missing(cls, field) for field in missing]
-        raise ClassValidationError(f"While structuring {origin.__name__}", errors, origin)
+        return read(value, cls)
 
     return read_object
-
-
-def _missing(cls: Any, field: attrs.Attribute[Any]) -> KeyError:
-    """The error that cattrs raises for a missing key."""
-    error = KeyError(json_key(field))
-    error.add_note(
-        AttributeValidationNote(f"Structuring class {cls} @ attribute {field.name}", field.name, field.type)
-    )
-    return error
 
 
 # --------------------------------------------------------------------------------------- canonical types

@@ -13,8 +13,8 @@ from types import NoneType
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from crosswalk.codec.classes import json_word
 from crosswalk.codec.layout import CANONICAL, TAGS, is_canonical_enum, layout, union_members
+from crosswalk.codec.leaves import json_word, origin_of
 from crosswalk.codec.version import READABLE_MAJORS
 from crosswalk.schemas.docstrings import documented_attributes, first_line, heading
 from crosswalk.schemas.errors import SchemaDefinitionError
@@ -107,6 +107,9 @@ def schema_of(
 
 
 def _name(kind: Any) -> str:
+    """The name of *kind*; ``Page_int`` of the generic class ``Page[int]``."""
+    if has_fields(kind):
+        return "_".join([origin_of(kind).__name__, *map(_name, typing.get_args(kind))])
     return getattr(kind, "__name__", None) or str(kind)
 
 
@@ -130,9 +133,9 @@ class _Writer:
             self.of_class(kind) if has_fields(kind) and kind not in CANONICAL else self.of(kind, _name(kind))
         )
 
-    def of_class(self, cls: Any) -> dict[str, Any]:
+    def of_class(self, kind: Any) -> dict[str, Any]:
+        fields, cls = fields_of(kind), origin_of(kind)
         documented = documented_attributes(cls)
-        fields = fields_of(cls)
         own_text = "__doc__" in vars(cls) and not (cls.__doc__ or "").startswith(f"{cls.__name__}(")
         title = heading(cls)
         return {
@@ -211,8 +214,8 @@ class _Writer:
         raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}")
 
     def _reference(self, cls: Any) -> dict[str, Any]:
-        name = cls.__name__
-        if self._named.setdefault(name, cls) is not cls:
+        name = _name(cls)
+        if self._named.setdefault(name, cls) != cls:
             raise SchemaDefinitionError(f"two classes of one answer are called {name}")
         if name not in self.definitions:
             self.definitions[name] = {}  # before its own schema, which may refer to it
