@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -52,13 +51,13 @@ def _class_factory(cls: Any, converter: BaseConverter) -> Read:
     return _of_object(make_dict_structure_fn(cls, converter, _cattrs_use_alias=True))
 
 
-def _of_object(read: Read) -> Read:
-    """The hook *read*, for objects alone."""
+def _of_object(read: Read, prepare: Callable[[_Object], _Object] | None = None) -> Read:
+    """The hook *read* for objects alone, which *prepare* checks and may replace."""
 
     def read_object(value: Any, cls: Any) -> Any:
         if type(value) is not dict:
             raise Problem.wrong_type("object", value)
-        return read(value, cls)
+        return read(value if prepare is None else prepare(value), cls)
 
     return read_object
 
@@ -74,13 +73,7 @@ def _read_factory(cls: Any, converter: BaseConverter) -> Read:
             overrides[key.attribute] = override(rename=key.name, struct_hook=read_key)
     read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
     prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
-
-    def read_object(value: Any, _: Any = cls) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return read(value if prepare is None else prepare(value), cls)
-
-    return read_object
+    return _of_object(read, prepare)
 
 
 def _check_tag(tag: str, value: _Object) -> _Object:
@@ -157,26 +150,21 @@ def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wr
             )
     write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
     tag = {"type": TAGS[cls]} if cls in TAGS else {}
-    # cattrs writes the fields in their order, those first that are never left out; no computed ones.
+    computed = [key.attribute for key in keys if key.computed]
+    # cattrs writes those fields first that are never left out.
     fields = [key for name in overrides for key in keys if key.attribute == name]
-    written = [key.name for key in sorted(fields, key=lambda key: key.omit_default)]
-    names = [key.name for key in keys]
-    in_place = [*itertools.takewhile(lambda pair: pair[0] == pair[1], zip(written, names, strict=False))]
-    computed, moved = [key.attribute for key in keys if key.computed], names[len(in_place) :]
+    if sorted(fields, key=lambda key: key.omit_default) == keys:
+        return (lambda value: {**tag, **write(value)}) if tag else write
+    names = [*tag, *(key.name for key in keys)]
 
     def write_in_order(value: Any) -> _Object:
-        plain = write(value)
+        plain = {**tag, **write(value)}
         for name in computed:
-            found = getattr(value, name)
-            if found is not None:
+            if (found := getattr(value, name)) is not None:
                 plain[name] = found
-        for name in moved:
-            if name in plain:
-                plain[name] = plain.pop(name)
-        return plain
+        return {name: plain[name] for name in names if name in plain}
 
-    write_keys = write_in_order if moved else write
-    return (lambda value: {**tag, **write_keys(value)}) if tag else write_keys
+    return write_in_order
 
 
 def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:
