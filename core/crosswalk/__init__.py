@@ -12,7 +12,6 @@ from crosswalk.lazy import imported_when_used
 if TYPE_CHECKING:
     from crosswalk.codec import (
         from_json as from_json,
-        otel_attributes as otel_attributes,
         to_json as to_json,
         to_jsonable as to_jsonable,
     )
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
+    from crosswalk.otel import otel_attributes as otel_attributes
     from crosswalk.plugin.hookspecs import hookimpl as hookimpl, hookspec as hookspec
     from crosswalk.plugin.registry import Registry as Registry, providers as providers, registry as registry
     from crosswalk.prices import cost_of as cost_of
@@ -207,10 +207,10 @@ _HOME = {
     "crosswalk.tables": ("to_pandas",),
     "crosswalk.codec": (
         "from_json",
-        "otel_attributes",
         "to_json",
         "to_jsonable",
     ),
+    "crosswalk.otel": ("otel_attributes",),
     "crosswalk.schemas.json_schema": ("json_schema",),
     "crosswalk.wire.limits": ("Limits",),
     "crosswalk.plugin.registry": (

@@ -23,7 +23,7 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject, plain_view
 from crosswalk.types.raw import RawEvents
 
-__all__ = ["LISTS", "Read", "add_collections", "add_leaves", "either", "json_word", "origin_of"]
+__all__ = ["LISTS", "Read", "add_collections", "add_leaves", "either", "json_word", "made_of", "origin_of"]
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
@@ -96,21 +96,19 @@ def _decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-def _null(value: Any, _: Any) -> None:
-    if value is not None:
-        raise Problem.wrong_type("null", value)
+def made_of(json_type: type, name: str, make: Callable[[Any], Any]) -> Read:
+    """A hook for values of *json_type* alone, which JSON calls *name*; *make* makes something of them."""
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not json_type:
+            raise Problem.wrong_type(name, value)
+        return make(value)
+
+    return read
 
 
-def _object(value: Any, _: Any) -> FrozenObject:
-    if type(value) is not dict:
-        raise Problem.wrong_type("object", value)
-    return FrozenObject.adopt(value)
-
-
-def _raw_events(value: Any, _: Any) -> RawEvents:
-    if type(value) is not list:
-        raise Problem.wrong_type("array", value)
-    return RawEvents([_raw_event(item, f"[{index}]") for index, item in enumerate(value)])
+def _raw_events(items: list[Any]) -> RawEvents:
+    return RawEvents([_raw_event(item, f"[{index}]") for index, item in enumerate(items)])
 
 
 def _raw_event(value: Any, at: str) -> bytes:
@@ -139,15 +137,15 @@ def add_leaves(converter: BaseConverter) -> None:
         int: _exact(int, "integer"),
         bool: _exact(bool, "boolean"),
         float: _number,
-        NoneType: _null,
+        NoneType: made_of(NoneType, "null", lambda value: value),
         datetime: _text_of(_time, "an ISO 8601 time with its zone"),
         date: _text_of(date.fromisoformat, "an ISO 8601 date"),
         timedelta: _duration,
         Decimal: _text_of(_decimal, "a decimal number"),
         UUID: _text_of(UUID, "a UUID"),
         Enum: _word,
-        FrozenObject: _object,
-        RawEvents: _raw_events,
+        FrozenObject: made_of(dict, "object", FrozenObject.adopt),
+        RawEvents: made_of(list, "array", _raw_events),
     }
     for kind, read in reads.items():
         converter.register_structure_hook(kind, read)
@@ -224,6 +222,10 @@ LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
 }  # fmt: skip
 
 
+_list: Any = list
+_dict: Any = dict  # with items that only the run knows
+
+
 def add_collections(converter: BaseConverter) -> None:
     """Register hooks for arrays and mappings."""
     converter.register_structure_hook_factory(lambda kind: origin_of(kind) in LISTS, _array_factory)
@@ -233,41 +235,20 @@ def add_collections(converter: BaseConverter) -> None:
 
 
 def _array_factory(kind: Any, converter: BaseConverter) -> Read:
-    items = typing.get_args(kind)
-    make = LISTS[origin_of(kind)]
-    is_pair = make is tuple and bool(items) and items[1:] != (...,)
-    if is_pair:
-        make, read = tuple, converter.gen_structure_hetero_tuple(kind)
-    else:
-        read = list_structure_factory(_list_of(items[0] if items else Any), converter)
+    items, make = typing.get_args(kind), LISTS[origin_of(kind)]
+    if make is tuple and items and items[1:] != (...,):
+        read_pair = converter.gen_structure_hetero_tuple(kind)
 
-    def read_array(value: Any, _: Any = kind) -> Any:
-        if type(value) is not list:
-            raise Problem.wrong_type("array", value)
-        if is_pair and len(value) != len(items):
-            raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
-        found = read(value, kind)
-        return found if type(found) is make else make(found)
+        def make_pair(value: list[Any]) -> Any:
+            if len(value) != len(items):
+                raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
+            return tuple(read_pair(value, kind))
 
-    return read_array
-
-
-def _list_of(item: Any) -> Any:
-    return list[item]
-
-
-def _dict_of(key: Any, value: Any) -> Any:
-    return dict[key, value]
+        return made_of(list, "array", make_pair)
+    read = list_structure_factory(_list[items[0] if items else Any], converter)
+    return made_of(list, "array", lambda value: make(read(value, kind)))
 
 
 def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
-    read = mapping_structure_factory(
-        _dict_of(*typing.get_args(kind) or (Any, Any)), converter, structure_to=dict
-    )
-
-    def read_mapping(value: Any, _: Any = kind) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return read(value, kind)
-
-    return read_mapping
+    read = mapping_structure_factory(_dict[typing.get_args(kind) or (Any, Any)], converter, structure_to=dict)
+    return made_of(dict, "object", lambda value: read(value, kind))

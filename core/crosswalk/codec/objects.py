@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -12,9 +12,8 @@ from cattrs import BaseConverter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
-from crosswalk.codec.leaves import Read, origin_of
+from crosswalk.codec.leaves import Read, made_of, origin_of
 from crosswalk.codec.problems import Problem
-from crosswalk.codec.unions import optional
 from crosswalk.codec.version import FORMAT_VERSION, check_version
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
@@ -48,18 +47,8 @@ def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
 
 def _class_factory(cls: Any, converter: BaseConverter) -> Read:
     attrs.resolve_types(origin_of(cls))
-    return _of_object(make_dict_structure_fn(cls, converter, _cattrs_use_alias=True))
-
-
-def _of_object(read: Read, prepare: Callable[[_Object], _Object] | None = None) -> Read:
-    """The hook *read* for objects alone, which *prepare* checks and may replace."""
-
-    def read_object(value: Any, cls: Any) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return read(value if prepare is None else prepare(value), cls)
-
-    return read_object
+    read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
+    return made_of(dict, "object", lambda value: read(value, cls))
 
 
 # --------------------------------------------------------------------------------------- canonical types
@@ -67,13 +56,12 @@ def _of_object(read: Read, prepare: Callable[[_Object], _Object] | None = None) 
 
 def _read_factory(cls: Any, converter: BaseConverter) -> Read:
     overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
-    for key in layout(cls):
-        if not key.computed:
-            read_key = optional(key.type, converter) if key.nullable else None
-            overrides[key.attribute] = override(rename=key.name, struct_hook=read_key)
+    overrides |= {key.attribute: override(rename=key.name) for key in layout(cls) if not key.computed}
     read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
     prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
-    return _of_object(read, prepare)
+    if prepare is None:
+        return made_of(dict, "object", lambda value: read(value, cls))
+    return made_of(dict, "object", lambda value: read(prepare(value), cls))
 
 
 def _check_tag(tag: str, value: _Object) -> _Object:
@@ -88,23 +76,13 @@ def _check_format(value: _Object) -> _Object:
     return value
 
 
-_NESTED: Final = {path: name for name, path in OPENAI_COUNTS.items() if "." in path}
-_NESTED_DETAILS: Final = {path: name for name, path in OPENAI_DETAILS.items()}
+_NESTED: Final = {path: name for name, path in {**OPENAI_COUNTS, **OPENAI_DETAILS}.items() if "." in path}
 
 
 def _flattened(value: _Object) -> _Object:
-    """Usage in the flat form, with the counts of OpenAI's details moved up."""
-    if "prompt_tokens_details" not in value and "completion_tokens_details" not in value:
-        return value
-    value = {**value, **dict(_nested(value, _NESTED, value))}
-    if value.get("details") is None and (details := dict(_nested(value, _NESTED_DETAILS, {}))):
-        value["details"] = details
-    return value
-
-
-def _nested(value: _Object, names: Mapping[str, str], known: _Object) -> Iterator[tuple[str, int]]:
-    """The counts in the groups of *value*, by our names for their paths, less those that are *known*."""
-    for path, name in names.items():
+    """Usage in the flat form, with the counts of OpenAI's details moved up where they are not flat already."""
+    counts: _Object = {}
+    for path, name in _NESTED.items():
         group, _, key = path.partition(".")
         nested = value.get(group)
         if nested is None:
@@ -112,11 +90,15 @@ def _nested(value: _Object, names: Mapping[str, str], known: _Object) -> Iterato
         if type(nested) is not dict:
             raise Problem.wrong_type("object", nested, at=f".{group}")
         count = nested.get(key)
-        if count is None or known.get(name) is not None:
-            continue
-        if type(count) is not int:
+        if type(count) is int:
+            counts[name] = count
+        elif count is not None and value.get(name) is None:
             raise Problem.wrong_type("integer", count, at=f".{path}")
-        yield name, count
+    if not counts:
+        return value
+    details = {name: counts.pop(name) for name in OPENAI_DETAILS if name in counts}
+    nested_counts = {**counts, "details": details} if details else counts
+    return {**value, **{name: count for name, count in nested_counts.items() if value.get(name) is None}}
 
 
 _PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {

@@ -24,7 +24,7 @@ from crosswalk.codec.leaves import LISTS, Read, either, json_word, origin_of
 from crosswalk.codec.problems import Problem
 from crosswalk.text import json_type_name
 
-__all__ = ["add_unions", "json_types", "optional"]
+__all__ = ["add_unions", "json_types"]
 
 
 def add_unions(converter: BaseConverter) -> None:
@@ -49,7 +49,7 @@ def _write_factory(kind: Any, converter: BaseConverter) -> Callable[[Any], Any]:
 def _read_factory(kind: Any, converter: BaseConverter) -> Read:
     members = [member for member in union_members(kind) if member is not NoneType]
     if len(members) < len(union_members(kind)):
-        return optional(without_none(kind), converter)
+        return _optional(without_none(kind), converter)
     if all(member in TAGS for member in members):
         return _tagged_factory(members, converter)
     if all(hasattr(member, "__union_hook__") for member in members):
@@ -58,7 +58,7 @@ def _read_factory(kind: Any, converter: BaseConverter) -> Read:
     return _untagged_factory(members, converter)
 
 
-def optional(member: Any, converter: BaseConverter) -> Read:
+def _optional(member: Any, converter: BaseConverter) -> Read:
     """A hook for null and what *member* stands for."""
     try:
         read = converter.get_structure_hook(member)
