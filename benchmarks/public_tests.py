@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from crosswalk.structured import StructuredParser
+from crosswalk.structured import ParseResult, StructuredParser
 
 _JS_CALL = re.compile(
     r"jsonrepair\((?P<given>'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")\)\)\s*\.toBe\(\s*(?P<wanted>'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
@@ -65,8 +65,8 @@ def cases_in(file: Path) -> Iterator[tuple[str, Any]]:
             yield from _case(_js_text(found["given"]), ast.Constant(_js_text(found["wanted"])))
     elif file.suffix == ".rs":
         for found in _RUST_CASE.finditer(source):
-            wanted = re.sub(r",(\s*[}\]])", r"\1", found["wanted"])  # Rust allows a comma at the end
-            yield from _case(found["given"], ast.Constant(wanted))
+            plain = re.sub(r",(\s*[}\]])", r"\1", found["wanted"])  # Rust allows a comma at the end
+            yield from _case(found["given"], ast.Constant(plain))
 
 
 def _case(given: Any, wanted: ast.expr) -> Iterator[tuple[str, Any]]:
@@ -113,7 +113,7 @@ def compare(folder: Path) -> None:
     for file in sorted(folder.rglob("*")):
         if file.suffix in (".py", ".ts", ".js", ".rs") and "test" in str(file).lower():
             for text, wanted in cases_in(file):
-                result = StructuredParser(schema_of(wanted)).parse(text)
+                result: ParseResult[Any] = StructuredParser(schema_of(wanted)).parse(text)
                 same = without_null(result.value) == without_null(wanted)
                 outcome = "same" if same else "refused" if result.value is None else "another value"
                 counts[outcome] += 1

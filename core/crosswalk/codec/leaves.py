@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import functools
 import operator
 import typing
@@ -14,6 +15,7 @@ from types import NoneType
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+import attrs
 from cattrs import BaseConverter
 from cattrs.cols import list_structure_factory, mapping_structure_factory
 
@@ -23,10 +25,25 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import FrozenObject, plain_view
 from crosswalk.types.raw import RawEvents
 
-__all__ = ["LISTS", "Read", "add_collections", "add_leaves", "either", "json_word", "made_of", "origin_of"]
+__all__ = [
+    "LISTS",
+    "Read",
+    "add_collections",
+    "add_leaves",
+    "either",
+    "has_fields",
+    "json_word",
+    "made_of",
+    "origin_of",
+]
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
+
+
+def has_fields(kind: Any) -> bool:
+    """Whether *kind* is an attrs class or a dataclass, generic or not."""
+    return attrs.has(origin_of(kind)) or dataclasses.is_dataclass(origin_of(kind))
 
 
 def origin_of(kind: Any) -> Any:
@@ -70,6 +87,8 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
     """A hook for a value that JSON writes as text. *make* raises ValueError for an invalid text."""
 
     def read(value: Any, _: Any) -> Any:
+        if isinstance(value, datetime):  # as the converter writes it for orjson
+            value = value.isoformat()
         if type(value) is str:
             try:
                 return make(value)
@@ -180,7 +199,7 @@ def _canonical_word(words: Any) -> Read:
     by_word = {word.value: word for word in words}
 
     def read(value: Any, _: Any) -> Enum:
-        if type(value) is not str:
+        if not isinstance(value, str):
             raise Problem.wrong_type("string", value)
         try:
             found: Enum = by_word.get(value) or words(value)  # a finish reason in any case

@@ -12,7 +12,7 @@ from cattrs import BaseConverter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
-from crosswalk.codec.leaves import Read, made_of, origin_of
+from crosswalk.codec.leaves import Read, has_fields, made_of
 from crosswalk.codec.problems import Problem
 from crosswalk.codec.version import FORMAT_VERSION, check_version
 from crosswalk.types.event import StreamEvent
@@ -32,7 +32,7 @@ def is_canonical(kind: Any) -> bool:
 
 def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
     """Register hooks for canonical types, for classes that bring hooks along, and for other attrs classes."""
-    converter.register_structure_hook_factory(lambda kind: attrs.has(origin_of(kind)), _class_factory)
+    converter.register_structure_hook_factory(has_fields, _class_factory)
     converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _read_factory)
     converter.register_unstructure_hook_factory(
         lambda kind: kind in CANONICAL, functools.partial(_write_document, include_raw=include_raw)
@@ -46,7 +46,6 @@ def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
 
 
 def _class_factory(cls: Any, converter: BaseConverter) -> Read:
-    attrs.resolve_types(origin_of(cls))
     read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
     return made_of(dict, "object", lambda value: read(value, cls))
 
@@ -111,13 +110,7 @@ def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) ->
     write = _write_factory(cls, converter, include_raw)
     if cls is not ChatResponse:
         return write
-
-    def write_with_version(response: Any) -> _Object:
-        plain: _Object = write(response)
-        plain["format_version"] = FORMAT_VERSION
-        return plain
-
-    return write_with_version
+    return lambda response: {**write(response), "format_version": FORMAT_VERSION}
 
 
 def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:

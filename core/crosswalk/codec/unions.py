@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 import typing
@@ -20,7 +19,7 @@ from cattrs.disambiguators import create_default_dis_func
 from cattrs.gen import override
 
 from crosswalk.codec.layout import TAGS, union_members, without_none
-from crosswalk.codec.leaves import LISTS, Read, either, json_word, origin_of
+from crosswalk.codec.leaves import LISTS, Read, either, has_fields, json_word, origin_of
 from crosswalk.codec.problems import Problem
 from crosswalk.text import json_type_name
 
@@ -94,7 +93,7 @@ def _untagged_factory(members: list[Any], converter: BaseConverter) -> Read:
             by_type.setdefault(json_type, []).append(member)
     expected = " or ".join(map(_name, members))
     objects = by_type.get(dict, [])
-    for several in ([] if all(map(_has_fields, objects)) else objects, by_type.get(list, [])):
+    for several in ([] if all(map(has_fields, objects)) else objects, by_type.get(list, [])):
         if len(several) > 1:
             raise TypeError(f"JSON does not tell {' from '.join(map(str, several))}")
     choose = _chooser(objects, converter) if len(objects) > 1 else None
@@ -116,10 +115,6 @@ def _untagged_factory(members: list[Any], converter: BaseConverter) -> Read:
         raise Problem(f"expected {expected}, got {'another ' if candidates else ''}{json_type_name(value)}")
 
     return read_union
-
-
-def _has_fields(kind: Any) -> bool:
-    return attrs.has(origin_of(kind)) or dataclasses.is_dataclass(origin_of(kind))
 
 
 def _chooser(classes: list[Any], converter: BaseConverter) -> Callable[[Any], Any]:
@@ -148,18 +143,18 @@ _JSON_TYPES: Final[dict[Any, tuple[type, ...]]] = {
 def json_types(kind: Any) -> tuple[type, ...]:
     """The types of decoded JSON that can be read as *kind*."""
     origin = origin_of(kind)
-    if origin is Literal:
-        return tuple(type(json_word(word)) for word in typing.get_args(kind))
-    if isinstance(origin, type) and issubclass(origin, Enum):
-        return tuple(type(json_word(word)) for word in origin)
+    if origin is Literal or (isinstance(origin, type) and issubclass(origin, Enum)):
+        return tuple(type(json_word(word)) for word in typing.get_args(kind) or kind)
     return _JSON_TYPES.get(origin, (dict,))
 
 
+_NAMES: Final = {
+    str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", Mapping: "object",
+    **dict.fromkeys(LISTS, "array"),
+}  # fmt: skip
+
+
 def _name(kind: Any) -> str:
-    words = {str: "string", int: "integer", float: "number", bool: "boolean"}
     if typing.get_origin(kind) is Literal:
         return either(typing.get_args(kind))
-    origin = origin_of(kind)
-    if origin in LISTS:
-        return "array"
-    return words.get(kind) or ("object" if origin in (dict, Mapping) else origin.__name__)
+    return _NAMES.get(origin_of(kind)) or str(origin_of(kind).__name__)

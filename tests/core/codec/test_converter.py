@@ -273,6 +273,13 @@ class HoldsOwn:
     call: ToolCall | TextPart | None = None
 
 
+@given(chat_responses)
+def test_what_is_unstructured_is_structured_again(answer: ChatResponse) -> None:
+    made = new_converter()
+    read = made.structure(made.unstructure(answer), ChatResponse)
+    assert (read.same_content(answer), read.created) == (True, answer.created)
+
+
 @pytest.mark.parametrize("make", [new_converter, cattrs.Converter])
 def test_a_class_may_bring_its_hooks(make: Any) -> None:
     made = make()
@@ -375,3 +382,17 @@ def test_a_value_of_no_member_is_refused(kind: Any, value: Any, problem: str) ->
 def test_a_union_that_json_does_not_tell_apart_is_refused_at_once(kind: Any) -> None:
     with pytest.raises(TypeError, match="disambiguate|does not tell"):
         new_converter().get_structure_hook(kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ([], "expected object, got array @ $"),
+        ({}, "a required key is missing @ $.size"),
+        ({"size": "1"}, "expected integer, got string @ $.size"),
+    ],
+)
+def test_a_wrong_dataclass_is_named(value: Any, problem: str) -> None:
+    with pytest.raises((cattrs.ClassValidationError, ValueError)) as caught:
+        new_converter().structure(value, Plain)
+    assert [f"{found} @ ${found.at}" for found in problems_in(caught.value)] == [problem]
