@@ -35,6 +35,7 @@ FACES = (
     "crosswalk.types",
     "crosswalk.errors",
     "crosswalk.codec",
+    "crosswalk.otel",
     "crosswalk.wire",
     "crosswalk.plugin",
     "crosswalk.mapping",

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from crosswalk.codec import otel_output_messages, otel_provider_name
+from crosswalk.otel import otel_output_messages, otel_provider_name
 from crosswalk.service import ClientTelemetry
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_observe.exchange import Exchange

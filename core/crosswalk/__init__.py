@@ -12,8 +12,6 @@ from crosswalk.lazy import imported_when_used
 if TYPE_CHECKING:
     from crosswalk.codec import (
         from_json as from_json,
-        json_schema as json_schema,
-        otel_attributes as otel_attributes,
         to_json as to_json,
         to_jsonable as to_jsonable,
     )
@@ -60,9 +58,11 @@ if TYPE_CHECKING:
         normalize as normalize,
         normalize_stream as normalize_stream,
     )
+    from crosswalk.otel import otel_attributes as otel_attributes
     from crosswalk.plugin.hookspecs import hookimpl as hookimpl, hookspec as hookspec
     from crosswalk.plugin.registry import Registry as Registry, providers as providers, registry as registry
     from crosswalk.prices import cost_of as cost_of
+    from crosswalk.schemas.json_schema import json_schema as json_schema
     from crosswalk.stream.replay import (
         StreamingChatResponse as StreamingChatResponse,
         StreamState as StreamState,
@@ -207,11 +207,11 @@ _HOME = {
     "crosswalk.tables": ("to_pandas",),
     "crosswalk.codec": (
         "from_json",
-        "json_schema",
-        "otel_attributes",
         "to_json",
         "to_jsonable",
     ),
+    "crosswalk.otel": ("otel_attributes",),
+    "crosswalk.schemas.json_schema": ("json_schema",),
     "crosswalk.wire.limits": ("Limits",),
     "crosswalk.plugin.registry": (
         "Registry",

@@ -9,14 +9,11 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk.codec.compare import *
     from crosswalk.codec.converters import *
-    from crosswalk.codec.otel import *
-    from crosswalk.codec.otel_messages import *
     from crosswalk.codec.reading import *
-    from crosswalk.codec.schema import *
     from crosswalk.codec.version import *
     from crosswalk.codec.writing import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "writing reading schema compare converters otel otel_messages version",  # what most ask for first
+        "writing reading compare converters version",  # what most ask for first
     )

@@ -44,7 +44,7 @@ def converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> 
     another converter, so you may register hooks of your own.
 
     A class may bring its hooks along: the class methods ``__structure_hook__(converter)`` and
-    ``__unstructure_hook__(converter)`` return them.
+    ``__unstructure_hook__(converter)`` return them, and ``__union_hook__(union)`` that of a union of such classes.
 
     Args:
         include_raw: also write the provider's own bytes, ``raw_events`` and ``raw_event``.
@@ -69,9 +69,9 @@ def _refuse(kind: Any) -> NoReturn:
 
 
 @functools.cache
-def shared_converter(*, include_raw: bool = False, forbid_extra_keys: bool = False) -> CanonicalConverter:
+def shared_converter(*, include_raw: bool = False) -> CanonicalConverter:
     """The converter that the library itself uses. Do not register anything with it."""
-    return converter(include_raw=include_raw, forbid_extra_keys=forbid_extra_keys)
+    return converter(include_raw=include_raw)
 
 
 def what_is_wrong(error: Exception) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
+import functools
 import operator
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
@@ -13,25 +15,35 @@ from types import NoneType
 from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+import attrs
 from cattrs import BaseConverter
 from cattrs.cols import list_structure_factory, mapping_structure_factory
 
-from crosswalk.codec.classes import json_word
+from crosswalk.codec.layout import is_canonical_enum
 from crosswalk.codec.problems import Problem, shortened
 from crosswalk.text import json_type_name
-from crosswalk.types.event import StreamEventType
-from crosswalk.types.filter import ContentFilterCategory, ContentFilterSeverity
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import FrozenObject, plain_view
-from crosswalk.types.message import Role
-from crosswalk.types.metadata import AttemptOutcome, Provenance
 from crosswalk.types.raw import RawEvents
-from crosswalk.types.segment import SegmentType
 
-__all__ = ["Read", "add_collections", "add_leaves", "either", "origin_of"]
+__all__ = [
+    "LISTS",
+    "Read",
+    "add_collections",
+    "add_leaves",
+    "either",
+    "has_fields",
+    "json_word",
+    "made_of",
+    "origin_of",
+]
 
 Read: TypeAlias = Callable[[Any, Any], Any]
 """A hook of cattrs that makes a value of decoded JSON and of its type."""
+
+
+def has_fields(kind: Any) -> bool:
+    """Whether *kind* is an attrs class or a dataclass, generic or not."""
+    return attrs.has(origin_of(kind)) or dataclasses.is_dataclass(origin_of(kind))
 
 
 def origin_of(kind: Any) -> Any:
@@ -75,15 +87,15 @@ def _text_of(make: Callable[[str], Any], expected: str) -> Read:
     """A hook for a value that JSON writes as text. *make* raises ValueError for an invalid text."""
 
     def read(value: Any, _: Any) -> Any:
+        if isinstance(value, datetime):  # as the converter writes it for orjson
+            value = value.isoformat()
         if type(value) is str:
             try:
                 return make(value)
             except (ValueError, OverflowError):
                 pass
-        unquoted = f"expected {expected}, got {json_type_name(value)}"
-        if type(value) is str:
-            raise Problem(f"expected {expected}, got {shortened(value)!r}", unquoted=unquoted)
-        raise Problem(f"expected string, got {json_type_name(value)}", unquoted=unquoted)
+            raise Problem(f"expected {expected}, got {shortened(value)!r}")
+        raise Problem.wrong_type("string", value)
 
     return read
 
@@ -103,21 +115,19 @@ def _decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-def _null(value: Any, _: Any) -> None:
-    if value is not None:
-        raise Problem.wrong_type("null", value)
+def made_of(json_type: type, name: str, make: Callable[[Any], Any]) -> Read:
+    """A hook for values of *json_type* alone, which JSON calls *name*; *make* makes something of them."""
+
+    def read(value: Any, _: Any) -> Any:
+        if type(value) is not json_type:
+            raise Problem.wrong_type(name, value)
+        return make(value)
+
+    return read
 
 
-def _object(value: Any, _: Any) -> FrozenObject:
-    if type(value) is not dict:
-        raise Problem.wrong_type("object", value)
-    return FrozenObject.adopt(value)
-
-
-def _raw_events(value: Any, _: Any) -> RawEvents:
-    if type(value) is not list:
-        raise Problem.wrong_type("array", value)
-    return RawEvents([_raw_event(item, f"[{index}]") for index, item in enumerate(value)])
+def _raw_events(items: list[Any]) -> RawEvents:
+    return RawEvents([_raw_event(item, f"[{index}]") for index, item in enumerate(items)])
 
 
 def _raw_event(value: Any, at: str) -> bytes:
@@ -146,17 +156,16 @@ def add_leaves(converter: BaseConverter) -> None:
         int: _exact(int, "integer"),
         bool: _exact(bool, "boolean"),
         float: _number,
-        NoneType: _null,
+        NoneType: made_of(NoneType, "null", lambda value: value),
         datetime: _text_of(_time, "an ISO 8601 time with its zone"),
         date: _text_of(date.fromisoformat, "an ISO 8601 date"),
         timedelta: _duration,
         Decimal: _text_of(_decimal, "a decimal number"),
         UUID: _text_of(UUID, "a UUID"),
         Enum: _word,
-        FrozenObject: _object,
-        RawEvents: _raw_events,
+        FrozenObject: made_of(dict, "object", FrozenObject.adopt),
+        RawEvents: made_of(list, "array", _raw_events),
     }
-    reads |= {words: _canonical_word(words) for words in _WORDS}
     for kind, read in reads.items():
         converter.register_structure_hook(kind, read)
     converter.register_structure_hook_factory(
@@ -177,31 +186,33 @@ def add_leaves(converter: BaseConverter) -> None:
 # ----------------------------------------------------------------------------------------------- words
 
 
-def _word(value: Any, words: type[Enum]) -> Any:
-    return _one_of(list(words))(value, words)
+def _word(value: Any, words: Any) -> Any:
+    return _reader_of(words)(value, words)
 
 
-def _canonical_word(words: type[Enum]) -> Read:
+@functools.lru_cache
+def _reader_of(words: Any) -> Read:
+    return _canonical_word(words) if is_canonical_enum(words) else _one_of(list(words))
+
+
+def _canonical_word(words: Any) -> Read:
     by_word = {word.value: word for word in words}
 
     def read(value: Any, _: Any) -> Enum:
-        if type(value) is not str:
+        if not isinstance(value, str):
             raise Problem.wrong_type("string", value)
-        found = by_word.get(value)
-        if found is not None:
-            return found
         try:
-            return words(value)  # a finish reason in any case
+            found: Enum = by_word.get(value) or words(value)  # a finish reason in any case
+            return found
         except ValueError:
             raise Problem.unknown("word", value, by_word) from None
 
     return read
 
 
-_WORDS: Final = (
-    AttemptOutcome, ContentFilterCategory, ContentFilterSeverity, FinishReason, Provenance, Role, SegmentType,
-    StreamEventType,
-)  # fmt: skip
+def json_word(word: Any) -> Any:
+    """The JSON value of *word*, a member of an enum or a ``Literal``."""
+    return word.value if isinstance(word, Enum) else word
 
 
 def either(words: Iterable[Any]) -> str:
@@ -225,55 +236,38 @@ def _one_of(words: Sequence[Any]) -> Read:
 
 # ----------------------------------------------------------------------------------------- collections
 
-_LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
+LISTS: Final[dict[Any, Callable[[Any], Any]]] = {
     list: list, Sequence: list, Collection: list, Iterable: list, tuple: tuple, set: set, frozenset: frozenset, Set: set,
 }  # fmt: skip
 
 
+_list: Any = list
+_dict: Any = dict  # with items that only the run knows
+
+
 def add_collections(converter: BaseConverter) -> None:
     """Register hooks for arrays and mappings."""
-    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in _LISTS, _array_factory)
+    converter.register_structure_hook_factory(lambda kind: origin_of(kind) in LISTS, _array_factory)
     converter.register_structure_hook_factory(
         lambda kind: origin_of(kind) in (dict, Mapping), _mapping_factory
     )
 
 
 def _array_factory(kind: Any, converter: BaseConverter) -> Read:
-    items = typing.get_args(kind)
-    make = _LISTS[origin_of(kind)]
-    is_pair = make is tuple and bool(items) and items[1:] != (...,)
-    if is_pair:
-        make, read = tuple, converter.gen_structure_hetero_tuple(kind)
-    else:
-        read = list_structure_factory(_list_of(items[0] if items else Any), converter)
+    items, make = typing.get_args(kind), LISTS[origin_of(kind)]
+    if make is tuple and items and items[1:] != (...,):
+        read_pair = converter.gen_structure_hetero_tuple(kind)
 
-    def read_array(value: Any, _: Any = kind) -> Any:
-        if type(value) is not list:
-            raise Problem.wrong_type("array", value)
-        if is_pair and len(value) != len(items):
-            raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
-        found = read(value, kind)
-        return found if type(found) is make else make(found)
+        def make_pair(value: list[Any]) -> Any:
+            if len(value) != len(items):
+                raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
+            return tuple(read_pair(value, kind))
 
-    return read_array
-
-
-def _list_of(item: Any) -> Any:
-    return list[item]
-
-
-def _dict_of(key: Any, value: Any) -> Any:
-    return dict[key, value]
+        return made_of(list, "array", make_pair)
+    read = list_structure_factory(_list[items[0] if items else Any], converter)
+    return made_of(list, "array", lambda value: make(read(value, kind)))
 
 
 def _mapping_factory(kind: Any, converter: BaseConverter) -> Read:
-    read = mapping_structure_factory(
-        _dict_of(*typing.get_args(kind) or (Any, Any)), converter, structure_to=dict
-    )
-
-    def read_mapping(value: Any, _: Any = kind) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return read(value, kind)
-
-    return read_mapping
+    read = mapping_structure_factory(_dict[typing.get_args(kind) or (Any, Any)], converter, structure_to=dict)
+    return made_of(dict, "object", lambda value: read(value, kind))

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import itertools
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import attrs
 from cattrs import BaseConverter
-from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from crosswalk.codec.classes import REQUIRED, json_key
 from crosswalk.codec.layout import CANONICAL, RAW, TAGS, Key, layout
-from crosswalk.codec.leaves import Read, origin_of
+from crosswalk.codec.leaves import Read, has_fields, made_of
 from crosswalk.codec.problems import Problem
-from crosswalk.codec.unions import optional
 from crosswalk.codec.version import FORMAT_VERSION, check_version
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
@@ -37,7 +32,7 @@ def is_canonical(kind: Any) -> bool:
 
 def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
     """Register hooks for canonical types, for classes that bring hooks along, and for other attrs classes."""
-    converter.register_structure_hook_factory(_is_attrs_class, _class_factory)
+    converter.register_structure_hook_factory(has_fields, _class_factory)
     converter.register_structure_hook_factory(lambda kind: kind in CANONICAL, _read_factory)
     converter.register_unstructure_hook_factory(
         lambda kind: kind in CANONICAL, functools.partial(_write_document, include_raw=include_raw)
@@ -50,49 +45,9 @@ def add_classes(converter: BaseConverter, *, include_raw: bool) -> None:
     )
 
 
-def _is_attrs_class(kind: Any) -> bool:
-    return attrs.has(origin_of(kind))
-
-
 def _class_factory(cls: Any, converter: BaseConverter) -> Read:
-    origin = origin_of(cls)
-    attrs.resolve_types(origin)
-    parameters = inspect.signature(origin).parameters
-    for field in attrs.fields(origin):
-        if field.init and json_key(field) not in parameters:
-            raise TypeError(f"{origin.__name__} is not made with {json_key(field)!r}")
     read = make_dict_structure_fn(cls, converter, _cattrs_use_alias=True)
-    # cattrs takes a field with a default for one that may be left out.
-    required = {
-        json_key(field): field
-        for field in attrs.fields(origin)
-        if field.init and field.metadata.get(REQUIRED)
-    }
-
-    def read_object(value: Any, _: Any = cls) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        missing = [field for key, field in required.items() if key not in value]
-        if not missing:
-            return read(value, cls)
-        errors: list[Exception] = []
-        try:
-            read(value, cls)
-        except ClassValidationError as error:
-            errors += error.exceptions
-        errors += [_missing(cls, field) for field in missing]
-        raise ClassValidationError(f"While structuring {origin.__name__}", errors, origin)
-
-    return read_object
-
-
-def _missing(cls: Any, field: attrs.Attribute[Any]) -> KeyError:
-    """The error that cattrs raises for a missing key."""
-    error = KeyError(json_key(field))
-    error.add_note(
-        AttributeValidationNote(f"Structuring class {cls} @ attribute {field.name}", field.name, field.type)
-    )
-    return error
+    return made_of(dict, "object", lambda value: read(value, cls))
 
 
 # --------------------------------------------------------------------------------------- canonical types
@@ -100,19 +55,12 @@ def _missing(cls: Any, field: attrs.Attribute[Any]) -> KeyError:
 
 def _read_factory(cls: Any, converter: BaseConverter) -> Read:
     overrides = {field.name: override(omit=True) for field in attrs.fields(cls)}
-    for key in layout(cls):
-        if not key.computed:
-            read_key = optional(key.type, converter) if key.nullable else None
-            overrides[key.attribute] = override(rename=key.name, struct_hook=read_key)
+    overrides |= {key.attribute: override(rename=key.name) for key in layout(cls) if not key.computed}
     read = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **overrides)  # type: ignore[arg-type]
     prepare = functools.partial(_check_tag, TAGS[cls]) if cls in TAGS else _PREPARE.get(cls)
-
-    def read_object(value: Any, _: Any = cls) -> Any:
-        if type(value) is not dict:
-            raise Problem.wrong_type("object", value)
-        return read(value if prepare is None else prepare(value), cls)
-
-    return read_object
+    if prepare is None:
+        return made_of(dict, "object", lambda value: read(value, cls))
+    return made_of(dict, "object", lambda value: read(prepare(value), cls))
 
 
 def _check_tag(tag: str, value: _Object) -> _Object:
@@ -127,23 +75,13 @@ def _check_format(value: _Object) -> _Object:
     return value
 
 
-_NESTED: Final = {path: name for name, path in OPENAI_COUNTS.items() if "." in path}
-_NESTED_DETAILS: Final = {path: name for name, path in OPENAI_DETAILS.items()}
+_NESTED: Final = {path: name for name, path in {**OPENAI_COUNTS, **OPENAI_DETAILS}.items() if "." in path}
 
 
 def _flattened(value: _Object) -> _Object:
-    """Usage in the flat form, with the counts of OpenAI's details moved up."""
-    if "prompt_tokens_details" not in value and "completion_tokens_details" not in value:
-        return value
-    value = {**value, **dict(_nested(value, _NESTED, value))}
-    if value.get("details") is None and (details := dict(_nested(value, _NESTED_DETAILS, {}))):
-        value["details"] = details
-    return value
-
-
-def _nested(value: _Object, names: Mapping[str, str], known: _Object) -> Iterator[tuple[str, int]]:
-    """The counts in the groups of *value*, by our names for their paths, less those that are *known*."""
-    for path, name in names.items():
+    """Usage in the flat form, with the counts of OpenAI's details moved up where they are not flat already."""
+    counts: _Object = {}
+    for path, name in _NESTED.items():
         group, _, key = path.partition(".")
         nested = value.get(group)
         if nested is None:
@@ -151,11 +89,15 @@ def _nested(value: _Object, names: Mapping[str, str], known: _Object) -> Iterato
         if type(nested) is not dict:
             raise Problem.wrong_type("object", nested, at=f".{group}")
         count = nested.get(key)
-        if count is None or known.get(name) is not None:
-            continue
-        if type(count) is not int:
+        if type(count) is int:
+            counts[name] = count
+        elif count is not None and value.get(name) is None:
             raise Problem.wrong_type("integer", count, at=f".{path}")
-        yield name, count
+    if not counts:
+        return value
+    details = {name: counts.pop(name) for name in OPENAI_DETAILS if name in counts}
+    nested_counts = {**counts, "details": details} if details else counts
+    return {**value, **{name: count for name, count in nested_counts.items() if value.get(name) is None}}
 
 
 _PREPARE: Final[dict[type, Callable[[_Object], _Object]]] = {
@@ -168,13 +110,7 @@ def _write_document(cls: Any, converter: BaseConverter, *, include_raw: bool) ->
     write = _write_factory(cls, converter, include_raw)
     if cls is not ChatResponse:
         return write
-
-    def write_with_version(response: Any) -> _Object:
-        plain: _Object = write(response)
-        plain["format_version"] = FORMAT_VERSION
-        return plain
-
-    return write_with_version
+    return lambda response: {**write(response), "format_version": FORMAT_VERSION}
 
 
 def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Write:
@@ -189,26 +125,21 @@ def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wr
             )
     write = make_dict_unstructure_fn(cls, converter, **overrides)  # type: ignore[arg-type]
     tag = {"type": TAGS[cls]} if cls in TAGS else {}
-    # cattrs writes the fields in their order, those first that are never left out; no computed ones.
+    computed = [key.attribute for key in keys if key.computed]
+    # cattrs writes those fields first that are never left out.
     fields = [key for name in overrides for key in keys if key.attribute == name]
-    written = [key.name for key in sorted(fields, key=lambda key: key.omit_default)]
-    names = [key.name for key in keys]
-    in_place = [*itertools.takewhile(lambda pair: pair[0] == pair[1], zip(written, names, strict=False))]
-    computed, moved = [key.attribute for key in keys if key.computed], names[len(in_place) :]
+    if sorted(fields, key=lambda key: key.omit_default) == keys:
+        return (lambda value: {**tag, **write(value)}) if tag else write
+    names = [*tag, *(key.name for key in keys)]
 
     def write_in_order(value: Any) -> _Object:
-        plain = write(value)
+        plain = {**tag, **write(value)}
         for name in computed:
-            found = getattr(value, name)
-            if found is not None:
+            if (found := getattr(value, name)) is not None:
                 plain[name] = found
-        for name in moved:
-            if name in plain:
-                plain[name] = plain.pop(name)
-        return plain
+        return {name: plain[name] for name in names if name in plain}
 
-    write_keys = write_in_order if moved else write
-    return (lambda value: {**tag, **write_keys(value)}) if tag else write_keys
+    return write_in_order
 
 
 def _hook_of(cls: type, key: Key, converter: BaseConverter, include_raw: bool) -> _Write | None:

@@ -17,7 +17,6 @@ __all__ = [
     "Problem",
     "Refused",
     "TooDeep",
-    "UnknownKey",
     "cannot",
     "shortened",
     "step",
@@ -31,13 +30,11 @@ class Problem(ValueError):
 
     Attributes:
         at: the path from that value to what is wrong: ``.format_version``; ``""`` for the value itself.
-        unquoted: the same without a word of the document.
     """
 
-    def __init__(self, text: str, *, at: str = "", unquoted: str | None = None) -> None:
+    def __init__(self, text: str, *, at: str = "") -> None:
         super().__init__(text)
         self.at = at
-        self.unquoted = text if unquoted is None else unquoted
 
     @classmethod
     def wrong_type(cls, expected: str, value: object, *, at: str = "") -> Problem:
@@ -49,9 +46,7 @@ class Problem(ValueError):
         """*got* is none of the *known* words."""
         if type(got) is not str:
             return cls.wrong_type("string", got, at=at)
-        expected = f"expected {' or '.join(known)}"
-        text = f"unknown {what} {shortened(got)!r}, {expected}"
-        return cls(text, at=at, unquoted=f"{expected}, got another string")
+        return cls(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
 
     def under(self, place: str) -> Problem:
         """The same, seen from outside: *place* leads to the value."""
@@ -61,10 +56,6 @@ class Problem(ValueError):
 
 class MissingKey(Problem):
     """A required key is missing."""
-
-
-class UnknownKey(Problem):
-    """The class does not have this key, and forbids others."""
 
 
 class TooDeep(Problem):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import typing
 from typing import Any, TypeVar
 
@@ -49,7 +48,5 @@ def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
 
 def _item_type(cls: Any) -> Any:
     """The type of the items of an array type, or *cls* itself."""
-    match typing.get_origin(cls), typing.get_args(cls):
-        case (builtins.list, (item,)) | (builtins.tuple, (item, builtins.Ellipsis)):
-            return item
-    return cls
+    origin, items = typing.get_origin(cls), typing.get_args(cls)
+    return items[0] if origin is list or (origin is tuple and items[1:] == (...,)) else cls

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+import functools
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.codec.converters import shared_converter
 from crosswalk.codec.located import problems_in
 from crosswalk.codec.problems import Refused
 from crosswalk.errors import FramingError
@@ -16,6 +17,9 @@ from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.reading import load_json
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
+from crosswalk.schemas.check import Check, Report, compile_schema
+from crosswalk.schemas.json_schema import schema_of
+from crosswalk.schemas.values import answer_converter
 
 __all__ = ["ParsedResponse", "ParsedText", "parse_output"]
 
@@ -71,12 +75,12 @@ def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
 
     Args:
         response: a completed response.
-        into: an attrs class, or a list, tuple, mapping or union of what its fields may hold.
+        into: a type as :class:`crosswalk.structured.Schema` takes it, such as an attrs class, a dataclass or a list.
 
     Raises:
         ResponsesParseError: the response is not completed, or a text is no JSON or no *into*; ``path`` says where,
             such as ``$.output[0].content[0].text``, and inside the text ``$.output[0].content[0].text.price``.
-        TypeError: *into* has a field of a type that no JSON is read as.
+        TypeError: JSON cannot tell the type *into*.
     """
     if response.status is not ResponseStatus.COMPLETED:
         status = response.status.value if response.status else "of unknown status"
@@ -99,16 +103,29 @@ _COMMENTARY: Final = "commentary"
 
 
 def _decode(text: str, into: type[T], path: str) -> T:
-    read = shared_converter(forbid_extra_keys=True).get_structure_hook(into)
+    kind: Any = into
+    check, make = _reader_of(kind)
+    report = Report()
     try:
-        value: T = read(load_json(text), into)
-        return value
+        checked = check(load_json(text), "$", report)
+        if not report.violations:
+            value: T = make(checked, into)
+            return value
+        problem, at = report.violations[0].message, report.violations[0].path.removeprefix("$")
     except FramingError as error:
-        problem = error.cause
+        problem, at = error.cause, ""
     except Exception as error:
         first = problems_in(error)[0]
         # What a class says when it refuses its fields may quote them.
-        problem = f"refused ({type(first.cause).__name__})" if isinstance(first, Refused) else first.unquoted
-        path += first.at
+        problem = f"refused ({type(first.cause).__name__})" if isinstance(first, Refused) else str(first)
+        at = first.at
     # Raised out here, the error does not carry along its context, which holds content.
-    raise ResponsesParseError(problem, path=path)
+    raise ResponsesParseError(problem, path=path + at)
+
+
+@functools.lru_cache
+def _reader_of(into: Any) -> tuple[Check, Callable[[Any, Any], Any]]:
+    """The check of decoded JSON for the type *into*, and the hook that makes a value of it."""
+    return compile_schema(schema_of(into, forbid_unknown=True)[0]), answer_converter().get_structure_hook(
+        into
+    )

@@ -76,6 +76,12 @@ class Record(Member):
         return hook
 
     @classmethod
+    def __union_hook__(cls, union: Any) -> Callable[[Any, Any], Any]:
+        """Return the hook with which any converter reads a union of records."""
+        hook: Callable[[Any, Any], Any] = record_converter("keep").get_structure_hook(union)
+        return hook
+
+    @classmethod
     def __unstructure_hook__(cls, converter: object) -> Callable[[Any], Any]:
         """Return the hook with which any converter writes the class."""
         hook: Callable[[Any], Any] = record_converter("keep").get_unstructure_hook(cast(Any, cls))

@@ -10,10 +10,13 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.codec.classes import REQUIRED
+from crosswalk.codec.leaves import origin_of
 from crosswalk.schemas.errors import SchemaDefinitionError
 
-__all__ = ["ClassField", "fields_of", "has_fields", "is_pydantic"]
+__all__ = ["REQUIRED", "ClassField", "fields_of", "has_fields", "is_pydantic"]
+
+REQUIRED: Final = "required"
+"""The key of a field's attrs metadata that makes its JSON key required although the field has a default."""
 
 _MISSING: Final = object()
 
@@ -43,7 +46,8 @@ def is_pydantic(kind: Any) -> bool:
 
 
 def has_fields(kind: Any) -> bool:
-    """Whether :func:`fields_of` knows the fields of *kind*."""
+    """Whether :func:`fields_of` knows the fields of *kind*, a class or a generic class with its arguments."""
+    kind = origin_of(kind)
     return isinstance(kind, type) and (
         attrs.has(kind)
         or dataclasses.is_dataclass(kind)
@@ -52,17 +56,26 @@ def has_fields(kind: Any) -> bool:
     )
 
 
-def fields_of(cls: type) -> list[ClassField]:
-    """The fields of *cls* that its constructor takes.
+def fields_of(cls: Any) -> list[ClassField]:
+    """The fields of *cls* that its constructor takes; ``T`` of a generic class is its argument.
 
     Raises:
         SchemaDefinitionError: a type cannot be found, or the constructor does not take a field.
     """
+    origin = origin_of(cls)
     try:
-        hints = typing.get_type_hints(cls, include_extras=True)
+        hints = typing.get_type_hints(origin, include_extras=True)
     except (NameError, TypeError) as error:
-        raise SchemaDefinitionError(f"{cls.__name__}: {error}") from None
-    return list(_fields(cls, hints))
+        raise SchemaDefinitionError(f"{origin.__name__}: {error}") from None
+    arguments = dict(zip(getattr(origin, "__parameters__", ()), typing.get_args(cls), strict=False))
+    return list(_fields(origin, {name: _with_arguments(kind, arguments) for name, kind in hints.items()}))
+
+
+def _with_arguments(kind: Any, arguments: dict[Any, Any]) -> Any:
+    if isinstance(kind, typing.TypeVar):
+        return arguments.get(kind, kind)
+    parameters = getattr(kind, "__parameters__", ()) if typing.get_origin(kind) else ()
+    return kind[tuple(arguments.get(each, each) for each in parameters)] if parameters else kind
 
 
 def _fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:

@@ -1,4 +1,4 @@
-"""The JSON Schema of any type that an answer may have."""
+"""The JSON Schema of canonical types, and of any type that an answer may have."""
 
 from __future__ import annotations
 
@@ -6,34 +6,62 @@ import collections.abc
 import copy
 import typing
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from types import NoneType
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from crosswalk.codec.classes import json_word
-from crosswalk.codec.layout import CANONICAL, union_members
-from crosswalk.codec.schema import BY_TYPE, DIALECT, documented_attributes, heading, value_schema
+from crosswalk.codec.layout import CANONICAL, TAGS, is_canonical_enum, layout, union_members
+from crosswalk.codec.leaves import json_word, origin_of
+from crosswalk.codec.version import READABLE_MAJORS
+from crosswalk.schemas.docstrings import documented_attributes, first_line, heading
 from crosswalk.schemas.errors import SchemaDefinitionError
 from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydantic
+from crosswalk.types.json import FrozenObject
+from crosswalk.types.raw import RawEvents
+from crosswalk.types.response import ChatResponse
 
-__all__ = ["RULES", "schema_of", "strict_form"]
+__all__ = ["RULES", "json_schema", "schema_of", "strict_form"]
 
 RULES: Final = "x-rules"
 """The key of what a field's metadata says about it, in the schema that answers are checked with."""
 
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_RAW_EVENT: Final = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"base64": {"type": "string", "contentEncoding": "base64"}},
+            "required": ["base64"],
+        },
+    ]
+}
 _LEAVES: Final[dict[Any, dict[str, Any]]] = {
-    **BY_TYPE,
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
     NoneType: {"type": "null"},
     date: {"type": "string", "format": "date"},
     time: {"type": "string", "format": "time"},
     datetime: {"type": "string", "format": "date-time"},
+    timedelta: {"type": "number", "minimum": 0},
     Decimal: {"type": ["number", "string"], "format": "decimal", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"},
     UUID: {"type": "string", "format": "uuid"},
+    FrozenObject: {"type": "object"},
+    RawEvents: {"type": "array", "items": _RAW_EVENT},
     dict: {"type": "object"},
     Mapping: {"type": "object"},
+    Any: {},
+}
+_AMOUNT: Final = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}  # a decimal number of canonical JSON
+_FORMAT_VERSION: Final = {
+    "type": "string",
+    "pattern": rf"^({'|'.join(READABLE_MAJORS)})\.[0-9]+$",
+    "description": "The version of this format; 1.0 when missing.",
 }
 _ARRAYS: Final = (
     list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable,
@@ -44,6 +72,21 @@ _CONSTRAINTS: Final = {
     "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum", "multiple_of": "multipleOf",
     "pattern": "pattern",
 }  # fmt: skip
+
+
+def json_schema(cls: type[Any]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the canonical JSON of *cls*, a new dict each time.
+
+    It describes what is written: everything that :func:`crosswalk.to_json` writes validates. Further keys are allowed,
+    as reading ignores them. Computed values are ``readOnly``. Types that *cls* holds stand under ``$defs``.
+
+    Raises:
+        TypeError: *cls* is no canonical type.
+    """
+    if cls not in CANONICAL:
+        raise TypeError(f"{cls!r} is no canonical type")
+    writer = _Writer(forbid_unknown=False, with_rules=False)
+    return writer.whole(writer.of_canonical(cls))
 
 
 def schema_of(
@@ -60,13 +103,13 @@ def schema_of(
         SchemaDefinitionError: a field has a type that JSON cannot tell, or names one that is not there.
     """
     writer = _Writer(forbid_unknown, with_rules)
-    schema = {"$schema": DIALECT, **writer.of_root(kind)}
-    if writer.definitions:
-        schema["$defs"] = {name: writer.definitions[name] for name in sorted(writer.definitions)}
-    return schema, writer.has_decimal
+    return writer.whole(writer.of_root(kind)), writer.has_decimal
 
 
 def _name(kind: Any) -> str:
+    """The name of *kind*; ``Page_int`` of the generic class ``Page[int]``."""
+    if has_fields(kind):
+        return "_".join([origin_of(kind).__name__, *map(_name, typing.get_args(kind))])
     return getattr(kind, "__name__", None) or str(kind)
 
 
@@ -78,6 +121,11 @@ class _Writer:
         self.has_decimal = False
         self._named: dict[str, Any] = {}
 
+    def whole(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """*schema* as a document, with the classes in it."""
+        definitions = {name: self.definitions[name] for name in sorted(self.definitions)}
+        return {"$schema": _DIALECT, **schema, **({"$defs": definitions} if definitions else {})}
+
     def of_root(self, kind: Any) -> dict[str, Any]:
         if is_pydantic(kind):
             return self._of_pydantic(kind)
@@ -85,9 +133,9 @@ class _Writer:
             self.of_class(kind) if has_fields(kind) and kind not in CANONICAL else self.of(kind, _name(kind))
         )
 
-    def of_class(self, cls: Any) -> dict[str, Any]:
+    def of_class(self, kind: Any) -> dict[str, Any]:
+        fields, cls = fields_of(kind), origin_of(kind)
         documented = documented_attributes(cls)
-        fields = fields_of(cls)
         own_text = "__doc__" in vars(cls) and not (cls.__doc__ or "").startswith(f"{cls.__name__}(")
         title = heading(cls)
         return {
@@ -96,6 +144,28 @@ class _Writer:
             "properties": {field.key: self._of_field(cls, field, documented) for field in fields},
             "required": [field.key for field in fields if field.is_required],
             "additionalProperties": not self._forbid_unknown,
+        }
+
+    def of_canonical(self, cls: Any) -> dict[str, Any]:
+        """The schema of a canonical type, which its table of keys describes."""
+        documented = documented_attributes(cls)
+        properties: dict[str, Any] = {"type": {"const": TAGS[cls]}} if cls in TAGS else {}
+        for key in layout(cls):
+            text = first_line(getattr(cls, key.attribute)) if key.computed else documented.get(key.attribute)
+            properties[key.name] = {
+                **(_AMOUNT if key.type is Decimal else self.of(key.type, key.name)),
+                **({"description": text} if text else {}),
+                **({"readOnly": True} if key.computed else {}),
+            }
+        if cls is ChatResponse:
+            properties["format_version"] = dict(_FORMAT_VERSION)
+        required = [*(["type"] if cls in TAGS else []), *(key.name for key in layout(cls) if key.required)]
+        return {
+            **heading(cls),
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": True,
         }
 
     def _of_field(self, cls: Any, field: ClassField, documented: dict[str, str]) -> dict[str, Any]:
@@ -119,9 +189,7 @@ class _Writer:
             return {**self.of(arguments[0], where), **_annotations(arguments[1:])}
         if hasattr(kind, "__supertype__"):  # a NewType
             return self.of(kind.__supertype__, where)
-        if kind in CANONICAL:
-            return value_schema(kind, self.definitions)
-        if has_fields(kind) or is_pydantic(kind):
+        if has_fields(kind) or is_pydantic(kind) or is_canonical_enum(kind):
             return self._reference(kind)
         if kind in _LEAVES:
             self.has_decimal = self.has_decimal or kind is Decimal
@@ -136,7 +204,9 @@ class _Writer:
             return {"type": "array"}
         if origin is tuple and arguments[1:] != (...,):
             items = [self.of(item, where) for item in arguments]
-            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+            is_uniform = all(item == items[0] for item in items) and bool(items)
+            each = {"items": items[0]} if is_uniform else {"prefixItems": items}
+            return {"type": "array", **each, "minItems": len(items), "maxItems": len(items)}
         if origin in _ARRAYS:
             return {"type": "array", "items": self.of(arguments[0], where)}
         if origin in (dict, Mapping) and arguments[0] is str:
@@ -144,13 +214,22 @@ class _Writer:
         raise SchemaDefinitionError(f"{where}: an answer cannot hold {kind!r}")
 
     def _reference(self, cls: Any) -> dict[str, Any]:
-        name = cls.__name__
-        if self._named.setdefault(name, cls) is not cls:
+        name = _name(cls)
+        if self._named.setdefault(name, cls) != cls:
             raise SchemaDefinitionError(f"two classes of one answer are called {name}")
         if name not in self.definitions:
             self.definitions[name] = {}  # before its own schema, which may refer to it
-            self.definitions[name] = self._of_pydantic(cls) if is_pydantic(cls) else self.of_class(cls)
+            self.definitions[name] = self._definition(cls)
         return {"$ref": f"#/$defs/{name}"}
+
+    def _definition(self, cls: Any) -> dict[str, Any]:
+        if is_pydantic(cls):
+            return self._of_pydantic(cls)
+        if cls in CANONICAL:
+            return self.of_canonical(cls)
+        if is_canonical_enum(cls):
+            return {**heading(cls), "type": "string", "enum": [member.value for member in cls]}
+        return self.of_class(cls)
 
     def _of_pydantic(self, model: Any) -> dict[str, Any]:
         """What pydantic says itself; its classes stand among ours."""

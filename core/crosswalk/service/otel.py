@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from crosswalk.codec.otel import otel_attributes, otel_provider_name
 from crosswalk.errors import CrosswalkError
+from crosswalk.otel.attributes import otel_attributes, otel_provider_name
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import ChatRequest

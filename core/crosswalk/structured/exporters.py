@@ -5,72 +5,62 @@ They need the extras ``prometheus`` and ``otel``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import functools
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.cache import CacheStats
-from crosswalk.structured.metrics import BOUNDS, METRIC_PREFIX, STAGES, ParserMetrics
+from crosswalk.structured.cache import CacheStats, MemoryCache
+from crosswalk.structured.metrics import BOUNDS, COUNTERS, METRIC_PREFIX, STAGES, ParserMetrics
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+    from opentelemetry.metrics import MeterProvider
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
+
+    from crosswalk.structured.default_cache import ResponseCache
 
 __all__ = ["OpenTelemetryExporter", "PrometheusExporter"]
 
 LATENCY: Final = "response_parse_latency_seconds"
 _HELP: Final = {
-    "response_parse_direct_parse_ok": "Answers whose whole text was the JSON.",
-    "response_parse_extract_ok": "Answers whose JSON was extracted from fences or prose.",
-    "response_parse_repair_ok": "Answers whose JSON was repaired.",
-    "response_parse_partial": "Answers that end in the middle and were given as partial values.",
-    "response_parse_final_failed": "Answers that gave no value.",
+    LATENCY: "Duration of a stage, in seconds.",
+    **{f"{METRIC_PREFIX}{name}": f"Parses that ended as {name}." for name in COUNTERS},
     "response_parse_success_rate": "Share of parses that gave a whole value, 0 to 1.",
     "response_parse_reasons": "Parses by reason code.",
     "response_parse_schema_versions": "Parses by the schema version that the document names.",
-    "response_cache_hits": "Look-ups that found an answer.",
-    "response_cache_misses": "Look-ups that found none.",
-    "response_cache_negative_hits": "Look-ups that found a failure; they are also hits.",
-    "response_cache_stores": "Entries written.",
-    "response_cache_evictions": "Entries that made room for others before their time.",
-    "response_cache_size": "Entries at this moment.",
+    **{f"response_cache_{field.name}": f"The cache's {field.name}." for field in attrs.fields(CacheStats)},
+    "response_cache_size": "Entries in the cache at this moment.",
 }
-_LABELS: Final = {"response_parse_reasons": "reason", "response_parse_schema_versions": "schema_version"}
 
 
-class CountingCache(Protocol):
-    """A cache whose numbers can be shown."""
-
-    def stats(self) -> CacheStats:
-        """What it did until now."""
-
-    def size(self) -> int:
-        """How many entries there are."""
-
-
-def _values(metrics: ParserMetrics, cache: CountingCache | None) -> Iterator[tuple[str, str, float]]:
-    """Each number at this moment: its metric, its label (empty for none), its value."""
+def _samples(
+    metrics: ParserMetrics, cache: MemoryCache | type[ResponseCache] | None
+) -> dict[str, list[tuple[dict[str, str], float]]]:
+    """Each number at this moment, with its labels, by metric."""
     now = metrics.snapshot()
-    for name, count in now.counters.items():
-        yield METRIC_PREFIX + name, "", count
+    numbers: dict[str, float] = {METRIC_PREFIX + name: count for name, count in now.counters.items()}
     if now.success_rate is not None:
-        yield "response_parse_success_rate", "", now.success_rate
-    for reason, count in now.reasons.items():
-        yield "response_parse_reasons", reason, count
-    for version, count in now.schema_versions.items():
-        yield "response_parse_schema_versions", version, count
+        numbers["response_parse_success_rate"] = now.success_rate
     if cache is not None:
-        stats = cache.stats()
-        for name in ("hits", "misses", "negative_hits", "stores", "evictions"):
-            yield f"response_cache_{name}", "", getattr(stats, name)
-        yield "response_cache_size", "", cache.size()
+        counts = {**attrs.asdict(cache.stats()), "size": cache.size()}
+        numbers |= {f"response_cache_{name}": count for name, count in counts.items()}
+    versions = now.schema_versions.items()
+    return {
+        **{name: [({}, number)] for name, number in numbers.items()},
+        "response_parse_reasons": [({"reason": reason}, n) for reason, n in now.reasons.items()],
+        "response_parse_schema_versions": [({"schema_version": version}, n) for version, n in versions],
+    }
 
 
 class PrometheusExporter:
     """Shows *metrics*, and *cache*, to what scrapes *registry*.
 
-    Counts go out as gauges, because Prometheus adds ``_total`` to the name of a counter.
+    Counts go out as gauges, because Prometheus adds ``_total`` to the name of a counter. Durations are a histogram of
+    prometheus-client, from now on.
 
     Args:
         metrics: what to show.
@@ -85,38 +75,38 @@ class PrometheusExporter:
     def __init__(
         self,
         metrics: ParserMetrics,
-        cache: CountingCache | None = None,
+        cache: MemoryCache | type[ResponseCache] | None = None,
         *,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        try:
-            import prometheus_client
-        except ImportError:
-            raise _not_installed("Prometheus", "prometheus-client", "prometheus") from None
-        self._metrics, self._cache = metrics, cache
-        self._registry = prometheus_client.REGISTRY if registry is None else registry
-        self._registry.register(self)
+        client = _import("prometheus_client", "prometheus-client", "prometheus")
+        self._samples = functools.partial(_samples, metrics, cache)
+        self._registry = client.REGISTRY if registry is None else registry
+        self._histogram = client.Histogram(LATENCY, _HELP[LATENCY], ["stage"], buckets=BOUNDS, registry=None)
+        for stage in STAGES:
+            self._histogram.labels(stage)  # at 0 before the first parse
+        for collector in (self, self._histogram):
+            self._registry.register(collector)
+        metrics.add_observer(lambda stage, seconds: self._histogram.labels(stage).observe(seconds))
 
     def collect(self) -> Iterable[Metric]:
-        """All metrics at this moment; called at every scrape."""
+        """The counts at this moment; called at every scrape."""
         families = {family.name: family for family in self.describe()}
-        for name, label, value in _values(self._metrics, self._cache):
-            families[name].add_sample(name, {_LABELS[name]: label} if label else {}, value)
-        for stage, latency in self._metrics.snapshot().latencies.items():
-            bounds = [(str(bound), count) for bound, count in zip(BOUNDS, latency.buckets, strict=True)]
-            families[LATENCY].add_metric([stage], [*bounds, ("+Inf", latency.count)], latency.total)  # type: ignore[attr-defined]
+        for name, samples in self._samples().items():
+            for labels, value in samples:
+                families[name].add_sample(name, labels, value)
         return [family for family in families.values() if family.samples]
 
     def describe(self) -> Iterable[Metric]:
-        """The metrics without values: a registry asks them for clashes of names."""
-        from prometheus_client.core import HistogramMetricFamily, Metric
+        """The counts without values: a registry asks them for clashes of names."""
+        from prometheus_client.core import Metric
 
-        gauges = [Metric(name, text, "gauge") for name, text in _HELP.items()]
-        return [*gauges, HistogramMetricFamily(LATENCY, "Duration of a stage, in seconds.", labels=["stage"])]
+        return [Metric(name, text, "gauge") for name, text in _HELP.items() if name != LATENCY]
 
     def close(self) -> None:
         """Take the metrics away again."""
-        self._registry.unregister(self)
+        for collector in (self, self._histogram):
+            self._registry.unregister(collector)
 
 
 class OpenTelemetryExporter:
@@ -136,43 +126,28 @@ class OpenTelemetryExporter:
     def __init__(
         self,
         metrics: ParserMetrics,
-        cache: CountingCache | None = None,
+        cache: MemoryCache | type[ResponseCache] | None = None,
         *,
         meter_provider: MeterProvider | None = None,
     ) -> None:
-        try:
-            from opentelemetry.metrics import get_meter
-        except ImportError:
-            raise _not_installed("OpenTelemetry", "opentelemetry-api", "otel") from None
-        self._metrics, self._cache = metrics, cache
-        meter = get_meter("crosswalk.structured", meter_provider=meter_provider)
+        otel = _import("opentelemetry.metrics", "opentelemetry-api", "otel")
+        meter = otel.get_meter("crosswalk.structured", meter_provider=meter_provider)
+
+        def observe(name: str, _: Any) -> list[Any]:
+            samples = _samples(metrics, cache).get(name, ())
+            return [otel.Observation(value, labels) for labels, value in samples]
+
         for name, text in _HELP.items():
-            is_gauge = name.endswith(("_rate", "_size"))
-            create: Any = (
-                meter.create_observable_gauge if is_gauge else meter.create_observable_up_down_counter
-            )
-            create(name, [self._observer(name)], description=text)
+            if name != LATENCY:
+                meter.create_observable_gauge(name, [functools.partial(observe, name)], description=text)
         histogram = meter.create_histogram(
-            LATENCY,
-            unit="s",
-            description="Duration of a stage, in seconds.",
-            explicit_bucket_boundaries_advisory=BOUNDS,
+            LATENCY, unit="s", description=_HELP[LATENCY], explicit_bucket_boundaries_advisory=BOUNDS
         )
-        attributes = {stage: {"stage": stage} for stage in STAGES}
-        metrics.add_observer(lambda stage, seconds: histogram.record(seconds, attributes[stage]))
-
-    def _observer(self, metric: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
-        from opentelemetry.metrics import Observation
-
-        def observe(_: CallbackOptions) -> Iterable[Observation]:
-            return [
-                Observation(value, {_LABELS[name]: label} if label else {})
-                for name, label, value in _values(self._metrics, self._cache)
-                if name == metric
-            ]
-
-        return observe
+        metrics.add_observer(lambda stage, seconds: histogram.record(seconds, {"stage": stage}))
 
 
-def _not_installed(what: str, package: str, extra: str) -> CrosswalkError:
-    return CrosswalkError(f"exporting to {what} needs {package}: pip install 'crosswalk-llm[{extra}]'")
+def _import(module: str, package: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise CrosswalkError(f"exporting needs {package}: pip install 'crosswalk-llm[{extra}]'") from None

@@ -5,10 +5,10 @@ Nothing here grows with the number of parses, and nothing here is content.
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 import threading
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -30,7 +30,7 @@ middle, which the caller asked for: neither a success nor a failure of the chain
 STAGES: Final = ("parse", "extract", "repair", "total")
 """What is timed: the three stages of the chain, and the whole parse."""
 BOUNDS: Final = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""The upper bounds of the histogram of durations, in seconds."""
+"""The upper bounds of the histograms of durations that exporters make, in seconds."""
 OTHER: Final = "other"
 """The label of reasons and versions that are not counted apart: too many, too long, or not printable."""
 MAX_LABELS: Final = 64
@@ -71,7 +71,7 @@ class ParseRecord:
     schema_version: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class LatencySummary:
     """How long something took, over all the times it was measured.
 
@@ -80,33 +80,32 @@ class LatencySummary:
         total: the sum, in seconds.
         shortest: the shortest time, in seconds; ``None`` where nothing was measured.
         longest: the longest time, in seconds; ``None`` where nothing was measured.
-        buckets: how many times it took at most so long, for each of :data:`BOUNDS`.
     """
 
     count: int = 0
     total: float = 0.0
     shortest: float | None = None
     longest: float | None = None
-    buckets: tuple[int, ...] = (0,) * len(BOUNDS)
 
     @property
     def mean(self) -> float | None:
         """The mean, in seconds; ``None`` where nothing was measured."""
         return self.total / self.count if self.count else None
 
-    def with_one(self, seconds: float) -> LatencySummary:
-        """The same with one duration more."""
-        first = bisect_left(BOUNDS, seconds)
-        return LatencySummary(
-            count=self.count + 1,
-            total=self.total + seconds,
-            shortest=seconds if self.shortest is None else min(self.shortest, seconds),
-            longest=seconds if self.longest is None else max(self.longest, seconds),
-            buckets=tuple(n + (at >= first) for at, n in enumerate(self.buckets)),
-        )
+    def add(self, seconds: float) -> None:
+        """Count one duration more."""
+        self.count += 1
+        self.total += seconds
+        self.shortest = seconds if self.shortest is None else min(self.shortest, seconds)
+        self.longest = seconds if self.longest is None else max(self.longest, seconds)
+
+    def milliseconds(self) -> dict[str, float | int | None]:
+        """The summary under the names of :meth:`ParserMetrics.get_stats`."""
+        times = {"avg_ms": self.mean, "min_ms": self.shortest, "max_ms": self.longest}
+        return {"count": self.count} | {name: each and each * 1000 for name, each in times.items()}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class MetricsSnapshot:
     """All numbers at one moment; they belong together.
 
@@ -118,10 +117,10 @@ class MetricsSnapshot:
         exporter_errors: how many times an exporter raised.
     """
 
-    counters: Mapping[str, int]
-    reasons: Mapping[str, int]
-    schema_versions: Mapping[str, int]
-    latencies: Mapping[str, LatencySummary]
+    counters: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(COUNTERS, 0))
+    reasons: Counter[str] = attrs.field(factory=Counter)
+    schema_versions: Counter[str] = attrs.field(factory=Counter)
+    latencies: dict[str, LatencySummary] = attrs.field(factory=lambda: {s: LatencySummary() for s in STAGES})
     exporter_errors: int = 0
 
     @property
@@ -144,7 +143,7 @@ class ParserMetrics:
         self._export_lock = threading.RLock()  # an exporter may parse
         self._exporter: ExporterCallback | None = None
         self._observers: list[Observer] = []
-        self.reset()
+        self._now = MetricsSnapshot()
 
     def record(self, record: ParseRecord) -> None:
         """Count one parse.
@@ -153,23 +152,16 @@ class ParserMetrics:
             MetricsError: the stage or what is timed is unknown, or a duration is negative or not finite; then
                 nothing of it is counted.
         """
-        is_failure, seconds = record.stage == "failure", dict(record.seconds_by_stage)
-        reason = record.reason or (OTHER if is_failure else "success")
-        if not is_failure and record.stage not in _OK:
+        counter = {**_OK, "failure": "final_failed"}.get(record.stage)
+        if counter is None:
             raise MetricsError(f"a parse ends at one of {', '.join([*_OK, 'failure'])}")
-        counter = "final_failed" if is_failure else _OK[record.stage] if reason == "success" else "partial"
-        for stage, duration in seconds.items():
-            _check_duration(stage, duration)
+        reason = record.reason or (OTHER if record.stage == "failure" else "success")
+        if record.stage != "failure" and reason != "success":
+            counter = "partial"
+        seconds = dict(record.seconds_by_stage)
         if seconds:
             seconds.setdefault("total", sum(seconds.values()))
-        with self._lock:
-            self._counters[counter] += 1
-            _count(self._reasons, reason)
-            if record.schema_version is not None:
-                _count(self._versions, record.schema_version)
-            for stage, duration in seconds.items():
-                self._latencies[stage] = self._latencies[stage].with_one(duration)
-        self._export(counter, seconds)
+        self._add(counter, 1, seconds, reason, record.schema_version)
 
     def increment(self, counter: str, value: int = 1) -> None:
         """Count *value* outcomes that did not come as a :class:`ParseRecord`.
@@ -177,13 +169,9 @@ class ParserMetrics:
         Raises:
             MetricsError: *counter* is none of :data:`COUNTERS`, or *value* is negative.
         """
-        if counter not in COUNTERS:
-            raise MetricsError(f"a counter is one of {', '.join(COUNTERS)}")
-        if type(value) is not int or value < 0:
-            raise MetricsError("a counter goes up, by whole numbers")
-        with self._lock:
-            self._counters[counter] += value
-        self._export(counter, {})
+        if counter not in COUNTERS or type(value) is not int or value < 0:
+            raise MetricsError(f"a counter is one of {', '.join(COUNTERS)} and goes up, by whole numbers")
+        self._add(counter, value)
 
     def record_latency(self, stage: str, latency_ms: float) -> None:
         """Count one duration, in milliseconds, that did not come with a :class:`ParseRecord`.
@@ -191,15 +179,11 @@ class ParserMetrics:
         Raises:
             MetricsError: *stage* is none of :data:`STAGES`, or the duration is negative or not finite.
         """
-        _check_duration(stage, latency_ms)
-        with self._lock:
-            self._latencies[stage] = self._latencies[stage].with_one(latency_ms / 1000)
-        self._export("", {stage: latency_ms / 1000})
+        self._add("", 0, {stage: latency_ms / 1000})
 
     def record_failure(self, reason: str) -> None:
         """Count one reason that did not come with a :class:`ParseRecord`."""
-        with self._lock:
-            _count(self._reasons, str(reason))
+        self._add("", 0, reason=reason)
 
     def set_exporter(self, exporter: ExporterCallback | None) -> None:
         """Call *exporter* with each counter that changes, by its full name, and its new value.
@@ -207,12 +191,7 @@ class ParserMetrics:
         It is called in the thread that parses, one call at a time, in the order of the values. What it raises does
         not reach the parser: it is logged and counted. ``None`` takes it away. Prometheus and OpenTelemetry have
         exporters of their own, see :mod:`crosswalk.structured.exporters`.
-
-        Raises:
-            MetricsError: *exporter* cannot be called.
         """
-        if exporter is not None and not callable(exporter):
-            raise MetricsError("an exporter is a function of a name and a value")
         self._exporter = exporter
 
     def add_observer(self, observer: Observer) -> None:
@@ -222,13 +201,7 @@ class ParserMetrics:
     def snapshot(self) -> MetricsSnapshot:
         """All numbers at this moment."""
         with self._lock:
-            return MetricsSnapshot(
-                counters=MappingProxyType(dict(self._counters)),
-                reasons=MappingProxyType(dict(self._reasons)),
-                schema_versions=MappingProxyType(dict(self._versions)),
-                latencies=MappingProxyType(dict(self._latencies)),
-                exporter_errors=self._exporter_errors,
-            )
+            return copy.deepcopy(self._now)
 
     @property
     def success_rate(self) -> float | None:
@@ -243,58 +216,55 @@ class ParserMetrics:
     def reset(self) -> None:
         """Start again at zero; exporters stay."""
         with self._lock:
-            self._counters = dict.fromkeys(COUNTERS, 0)
-            self._reasons: Counter[str] = Counter()
-            self._versions: Counter[str] = Counter()
-            self._latencies = dict.fromkeys(STAGES, LatencySummary())
-            self._exporter_errors = 0
+            self._now = MetricsSnapshot()
 
     def get_stats(self) -> dict[str, Any]:
         """All numbers as plain objects: ``counters``, ``latency`` by stage in milliseconds, ``reason_codes``."""
         now = self.snapshot()
         return {
-            "counters": dict(now.counters),
-            "latency": {stage: _milliseconds(latency) for stage, latency in now.latencies.items()},
+            "counters": now.counters,
+            "latency": {stage: latency.milliseconds() for stage, latency in now.latencies.items()},
             "reason_codes": {**_SEED_REASONS, **now.reasons},
             "schema_versions": dict(now.schema_versions),
             "success_rate": now.success_rate,
         }
 
-    def _export(self, counter: str, seconds: Mapping[str, float]) -> None:
-        if self._exporter is None and not self._observers:
-            return
+    def _add(
+        self,
+        counter: str,
+        value: int,
+        seconds: Mapping[str, float] = MappingProxyType({}),
+        reason: str | None = None,
+        version: str | None = None,
+    ) -> None:
+        for stage, duration in seconds.items():
+            if stage not in STAGES:
+                raise MetricsError(f"what is timed is one of {', '.join(STAGES)}")
+            if not 0 <= duration < math.inf:
+                raise MetricsError(f"the duration of {stage} is negative or not finite")
+        with self._lock:
+            now = self._now
+            if counter:
+                now.counters[counter] += value
+            for counts, label in ((now.reasons, reason), (now.schema_versions, version)):
+                if label is not None:
+                    counts[_label(counts, label)] += 1
+            for stage, duration in seconds.items():
+                now.latencies[stage].add(duration)
         with self._export_lock:
             try:
                 if self._exporter is not None and counter:
                     # Read here, so that an older value never follows a newer one.
-                    self._exporter(METRIC_PREFIX + counter, self._counters[counter])
+                    self._exporter(METRIC_PREFIX + counter, self._now.counters[counter])
                 for observer in self._observers:
                     for stage, duration in seconds.items():
                         observer(stage, duration)
             except Exception as error:
                 with self._lock:
-                    self._exporter_errors += 1
+                    self._now.exporter_errors += 1
                 log.warning("the metrics exporter raised %s", type(error).__name__)
 
 
-def _check_duration(stage: str, seconds: float) -> None:
-    if stage not in STAGES:
-        raise MetricsError(f"what is timed is one of {', '.join(STAGES)}")
-    if not 0 <= seconds < math.inf:
-        raise MetricsError(f"the duration of {stage} is negative or not finite")
-
-
-def _count(counts: Counter[str], label: str) -> None:
-    if label not in counts and (
-        len(counts) >= MAX_LABELS or len(label) > MAX_LABEL_LENGTH or not label.isprintable()
-    ):
-        label = OTHER
-    counts[str(label)] += 1
-
-
-def _milliseconds(latency: LatencySummary) -> dict[str, float | int | None]:
-    times = {"avg_ms": latency.mean, "min_ms": latency.shortest, "max_ms": latency.longest}
-    return {
-        "count": latency.count,
-        **{name: None if each is None else each * 1000 for name, each in times.items()},
-    }
+def _label(counts: Counter[str], label: str) -> str:
+    is_countable = len(counts) < MAX_LABELS and len(label) <= MAX_LABEL_LENGTH and label.isprintable()
+    return str(label) if label in counts or is_countable else OTHER

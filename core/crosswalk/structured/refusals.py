@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.located import problems_in
-from crosswalk.codec.problems import MissingKey, Refused, UnknownKey, step
+from crosswalk.codec.problems import MissingKey, Refused, step
 from crosswalk.errors import CrosswalkError
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.result import Violation
@@ -18,7 +18,6 @@ __all__ = ["violations_of"]
 
 _CODES: Final = {
     MissingKey: ReasonCode.SCHEMA_MISSING_FIELD,
-    UnknownKey: ReasonCode.SCHEMA_UNKNOWN_FIELD,
     Refused: ReasonCode.INVARIANT_VIOLATION,
 }
 

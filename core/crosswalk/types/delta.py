@@ -71,7 +71,7 @@ class ResponseDelta:
     logprobs: tuple[TokenLogprob, ...] | None = attrs.field(
         default=None, kw_only=True, converter=as_optional_tuple
     )
-    choice: int = attrs.field(default=0, kw_only=True)
+    choice: int = attrs.field(default=0, kw_only=True, metadata={"json_omit": True})
     extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, kw_only=True, converter=as_frozen_object)
 
     def __attrs_post_init__(self) -> None:

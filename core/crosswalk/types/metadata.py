@@ -90,11 +90,15 @@ class ResponseMetadata:
 
     provider_id: str
     model_id: str
-    request_duration: timedelta = _ZERO
-    time_to_first_token: timedelta | None = None
+    request_duration: timedelta = attrs.field(
+        default=_ZERO, metadata={"json_key": "request_duration_seconds"}
+    )
+    time_to_first_token: timedelta | None = attrs.field(
+        default=None, metadata={"json_key": "time_to_first_token_seconds", "json_next": "tokens_per_second"}
+    )
     extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, converter=as_frozen_object)
     provenance: Mapping[str, Provenance] = attrs.field(default=_NO_PROVENANCE, converter=as_provenance)
-    completion_tokens: int | None = attrs.field(default=None, eq=False)
+    completion_tokens: int | None = attrs.field(default=None, eq=False, metadata={"json_key": None})
 
     def __attrs_post_init__(self) -> None:
         if not self.provider_id or not isinstance(self.provider_id, str):

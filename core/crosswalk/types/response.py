@@ -204,7 +204,7 @@ class ChatResponse:
     usage: UsageInfo
     metadata: ResponseMetadata
     created: datetime = attrs.field(converter=as_utc)
-    model: str
+    model: str = attrs.field(metadata={"json_next": "raw_finish_reason"})
     refusal: str | None = None
     content_filter_results: tuple[ContentFilterResult, ...] | None = attrs.field(
         default=None, converter=as_optional_tuple

@@ -162,12 +162,12 @@ class UsageInfo:
     """No tokens at all: the identity of ``+``."""
 
     prompt_tokens: int
-    completion_tokens: int
+    completion_tokens: int = attrs.field(metadata={"json_next": "total_tokens"})
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     cache_write_tokens: int | None = None
     cost: Cost | None = None
-    details: UsageDetails = UsageDetails.EMPTY
+    details: UsageDetails = attrs.field(default=UsageDetails.EMPTY, metadata={"json_omit": True})
 
     def __attrs_post_init__(self) -> None:
         # Spelt out, not looped: this runs for every usage report of a stream.

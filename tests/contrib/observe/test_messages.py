@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk import ChatMessage, ChatResponse, FinishReason, ResponseMetadata, Segment, ToolCall, UsageInfo
-from crosswalk.codec import otel_output_messages
+from crosswalk.otel import otel_output_messages
 from crosswalk_observe.messages import input_messages, system_instructions, tool_definitions
 from strategies import json_values
 

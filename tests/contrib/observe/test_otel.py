@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from crosswalk import CrosswalkError, DetectionError, __version__, normalize, otel_attributes
-from crosswalk.codec import otel_output_messages
+from crosswalk.otel import otel_output_messages
 from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
 from crosswalk_observe import OpenTelemetrySink, Watcher
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from crosswalk.codec import json_schema, to_jsonable
+from crosswalk.codec import to_jsonable
 from crosswalk.codec.layout import CANONICAL
+from crosswalk.schemas.json_schema import json_schema
 from crosswalk.types import ChatResponse, CitationRef, FinishReason, StreamEvent, TokenLogprob, UsageInfo
 from strategies import BY_TYPE
 from tries import tries

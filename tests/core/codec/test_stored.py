@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from crosswalk.codec import FORMAT_VERSION, from_json, json_schema, to_json, to_jsonable
+from crosswalk.codec import FORMAT_VERSION, from_json, to_json, to_jsonable
+from crosswalk.schemas.json_schema import json_schema
 from crosswalk.types import ChatMessage, ChatResponse, ResponseDelta, StreamEvent
 from strategies import unfolded
 

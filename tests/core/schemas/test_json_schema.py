@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, NewType, TypedDict
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
 
 import attrs
 import pydantic
@@ -62,6 +62,29 @@ def test_a_value_is_read_and_written_again(kind: Any, text: str, value: Any) -> 
     parser: StructuredParser[Any] = StructuredParser(kind)
     assert parser.parse(text).value == value
     assert parser.parse(value_to_json(value).decode()).value == value
+
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Page(Generic[T]):
+    """A page of rows."""
+
+    rows: tuple[T, ...]
+    first: T | None = None
+    by_name: dict[str, list[T]] = attrs.field(factory=dict)
+
+
+def test_a_generic_class_has_its_arguments() -> None:
+    schema = Schema(tuple[Page[int], Page[Page[str]]])
+    assert schema.json_schema()["$defs"].keys() == {"Page_int", "Page_str", "Page_Page_str"}
+    pages = [{"rows": [1], "first": 2, "by_name": {"a": [3]}}, {"rows": [{"rows": ["a"]}]}]
+    assert schema.read(pages).value == (Page((1,), 2, {"a": [3]}), Page((Page(("a",)),)))
+    wrong = [{"rows": ["a"]}, {"rows": [{"rows": [1]}]}]
+    assert [each.path for each in schema.read(wrong).violations] == ["$[0].rows[0]", "$[1].rows[0].rows[0]"]
+    with pytest.raises(SchemaDefinitionError, match="cannot hold ~T"):
+        Schema(Page)
 
 
 def test_what_annotations_say_is_told_and_checked() -> None:

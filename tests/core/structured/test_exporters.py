@@ -39,7 +39,8 @@ def prometheus(metrics: ParserMetrics, cache: MemoryCache | None) -> Scrape:
             for each in (families, stricter)
         )
         assert found.keys() == again.keys()
-        return found
+        # prometheus-client also says when it made each histogram.
+        return {key: value for key, value in found.items() if not key[0].endswith("_created")}
 
     return scrape
 

@@ -7,7 +7,6 @@ import math
 import pytest
 
 from crosswalk.structured.metrics import (
-    BOUNDS,
     MAX_LABELS,
     OTHER,
     LatencySummary,
@@ -81,8 +80,8 @@ def test_a_snapshot_does_not_change_and_a_reset_starts_again() -> None:
     metrics.record(DIRECT)
     assert (before.parses, metrics.snapshot().parses) == (1, 2)
     assert metrics.snapshot().schema_versions == {"1.0": 2}
-    with pytest.raises(TypeError):
-        before.counters["direct_parse_ok"] = 5  # type: ignore[index]
+    before.counters["direct_parse_ok"] = 5
+    assert metrics.snapshot().parses == 2
     metrics.reset()
     assert metrics.snapshot() == ParserMetrics().snapshot()
 
@@ -139,9 +138,7 @@ def test_outcomes_can_be_counted_by_hand() -> None:
     assert metrics.snapshot() == now
 
 
-def test_an_exporter_is_a_function() -> None:
-    with pytest.raises(MetricsError, match="an exporter is a function"):
-        ParserMetrics().set_exporter("statsd")  # type: ignore[arg-type]
+def test_a_counter_goes_up_by_whole_numbers() -> None:
     with pytest.raises(MetricsError, match="by whole numbers"):
         ParserMetrics().increment("extract_ok", 0.5)  # type: ignore[arg-type]
 
@@ -174,13 +171,11 @@ def test_the_stats_have_the_form_of_the_seed() -> None:
 # ------------------------------------------------------------------------------------- durations
 
 
-def test_a_duration_counts_in_every_bucket_that_holds_it() -> None:
+def test_durations_have_a_count_a_mean_and_extremes() -> None:
     metrics = ParserMetrics()
-    for milliseconds in (0, 10, 10.1, 5000):
+    for milliseconds in (10, 0, 10.1, 5000):
         metrics.record_latency("total", milliseconds)
     latency = metrics.snapshot().latencies["total"]
-    by_bound = dict(zip(BOUNDS, latency.buckets, strict=True))
-    assert (by_bound[1e-5], by_bound[5e-3], by_bound[0.01], by_bound[0.05], by_bound[1.0]) == (1, 1, 2, 3, 3)
     assert (latency.count, latency.shortest, latency.longest) == (4, 0, 5)
     assert latency.mean == pytest.approx(1.255025)
     assert LatencySummary().mean is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from crosswalk.codec.otel import finish_word
+from crosswalk.otel.attributes import finish_word
 from crosswalk.types.json import load_json, plain_view
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType

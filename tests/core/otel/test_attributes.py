@@ -17,7 +17,7 @@ from crosswalk import (
     normalize,
     otel_attributes,
 )
-from crosswalk.codec import otel_provider_name
+from crosswalk.otel import otel_provider_name
 from crosswalk.types import UsageDetails
 
 

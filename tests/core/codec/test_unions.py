@@ -1,4 +1,4 @@
-"""Fields that a document must have although their class has a default, and unions of plain values."""
+"""Unions of plain values in classes of a program."""
 
 from __future__ import annotations
 
@@ -41,15 +41,6 @@ def problems(value: Any) -> tuple[str, ...]:
     from crosswalk.codec.converters import what_is_wrong
 
     return tuple(what_is_wrong(caught.value))
-
-
-def test_a_required_field_with_a_default_is_required() -> None:
-    assert any("parts" in problem for problem in problems({}))
-    found = problems({"colour": {}})
-    assert any("parts" in problem for problem in found)
-    assert any("colour" in problem for problem in found)
-    assert problems([]) == ("expected object, got array @ $",)
-    assert converter().structure({"parts": []}, Document) == Document()
 
 
 @pytest.mark.parametrize(
