@@ -31,6 +31,7 @@ from crosswalk.service import (
     Endpoint,
     HTTPRequest,
     SyncLLMService,
+    ToolDefinition,
     UnsupportedRequestError,
     build_http_request,
 )
@@ -401,6 +402,18 @@ def test_plain_reasoning_goes_to_who_takes_it(provider: str, to: str) -> None:
     )
 
 
+@pytest.mark.parametrize("provider", ["deepseek", "moonshot"])
+@pytest.mark.parametrize(("reasoning", "sent"), [("Hm.", "Hm."), ("", " "), (None, " ")])
+def test_a_call_without_reasoning_is_never_refused_for_it(
+    provider: str, reasoning: str | None, sent: str
+) -> None:
+    built = back("vllm", chat("tool_calls", reasoning=reasoning, tool_calls=[CALL]), RESULT, to=provider)
+    assert turns(built)[1]["reasoning_content"] == sent
+    assert (
+        "reasoning_content" not in turns(request(USER, answer("vllm", chat(content="Nine.")), to=provider))[1]
+    )
+
+
 SEALED = [
     ("anthropic", claude({"type": "thinking", "thinking": "Hm.", "signature": "SIG"}, {"type": "text", "text": "Nine."})),
     ("anthropic", claude({"type": "redacted_thinking", "data": "SIG"}, {"type": "text", "text": "Nine."})),
@@ -477,6 +490,21 @@ def test_half_of_a_server_tools_work_is_left_out(provider: str, payload: Any, ke
     built = back(provider, payload, MORE)
     assert key not in said(built)
     assert named(built) == [("messages[1]", reason)]
+
+
+@pytest.mark.parametrize("tools", [(), (ToolDefinition("ferry"),)])
+def test_bedrock_is_told_of_the_tools_of_the_conversation(tools: tuple[ToolDefinition, ...]) -> None:
+    call = {"toolUseId": "s1", "name": "nova_grounding", "input": {}, "type": "server_tool_use"}
+    result = {
+        "toolUseId": "s1",
+        "content": [{"text": "x"}],
+        "status": "success",
+        "type": "nova_grounding_result",
+    }
+    built = back("bedrock", bedrock({"toolUse": call}, {"toolResult": result}), tools=tools)
+    known = [next(iter(tool.values()))["name"] for tool in built.body["toolConfig"]["tools"]]
+    assert known == ([tool.name for tool in tools] or ["nova_grounding"])
+    assert built.dropped == ()
 
 
 def test_a_pause_goes_back_as_it_came() -> None:
