@@ -870,6 +870,20 @@ def test_a_verdict_is_named() -> None:
     ]
 
 
+def test_a_text_is_not_there_because_the_user_says_the_same() -> None:
+    items = [
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "boat"}],
+        }
+    ]
+    built = request(USER, answer("openai_responses", responses(*items)), MORE, to="openai_responses")
+    assert "boat" in said(built)
+    assert ("messages[1]", "reasoning: the API has no place for it") in named(built)
+
+
 def test_white_space_that_the_api_refuses_is_named() -> None:
     blank = ChatMessage.user([TextPart("Hi"), TextPart(" \n")])
     assert named(request(blank, to="anthropic")) == [
@@ -884,7 +898,8 @@ class Forgetful(OpenAIChatDialect):
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        said = [{"role": "user", "content": message_of(turn).text} for turn in request.messages]
+        messages = [message_of(turn) for turn in request.messages]
+        said = [{"role": message.role.value, "content": message.text} for message in messages]
         return HTTPRequest("/ask", {"messages": said})
 
 
