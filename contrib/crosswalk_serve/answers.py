@@ -75,7 +75,19 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
         for choice in said["choices"]:
             choice["text"] = _prompt(incoming) + choice["text"]
         body = dump_json(said)
+    if incoming.wants.namespaces and made.status == 200:
+        said = load_json(body)
+        _add_namespaces(said["output"], incoming)
+        body = dump_json(said)
     return Written(body, made.status, losses)
+
+
+def _add_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
+    """Say of each call in *items* the namespace in which the client has its tool, as its client looks for it there."""
+    for item in items:
+        namespace = incoming.wants.namespaces.get(item.get("name", ""))
+        if namespace is not None and item["type"] in ("function_call", "custom_tool_call"):
+            item.setdefault("namespace", namespace)
 
 
 def _options(incoming: Incoming) -> dict[str, Any]:
@@ -208,8 +220,15 @@ class StreamWriter:
 
     def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
         return b"".join(
-            self._converter.frame(self._echoing(event)) for event in events if self._is_shown(event)
+            self._converter.frame(self._completed(event)) for event in events if self._is_shown(event)
         )
+
+    def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
+        """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
+        if self._incoming.wants.namespaces:
+            items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
+            _add_namespaces(items, self._incoming)
+        return self._echoing(event)
 
     def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
         """*event*, with the prompt before what is the first of an answer."""
