@@ -23,7 +23,7 @@ from crosswalk import (
     registry,
     to_json,
 )
-from crosswalk.agent import ChatSession
+from crosswalk.agent import ChatSession, keep_turns
 from crosswalk.config import Settings
 from crosswalk.plugins import OpenAIChatDialect, dump_json, hookimpl, message_of
 from crosswalk.service import (
@@ -108,11 +108,15 @@ def request(*turns: Any, to: str, model: str = "m", **options: Any) -> HTTPReque
 
 
 def back(provider: str, payload: Any, *after: Any, to: str | None = None, **options: Any) -> HTTPRequest:
-    """The next request after an answer; the same one where the answer was stored, and where its bytes were not kept."""
+    """The next request after an answer; the same where it was stored, forked, trimmed, or its bytes were not kept."""
     first = answer(provider, payload)
     built = request(USER, first, *(after or (MORE,)), to=to or provider, **options)
     session = ChatSession([USER, first])
+    trimmed = ChatSession([MORE, ChatMessage.assistant("At nine."), USER, first])
+    trimmed.trim(keep_turns(1))
+    assert len(trimmed.turns) == 2
     copies = (
+        trimmed.turns[1],
         from_json(to_json(first), ChatResponse),
         answer(provider, payload, keep_raw=False),
         ChatSession.from_json(session.to_json()).turns[1],
