@@ -182,10 +182,23 @@ def _planted(capture: Capture, response: ChatResponse, provider: str) -> Iterato
     for kind in ("field", "block"):
         body = load_json(capture.body)  # anew for each
         mark = f"{MARK}: {kind}"
-        if text and _plant(body, text, kind, mark):
+        if text and any(_plant(message, text, kind, mark) for message in _messages_in(body)):
             planted = read(dump_json(body), provider)
             if planted is not None:
                 yield attrs.evolve(planted, id=mark)
+
+
+_MESSAGES: Final = ("message", "content", "output", "steps", "outputs")
+"""The keys under which an answer has its message."""
+
+
+def _messages_in(value: Any) -> Iterator[Any]:
+    """Each message in *value*, inside its holder; a text completion has none."""
+    for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+        if key in _MESSAGES:
+            yield {key: child}
+        elif isinstance(child, dict | list):
+            yield from _messages_in(child)
 
 
 def _plant(value: Any, text: str, kind: str, mark: str) -> bool:
@@ -239,8 +252,27 @@ def _fate(part: Part, built: HTTPRequest, *, is_own: bool) -> Fate:
         return Fate.WORDS if is_told else Fate.BACK
     if any(word in text for word in part.words for text in texts):
         return Fate.WORDS
-    is_named = any(dropped.option.startswith("messages[") for dropped in built.dropped)
+    reasons = [dropped.reason for dropped in built.dropped if dropped.option == "messages[1]"]
+    is_named = any(word in reason for word in _NAMES[part.kind] for reason in reasons)
     return Fate.NAMED if is_named else Fate.LOST
+
+
+_NAMES: Final = {
+    Kind.TEXT: ("text",),
+    Kind.REASONING: ("reasoning",),
+    Kind.SIGNED: ("reasoning", "encrypted", "signature"),
+    Kind.CALL: ("call",),
+    Kind.CALLS: ("call",),
+    Kind.FREE_FORM: ("call",),
+    Kind.SERVER_TOOL: ("server tool",),
+    Kind.CITATION: ("citations",),
+    Kind.MEDIA: ("picture", "sound", "file", "video"),
+    Kind.REFUSAL: ("refusal",),
+    Kind.CUT: ("text",),
+    Kind.FIELD: ("state",),
+    Kind.BLOCK: ("state",),
+}
+"""A word of the reason that names each kind of part."""
 
 
 def _answers_in(body: Any) -> list[Any]:
@@ -249,7 +281,8 @@ def _answers_in(body: Any) -> list[Any]:
     return [
         turn
         for turn in turns
-        if turn.get("role") in ("assistant", "model", None) and not str(turn.get("type")).endswith("_output")
+        if turn.get("role") in ("assistant", "model", None)
+        and not str(turn.get("type")).endswith("_call_output")
     ]
 
 

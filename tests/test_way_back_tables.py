@@ -22,6 +22,13 @@ def test_the_tables_are_current() -> None:
     assert current_page() == PAGE.read_text(encoding="utf-8"), "run python scripts/way_back.py"
 
 
+def test_nothing_is_lost_and_every_answer_can_be_gone_on_after() -> None:
+    rows = [row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.startswith("|")]
+    table = rows[rows.index("| provider | part | same provider | after save and load |") :]
+    assert len(table) > 100
+    assert [row for row in table if "lost" in row or "no request" in row] == []
+
+
 def answer(provider: str, finish: str = "stop", **message: object) -> ChatResponse:
     return normalize(body({"content": None, **message}, finish), provider, unknown="keep")
 

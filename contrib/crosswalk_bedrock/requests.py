@@ -6,6 +6,7 @@ Facts: the service model of bedrock-runtime in botocore; provider document "Amaz
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from crosswalk.plugins import (
     CacheMark,
     ChatMessage,
     ChatRequest,
+    ChatResponse,
     ContentPart,
     Drops,
     HTTPRequest,
@@ -103,9 +105,12 @@ def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, A
     if not specs:  # a conversation with calls is refused where no tool is declared
         names = dict.fromkeys(tool_names(turns).values())
         specs = [{"name": name, "inputSchema": {"json": {"type": "object"}}} for name in names]
+    tools: list[dict[str, Any]] = [{"toolSpec": spec} for spec in specs]
+    if not tools:
+        tools = [{"systemTool": {"name": name}} for name in dict.fromkeys(_server_tools(turns))]
     config: dict[str, Any] = {}
-    if specs:
-        config["tools"] = [*({"toolSpec": spec} for spec in specs), *_marks(cache_mark(request, "tools"))]
+    if tools:
+        config["tools"] = [*tools, *_marks(cache_mark(request, "tools"))]
     choice = request.tool_choice
     if choice is ToolChoice.NONE and request.tools:
         drops.add("tool_choice", "calls cannot be forbidden")
@@ -114,6 +119,18 @@ def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, A
     elif choice in _CHOICES and request.tools:
         config["toolChoice"] = {_CHOICES[choice]: {}}
     return config
+
+
+def _server_tools(turns: Iterable[Turn]) -> Iterator[str]:
+    """The names of Bedrock's own tools that were called in *turns*."""
+    for turn in turns:
+        for segment in turn.segments if isinstance(turn, ChatResponse) else ():
+            if _is_server_call(segment.metadata) and segment.metadata.get("name"):
+                yield str(segment.metadata["name"])
+
+
+def _is_server_call(metadata: Mapping[str, Any]) -> bool:
+    return str(metadata.get("type")).endswith("server_tool_use")
 
 
 def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
@@ -193,7 +210,6 @@ def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
     """The block that *segment* is; ``None`` for one that is not sent."""
     said = segment.metadata.thawed()
-    kind = str(said.get("type"))
     match segment.type:
         case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():
             return {"text": segment.content}
@@ -202,11 +218,11 @@ def _answer_block(segment: Segment) -> dict[str, Any] | None:
         case SegmentType.REASONING:
             signed = {"signature": said["signature"]} if "signature" in said else {}
             return {"reasoningContent": {"reasoningText": {"text": segment.content, **signed}}}
-        case SegmentType.TOOL_CALL if kind.endswith("server_tool_use"):
+        case SegmentType.TOOL_CALL if _is_server_call(said):
             given = as_json_object(segment.content) or {}
             return {"toolUse": {"toolUseId": said.pop("id", ""), **said, "input": given}}
         case SegmentType.TOOL_CALL if "type" in said:
-            if kind == "tool_result":
+            if said["type"] == "tool_result":
                 del said["type"]
             return {"toolResult": {"toolUseId": said.pop("id", ""), **said}}
         case SegmentType.TOOL_CALL if "name" in said:

@@ -33,7 +33,13 @@ from crosswalk.plugins import (
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ChatDialect", "take_sources"]
+__all__ = ["NO_REASONING", "ChatDialect", "take_sources"]
+
+NO_REASONING = " "
+"""The reasoning of a call that has none, for DeepSeek and Moonshot, which refuse a call without any while they think.
+
+It is a space because an empty text is refused by some of DeepSeek's models (NousResearch/hermes-agent 17341).
+"""
 
 _TEXTS: Mapping[str | None, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
 _OPAQUE: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.encrypted": "data"}

@@ -37,7 +37,7 @@ from crosswalk.plugins import (
     take_same,
     take_string,
 )
-from crosswalk_openai.dialect import ChatDialect, take_sources
+from crosswalk_openai.dialect import NO_REASONING, ChatDialect, take_sources
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -55,6 +55,7 @@ class DeepSeek(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.deepseek.com/v1", "DEEPSEEK")
     call_ids: ClassVar[CallIds | None] = CallIds()  # "Duplicate value for 'tool_call_id'"
     call_names: ClassVar[str | None] = _NAMES
+    style: ClassVar[Mapping[str, Any]] = {"call_reasoning": NO_REASONING}
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/chat/completions", "/beta/completions")
     marks: ClassVar[tuple[str, ...]] = ("usage.prompt_cache_miss_tokens",)

@@ -21,7 +21,7 @@ from crosswalk.plugins import (
     refined,
     take_same,
 )
-from crosswalk_openai.dialect import ChatDialect
+from crosswalk_openai.dialect import NO_REASONING, ChatDialect
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -49,7 +49,7 @@ class Moonshot(ChatDialect):
     title: ClassVar[str] = "Moonshot AI"
     documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.moonshot.ai/v1", "MOONSHOT")
-    style: ClassVar[Mapping[str, Any]] = {"takes_empty": False}
+    style: ClassVar[Mapping[str, Any]] = {"takes_empty": False, "call_reasoning": NO_REASONING}
     way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True)
     speaks: ClassVar[tuple[str, ...]] = ("anthropic",)
     endpoints: ClassVar[tuple[str, ...]] = ("/v1/chat/completions",)

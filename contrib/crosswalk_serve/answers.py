@@ -12,6 +12,7 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
 from crosswalk.types import (
     ChatResponse,
+    Provenance,
     ResponseDelta,
     Segment,
     SegmentType,
@@ -75,7 +76,19 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
         for choice in said["choices"]:
             choice["text"] = _prompt(incoming) + choice["text"]
         body = dump_json(said)
+    if incoming.wants.namespaces and made.status == 200:
+        said = load_json(body)
+        _add_namespaces(said["output"], incoming)
+        body = dump_json(said)
     return Written(body, made.status, losses)
+
+
+def _add_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
+    """Say of each call in *items* the namespace in which the client has its tool, as its client looks for it there."""
+    for item in items:
+        namespace = incoming.wants.namespaces.get(item.get("name", ""))
+        if namespace is not None and item["type"] in ("function_call", "custom_tool_call"):
+            item.setdefault("namespace", namespace)
 
 
 def _options(incoming: Incoming) -> dict[str, Any]:
@@ -115,7 +128,8 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
     """*response* under an id that no other one has, where the client of *incoming* may go on from it by that.
 
     A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
-    its server may keep it, too.
+    its server may keep it, too. A call without an id, as Gemini's often are, gets one that no call of another answer has:
+    Claude Code takes two calls of one id for one.
 
     Args:
         incoming: what the client has asked.
@@ -123,9 +137,37 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
         token: what no other answer has; without one, the id stays.
     """
     form = incoming.form
-    if not token or form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
+    if not token:
+        return response
+    response = _with_own_call_ids(response, token)
+    if form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
         return response
     return attrs.evolve(response, id=f"{response.id}-{token}")
+
+
+def _own_call_id(id: str, token: str) -> str:
+    return f"{id}_{token.replace('-', '')[:12]}"
+
+
+def _with_own_call_ids(response: ChatResponse, token: str) -> ChatResponse:
+    """*response* with new ids for the calls to which its server gave none."""
+    origins = response.metadata.provenance
+    ids = {
+        call.id: _own_call_id(call.id, token)
+        for number, call in enumerate(response.tool_calls)
+        if origins.get(f"message.tool_calls[{number}].id") is Provenance.SYNTHETIC
+    }
+    if not ids:
+        return response
+    calls = [attrs.evolve(call, id=ids.get(call.id, call.id)) for call in response.tool_calls]
+    segments = [
+        attrs.evolve(one, metadata={**one.metadata, "id": ids[str(one.metadata["id"])]})
+        if one.type is SegmentType.TOOL_CALL and one.metadata.get("id") in ids
+        else one
+        for one in response.segments
+    ]
+    message = attrs.evolve(response.message, tool_calls=calls)
+    return attrs.evolve(response, message=message, segments=segments)
 
 
 class StreamWriter:
@@ -162,6 +204,7 @@ class StreamWriter:
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()
+        self._begun: set[int] = set()  # calls, by index
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
         is_ndjson = incoming.form.provider == "ollama"
@@ -204,12 +247,28 @@ class StreamWriter:
         return self._frames(self._converter.fail(error))
 
     def _fed(self, delta: ResponseDelta) -> bytes:
-        return self._frames(self._converter.feed(delta))
+        return self._frames(self._converter.feed(self._with_own_call_id(delta)))
+
+    def _with_own_call_id(self, delta: ResponseDelta) -> ResponseDelta:
+        """*delta* with the id that :func:`addressed` gives its call."""
+        call = delta.tool_call_delta
+        if call is None or not self._token or delta.choice or call.index in self._begun:
+            return delta
+        self._begun.add(call.index)
+        id = call.id or _own_call_id(f"call_{call.index}", self._token)
+        return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, id=id))
 
     def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
         return b"".join(
-            self._converter.frame(self._echoing(event)) for event in events if self._is_shown(event)
+            self._converter.frame(self._completed(event)) for event in events if self._is_shown(event)
         )
+
+    def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
+        """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
+        if self._incoming.wants.namespaces:
+            items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
+            _add_namespaces(items, self._incoming)
+        return self._echoing(event)
 
     def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
         """*event*, with the prompt before what is the first of an answer."""

@@ -70,23 +70,7 @@ def test_an_open_round_goes_on_at_its_provider(provider: str) -> None:
     talk(provider, open_round(provider), first=4)
 
 
-REASONING = (
-    "they want reasoning_content beside each call, also of another model; a text without content is enough"
-)
-SHOW_REASONING = ("deepseek", "groq", "moonshot")
-"""The providers whose plain reasoning they take for that."""
-PAIRS = [
-    pytest.param(
-        source,
-        target,
-        marks=[pytest.mark.xfail(reason=REASONING, strict=True)]
-        if target in ("deepseek", "moonshot") and source not in SHOW_REASONING
-        else [],
-    )
-    for source in STRICT_PROVIDERS
-    for target in STRICT_PROVIDERS
-    if source != target
-]
+PAIRS = [(source, target) for source in STRICT_PROVIDERS for target in STRICT_PROVIDERS if source != target]
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

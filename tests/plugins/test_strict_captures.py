@@ -72,13 +72,7 @@ def violations(source: str, target: str) -> Counter[str]:
     return found
 
 
-UNREADY = {("bedrock", "bedrock"): "a server tool's call goes back without a toolConfig"}
-PAIRS = [
-    pytest.param(
-        *pair, marks=[pytest.mark.xfail(reason=UNREADY[pair], strict=True)] if pair in UNREADY else []
-    )
-    for pair in ((source, target) for source in SOURCES for target in STRICT_PROVIDERS)
-]
+PAIRS = [(source, target) for source in SOURCES for target in STRICT_PROVIDERS]
 
 
 @pytest.mark.sweep

@@ -23,7 +23,7 @@ from crosswalk import (
     registry,
     to_json,
 )
-from crosswalk.agent import ChatSession
+from crosswalk.agent import ChatSession, keep_turns
 from crosswalk.config import Settings
 from crosswalk.plugins import OpenAIChatDialect, dump_json, hookimpl, message_of
 from crosswalk.service import (
@@ -31,6 +31,7 @@ from crosswalk.service import (
     Endpoint,
     HTTPRequest,
     SyncLLMService,
+    ToolDefinition,
     UnsupportedRequestError,
     build_http_request,
 )
@@ -107,11 +108,15 @@ def request(*turns: Any, to: str, model: str = "m", **options: Any) -> HTTPReque
 
 
 def back(provider: str, payload: Any, *after: Any, to: str | None = None, **options: Any) -> HTTPRequest:
-    """The next request after an answer; the same one where the answer was stored, and where its bytes were not kept."""
+    """The next request after an answer; the same where it was stored, forked, trimmed, or its bytes were not kept."""
     first = answer(provider, payload)
     built = request(USER, first, *(after or (MORE,)), to=to or provider, **options)
     session = ChatSession([USER, first])
+    trimmed = ChatSession([MORE, ChatMessage.assistant("At nine."), USER, first])
+    trimmed.trim(keep_turns(1))
+    assert len(trimmed.turns) == 2
     copies = (
+        trimmed.turns[1],
         from_json(to_json(first), ChatResponse),
         answer(provider, payload, keep_raw=False),
         ChatSession.from_json(session.to_json()).turns[1],
@@ -401,6 +406,18 @@ def test_plain_reasoning_goes_to_who_takes_it(provider: str, to: str) -> None:
     )
 
 
+@pytest.mark.parametrize("provider", ["deepseek", "moonshot"])
+@pytest.mark.parametrize(("reasoning", "sent"), [("Hm.", "Hm."), ("", " "), (None, " ")])
+def test_a_call_without_reasoning_is_never_refused_for_it(
+    provider: str, reasoning: str | None, sent: str
+) -> None:
+    built = back("vllm", chat("tool_calls", reasoning=reasoning, tool_calls=[CALL]), RESULT, to=provider)
+    assert turns(built)[1]["reasoning_content"] == sent
+    assert (
+        "reasoning_content" not in turns(request(USER, answer("vllm", chat(content="Nine.")), to=provider))[1]
+    )
+
+
 SEALED = [
     ("anthropic", claude({"type": "thinking", "thinking": "Hm.", "signature": "SIG"}, {"type": "text", "text": "Nine."})),
     ("anthropic", claude({"type": "redacted_thinking", "data": "SIG"}, {"type": "text", "text": "Nine."})),
@@ -477,6 +494,21 @@ def test_half_of_a_server_tools_work_is_left_out(provider: str, payload: Any, ke
     built = back(provider, payload, MORE)
     assert key not in said(built)
     assert named(built) == [("messages[1]", reason)]
+
+
+@pytest.mark.parametrize("tools", [(), (ToolDefinition("ferry"),)])
+def test_bedrock_is_told_of_the_tools_of_the_conversation(tools: tuple[ToolDefinition, ...]) -> None:
+    call = {"toolUseId": "s1", "name": "nova_grounding", "input": {}, "type": "server_tool_use"}
+    result = {
+        "toolUseId": "s1",
+        "content": [{"text": "x"}],
+        "status": "success",
+        "type": "nova_grounding_result",
+    }
+    built = back("bedrock", bedrock({"toolUse": call}, {"toolResult": result}), tools=tools)
+    known = [next(iter(tool.values()))["name"] for tool in built.body["toolConfig"]["tools"]]
+    assert known == ([tool.name for tool in tools] or ["nova_grounding"])
+    assert built.dropped == ()
 
 
 def test_a_pause_goes_back_as_it_came() -> None:
@@ -842,6 +874,20 @@ def test_a_verdict_is_named() -> None:
     ]
 
 
+def test_a_text_is_not_there_because_the_user_says_the_same() -> None:
+    items = [
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "boat"}],
+        }
+    ]
+    built = request(USER, answer("openai_responses", responses(*items)), MORE, to="openai_responses")
+    assert "boat" in said(built)
+    assert ("messages[1]", "reasoning: the API has no place for it") in named(built)
+
+
 def test_white_space_that_the_api_refuses_is_named() -> None:
     blank = ChatMessage.user([TextPart("Hi"), TextPart(" \n")])
     assert named(request(blank, to="anthropic")) == [
@@ -856,7 +902,8 @@ class Forgetful(OpenAIChatDialect):
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        said = [{"role": "user", "content": message_of(turn).text} for turn in request.messages]
+        messages = [message_of(turn) for turn in request.messages]
+        said = [{"role": message.role.value, "content": message.text} for message in messages]
         return HTTPRequest("/ask", {"messages": said})
 
 

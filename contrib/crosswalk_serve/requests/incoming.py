@@ -34,6 +34,7 @@ class Wants:
         background: whether the answer is to be made in the background (Responses).
         user: whom the client serves, as it calls him; ``None`` where that is not said.
         custom_tools: the names of the tools that take free text.
+        namespaces: the namespaces of those tools that have one, by the tool's name (Responses).
         load: ``load`` or ``unload``, where a request of Ollama's says nothing and wants no answer, but the model in memory
             or no longer; ``None`` for any other.
         defaults: options that say what would be so without them, by name: no server needs to be told.
@@ -48,6 +49,7 @@ class Wants:
     background: bool = False
     user: str | None = None
     custom_tools: frozenset[str] = frozenset()
+    namespaces: Mapping[str, str] = attrs.field(factory=dict)
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -57,11 +57,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         BadRequestError: it is none.
     """
     wants = _wants(body)
-    turns = [*_instructions(body), *_turns(body)]
+    tools, hosted, custom, namespaces = _tools(body)
+    turns = [*_instructions(body), *_turns(body, namespaces)]
     if not turns:
         body.refuse("must say something", "input")
-    tools, hosted, custom = _tools(body)
-    wants = attrs.evolve(wants, custom_tools=frozenset(custom))
+    wants = attrs.evolve(wants, custom_tools=frozenset(custom), namespaces=namespaces)
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
         take_defaults(text, {"verbosity": "medium"})
@@ -106,7 +106,7 @@ def _instructions(body: Fields) -> Iterator[Turn]:
 # The conversation.
 
 
-def _turns(body: Fields) -> Iterator[Turn]:
+def _turns(body: Fields, namespaces: Mapping[str, str]) -> Iterator[Turn]:
     if isinstance(body.look("input"), str):
         with placed(body, "input"):
             yield ChatMessage.user(body.need("input", body.text("input")))
@@ -114,6 +114,9 @@ def _turns(body: Fields) -> Iterator[Turn]:
     output: list[Fields] = []  # the items of an answer
     for item in body.objects("input"):
         if _is_output(item):
+            name = item.look("name")
+            if isinstance(name, str) and name in namespaces and item.look("namespace") == namespaces[name]:
+                item.take("namespace")  # the server knows the tool without one
             output.append(item)
             continue
         turn = _turn(item)
@@ -239,11 +242,15 @@ def _spelled_out(item: Fields) -> dict[str, Any]:
 # Options.
 
 
-def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[str]]:
-    """The client's tools, those of the server, and the names of the custom ones; the tools of a namespace stand alone."""
+def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[str], dict[str, str]]:
+    """The client's tools, those of the server, the names of the custom ones, and the namespaces of those that have one.
+
+    The tools of a namespace stand alone: no other API has namespaces.
+    """
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
     custom: list[str] = []
+    namespaces: dict[str, str] = {}
     waiting = list(body.objects("tools"))
     while waiting:
         tool = waiting.pop(0)
@@ -254,9 +261,12 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[s
             own.append(_custom(tool))
             custom.append(own[-1].name)
         elif kind == "namespace" and isinstance(tool.look("tools"), list):
-            tool.take("name")
+            namespace = tool.need("name", tool.text("name"))
             tool.take("description")
-            waiting[:0] = tool.objects("tools")
+            inner = [*tool.objects("tools")]
+            names = [one.look("name") for one in inner]
+            namespaces |= {name: namespace for name in names if isinstance(name, str)}
+            waiting[:0] = inner
         elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
             filters = tool.object("filters")
             allowed = () if filters is None else filters.texts("allowed_domains") or ()
@@ -269,7 +279,7 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[s
             hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
         else:
             tool.leave()
-    return own, hosted, custom
+    return own, hosted, custom, namespaces
 
 
 def _custom(tool: Fields) -> ToolDefinition:

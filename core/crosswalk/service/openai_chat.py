@@ -53,6 +53,7 @@ class OpenAIChatStyle:
         top_k: whether there is a ``top_k``.
         include_usage: whether a stream must ask for the token counts (``stream_options``).
         reasoning: the field of an assistant's message that takes reasoning; ``None`` where *more* sees to that.
+        call_reasoning: the reasoning of a message that calls tools and has none, for servers that refuse it without any.
         refusal: whether an assistant's message has a field for why it declined; else that is its text.
         takes_empty: whether it may say nothing at all. Otherwise one between two messages of the user says so in words, and
             any other is left out.
@@ -70,6 +71,7 @@ class OpenAIChatStyle:
     top_k: bool = False
     include_usage: bool = True
     reasoning: str | None = "reasoning_content"
+    call_reasoning: str = ""
     refusal: bool = False
     takes_empty: bool = True
     takes_any_arguments: bool = False
@@ -189,7 +191,7 @@ def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[s
             said["content"] = text_of(turn)
         if not said["content"] and not message.tool_calls and "refusal" not in said:
             said["content"] = ""
-        reasoning = reasoning_of(turn, request)
+        reasoning = reasoning_of(turn, request) or (style.call_reasoning if message.tool_calls else "")
         if style.reasoning is not None and reasoning:
             said[style.reasoning] = reasoning
         if isinstance(turn, ChatResponse):

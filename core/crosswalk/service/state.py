@@ -22,11 +22,15 @@ _PATHS: Final[tuple[tuple[str | int, ...], ...]] = (
     ("choices", 0, "message"),  # Chat Completions
     ("choices", 0, "delta"),
     ("output", "choices", 0, "message"),  # DashScope's own API
+    ("result", "choices", 0, "message"),  # Cloudflare's envelope
+    ("result", "choices", 0, "delta"),
     ("output", "message"),  # Bedrock
     ("candidates", 0, "content"),  # Gemini
     ("message",),  # Ollama, Cohere
     ("content",),  # Messages: the blocks
     ("output",),  # Responses: the items
+    ("steps",),  # Gemini's Interactions, of which no request takes an answer
+    ("outputs",),
 )
 """Where an answer has its message, in each form."""
 _PLACE: Final = "index"
@@ -115,7 +119,7 @@ def own_items(
         kinds: where an item has no ``type``, the keys of which each known item has one.
     """
     state = answer_state(turn) if isinstance(turn, ChatResponse) else None
-    entries = state.get(inside) if isinstance(state, Mapping) and inside is not None else state
+    entries = state if inside is None else _field(state, inside)
     if isinstance(entries, tuple | list) and (by_place := _by_place(entries, len(items), kinds)) is not None:
         return [*_merged(items, by_place)]
     return [item for item in items if item is not None]

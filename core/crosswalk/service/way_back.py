@@ -401,18 +401,34 @@ def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Drop
     """What *body* lacks of the turns of *request*, as :func:`with_own_parts` gave them, and nobody has named.
 
     A plugin may leave out what its API has no place for. So the finished body is looked through: each text, each opaque
-    value and each field of an answer's state has to be there.
+    value and each field of an answer's state has to be there, and not because somebody else said the same.
     """
     told = {dropped.option for dropped in named}
-    there: _Content | None = None
+    contents: dict[bool, _Content] = {}
     for number, turn in enumerate(request.messages):
         option = f"messages[{number}]"
         wanted = [] if option in told else [*_wanted(turn)]
-        if wanted and there is None:
-            there = _Content(body)
-        missing = dict.fromkeys(what for what, is_in in wanted if there is not None and not is_in(there))
-        for what in missing:
+        is_answer = isinstance(turn, ChatResponse)
+        if wanted and is_answer not in contents:
+            contents[is_answer] = _Content(_without_others(body) if is_answer else body)
+        for what in dict.fromkeys(what for what, is_in in wanted if not is_in(contents[is_answer])):
             yield Dropped(option, f"{what}: {_NO_PLACE}", refuses=False)
+
+
+def _without_others(body: Any) -> Any:
+    """*body* without the messages that the model did not write: in every API they name their role."""
+    if isinstance(body, Mapping):
+        return {key: _without_others(value) for key, value in body.items()}
+    if isinstance(body, list):
+        return [_without_others(item) for item in body if not (_is_message(item) and item["role"] in _OTHERS)]
+    return body
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(item, Mapping) and isinstance(item.get("role"), str)
+
+
+_OTHERS: Final = ("system", "developer", "user", "tool")
 
 
 class _Content:

@@ -1,20 +1,24 @@
-"""Coding agents as they are installed, in front of a server that knows nothing of their API; where they are installed.
+"""Coding agents as they are, in front of servers that know nothing of their API; where they are installed.
 
 ``npm install --global @openai/codex @anthropic-ai/claude-code`` brings both.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
-from contrib_serve import ABOUT, Live, streams
+from contrib_serve import ABOUT, config_of, live, streams
+from crosswalk.testing import strict_rules
 from crosswalk.testing.exchange import ReceivedRequest
 from crosswalk.testing.replay import Answer, ReplayServer
 
@@ -26,27 +30,99 @@ PATIENCE = 300
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "note.txt").write_text("the kelp is green\n")
+    for number in range(CALLS):
+        (folder / f"note{number}.txt").write_text(f"the kelp of day {number} is green\n")
     return folder
 
 
-def calls(name: str, arguments: str) -> Answer:
-    """A stream that calls the tool *name*."""
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": ""}}
-    deltas: list[dict[str, Any]] = [
-        {"role": "assistant", "tool_calls": [call]},
-        *({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in arguments),
+@attrs.frozen
+class Server:
+    """How a server streams reasoning and a call, and where its requests have both again.
+
+    Attributes:
+        provider: its provider.
+        rules: the provider whose rules it enforces.
+        reasoning: the field of a message that has its reasoning; ``None`` for Gemini's parts.
+    """
+
+    provider: str
+    rules: str
+    reasoning: str | None = None
+
+    def calls(self, number: int, name: str, arguments: str) -> Answer:
+        """A stream that thinks, then calls the tool *name*: the call *number*."""
+        if self.reasoning is None:
+            call = {"name": name, "args": json.loads(arguments)}
+            parts = [
+                {"text": thought(number), "thought": True},
+                {"functionCall": call, "thoughtSignature": signature(number)},
+            ]
+            return gemini_streams(f"r{number}", *parts)
+        call = {
+            "index": 0,
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {"name": name, "arguments": ""},
+        }
+        deltas: list[dict[str, Any]] = [
+            {"role": "assistant", self.reasoning: thought(number)},
+            {"tool_calls": [call]},
+            *({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in arguments),
+        ]
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+        about = {
+            **ABOUT,
+            "id": f"chat-{number}",
+            "object": "chat.completion.chunk",
+        }  # Claude Code joins answers of one id
+        return Answer.of_events([{**about, "choices": [one]} for one in choices])
+
+    def says(self, *pieces: str) -> Answer:
+        """A stream of text."""
+        if self.reasoning is not None:
+            return streams(*pieces)
+        return gemini_streams("last", *({"text": one} for one in pieces))
+
+    def results(self, request: ReceivedRequest) -> list[str]:
+        """What the tools gave, as the server is told."""
+        if self.reasoning is not None:
+            return [str(one["content"]) for one in request.json()["messages"] if one["role"] == "tool"]
+        parts = [part for content in request.json()["contents"] for part in content["parts"]]
+        return [str(part["functionResponse"]["response"]) for part in parts if "functionResponse" in part]
+
+    def thoughts(self, request: ReceivedRequest) -> list[str]:
+        """The reasoning of the earlier answers, as the server is told; of Gemini the signatures of its calls."""
+        if self.reasoning is not None:
+            return [one[self.reasoning] for one in request.json()["messages"] if "tool_calls" in one]
+        parts = [part for content in request.json()["contents"] for part in content["parts"]]
+        return [part["thoughtSignature"] for part in parts if "functionCall" in part]
+
+
+def thought(number: int) -> str:
+    return f"I think of {number}."
+
+
+def signature(number: int) -> str:
+    return base64.b64encode(f"signature {number}".encode()).decode()
+
+
+def gemini_streams(id: str, *parts: dict[str, Any]) -> Answer:
+    candidates: list[dict[str, Any]] = [
+        {"content": {"role": "model", "parts": [part]}, "index": 0} for part in parts
     ]
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
-    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
-    return Answer.of_events(
-        [{**ABOUT, "object": "chat.completion.chunk", "choices": [choice]} for choice in choices]
-    )
+    candidates[-1]["finishReason"] = "STOP"
+    usage = {"promptTokenCount": 9, "candidatesTokenCount": 4, "totalTokenCount": 13}
+    about = {"usageMetadata": usage, "modelVersion": "gemini-3-pro", "responseId": id}
+    return Answer.of_events([{"candidates": [one], **about} for one in candidates], done=False)
 
 
-def results(request: ReceivedRequest) -> list[str]:
-    """What the tools gave, as the server is told."""
-    return [str(message["content"]) for message in request.json()["messages"] if message["role"] == "tool"]
+SERVERS = [
+    Server("deepseek", "deepseek", "reasoning_content"),
+    Server("gemini", "gemini"),
+    Server("vllm", "openai", "reasoning"),
+]
+CALLS = 10
 
 
 def run(agent: str, arguments: Sequence[str], folder: Path, **environment: str) -> str:
@@ -67,39 +143,68 @@ def run(agent: str, arguments: Sequence[str], folder: Path, **environment: str) 
     return done.stdout
 
 
-def answers(upstream: ReplayServer, tool: str, arguments: str) -> None:
-    """Call *tool* where it is offered and has not been called, else say what colour it is."""
-    upstream.add(streams("It ", "is ", "green."), when=lambda request: bool(results(request)), times=None)
-    upstream.add(
-        calls(tool, arguments), when=lambda request: f'"{tool}"'.encode() in request.body, times=None
-    )
-    upstream.add(streams("A title"), times=None)
+@pytest.fixture(params=SERVERS, ids=lambda server: server.provider)
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.param
+    return found
 
 
-def test_codex_reads_a_file_and_answers(gateway: Live, upstream: ReplayServer, project: Path) -> None:
-    answers(upstream, "exec_command", '{"cmd":"cat note.txt"}')
-    home = project.parent / "codex"
-    home.mkdir()
-    (home / "config.toml").write_text(
-        'model = "tiny"\nmodel_provider = "crosswalk"\n\n[model_providers.crosswalk]\nname = "Crosswalk"\n'
-        f'base_url = "{gateway.url}/v1"\nwire_api = "responses"\n'
-    )
-    asked = ["exec", "--skip-git-repo-check", "What colour is the kelp?"]
-    said = run("codex", asked, project, CODEX_HOME=str(home))
-    assert "It is green." in said
-    (result,) = results(upstream.requests[-1])
-    assert "the kelp is green" in result
+def hold(
+    server: Server,
+    tool: str,
+    arguments: Callable[[int], str],
+    talk: Callable[[str], str],
+    wanted: Callable[[int], str],
+) -> None:
+    """A conversation of ten calls of *tool*, which its server refuses nowhere, and that brings each *wanted* thought back."""
+
+    def is_at(number: int) -> Callable[[ReceivedRequest], bool]:
+        return lambda request: f'"{tool}"'.encode() in request.body and len(server.results(request)) == number
+
+    with ReplayServer(rules=strict_rules(server.rules)) as upstream:
+        for number in range(CALLS):
+            upstream.add(server.calls(number, tool, arguments(number)), when=is_at(number), times=None)
+        upstream.add(server.says("It ", "is ", "green."), when=is_at(CALLS), times=None)
+        upstream.add(server.says("A title"), times=None)
+        model = (
+            f"{{provider: {server.provider}, model: gemini-3-pro, base_url: '{upstream.url}', api_key: k}}"
+        )
+        with live(config_of(upstream, "on_unsupported: drop", f"tiny: {model}")) as gateway:
+            assert "It is green." in talk(gateway.url)
+    assert [request.case for request in upstream.refusals] == []
+    last = next(request for request in reversed(upstream.requests) if is_at(CALLS)(request))
+    assert all(f"the kelp of day {n} is green" in result for n, result in enumerate(server.results(last)))
+    assert server.thoughts(last) == [wanted(number) for number in range(CALLS)]
 
 
-def test_claude_code_reads_a_file_and_answers(gateway: Live, upstream: ReplayServer, project: Path) -> None:
-    answers(upstream, "Read", f'{{"file_path":"{project / "note.txt"}"}}')
-    said = run(
-        "claude",
-        ["-p", "What colour is the kelp?", "--model", "tiny"],
-        project,
-        ANTHROPIC_BASE_URL=gateway.url,
-        ANTHROPIC_API_KEY="none",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-    )
-    assert said.strip() == "It is green."
-    assert any("the kelp is green" in result for request in upstream.requests for result in results(request))
+def test_codex_holds_a_conversation_of_ten_calls(server: Server, project: Path) -> None:
+    def talk(url: str) -> str:
+        home = project.parent / "codex"
+        home.mkdir()
+        (home / "config.toml").write_text(
+            'model = "tiny"\nmodel_provider = "crosswalk"\n\n[model_providers.crosswalk]\nname = "Crosswalk"\n'
+            f'base_url = "{url}/v1"\nwire_api = "responses"\n'
+        )
+        asked = ["exec", "--skip-git-repo-check", "What colour is the kelp?"]
+        return run("codex", asked, project, CODEX_HOME=str(home))
+
+    wanted = thought if server.reasoning else signature
+    hold(server, "exec_command", lambda number: f'{{"cmd":"cat note{number}.txt"}}', talk, wanted)
+
+
+def test_claude_code_holds_a_conversation_of_ten_calls(server: Server, project: Path) -> None:
+    def talk(url: str) -> str:
+        return run(
+            "claude",
+            ["-p", "What colour is the kelp?", "--model", "tiny"],
+            project,
+            ANTHROPIC_BASE_URL=url,
+            ANTHROPIC_API_KEY="none",
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        )
+
+    def wanted(number: int) -> str:
+        """Claude Code brings no redacted thinking back, in which the signatures are: Gemini gets its placeholder."""
+        return thought(number) if server.reasoning else "skip_thought_signature_validator"
+
+    hold(server, "Read", lambda number: f'{{"file_path":"{project / f"note{number}.txt"}"}}', talk, wanted)

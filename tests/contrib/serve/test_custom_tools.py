@@ -122,11 +122,30 @@ def test_a_streamed_one_is_a_function_to_a_chat_client(upstream: ReplayServer) -
 
 def test_tools_of_a_namespace_and_legacy_functions_are_tools(upstream: ReplayServer) -> None:
     upstream.add(says())
-    upstream.add(says())
     inner = {"type": "function", "name": "look", "parameters": {"type": "object"}}
     space = {"type": "namespace", "name": "sea", "description": "About the sea.", "tools": [inner, PATCH]}
     ask(upstream, "/v1/responses", input=[USER], tools=[space])
     assert [tool["function"]["name"] for tool in sent(upstream)["tools"]] == ["look", "patch"]
+    calls = [
+        {"id": "call_9", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+        *called('{"input":"x"}'),
+    ]
+    upstream.add(says("So.", tool_calls=calls))
+    made = orjson.loads(ask(upstream, "/v1/responses", input=[USER], tools=[space]))
+    spaces = [item.get("namespace") for item in made["output"] if item["type"] != "message"]
+    assert spaces == ["sea", "sea"]
+    upstream.add(chunks('{"input":"x"}'))
+    frames = ask(upstream, "/v1/responses", input=[USER], tools=[space], stream=True).decode()
+    assert frames.count('"namespace":"sea"') == 3  # the call begins, is complete, and is in the response
+    results = [
+        {"type": "function_call_output", "call_id": item["call_id"], "output": "1"}
+        for item in made["output"]
+        if "call_id" in item
+    ]
+    upstream.add(says())
+    ask(upstream, "/v1/responses", input=[USER, *made["output"], *results], tools=[space])
+    assert "namespace" not in orjson.dumps(sent(upstream)).decode()
+    upstream.add(says())
     legacy = {"name": "look", "parameters": {"type": "object"}}
     ask(upstream, "/v1/chat/completions", messages=[USER], functions=[legacy])
     assert [tool["function"]["name"] for tool in sent(upstream)["tools"]] == ["look"]

@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import anthropic
+import attrs
+import httpx2
 import ollama
 import openai
 import pytest
@@ -112,7 +118,7 @@ class TestOpenAI:
             messages=asked("json"),
             response_format=wanted,
             temperature=0,
-            max_tokens=60,
+            max_tokens=90,
             **plain,
         )
         assert answer.choices[0].message.content.lstrip().startswith("{")
@@ -189,3 +195,153 @@ class TestOllama:
         )
         (call,) = answer.message.tool_calls or ()
         assert (call.function.name, set(call.function.arguments)) == ("get_weather", {"city", "unit"})
+
+
+# ------------------------------------------------------------------------------------ a long conversation
+
+TURNS = 20
+THINK = "Please answer. mode:thinktool."
+"""The tiny model thinks, then answers, or calls one or more tools: by chance."""
+TOOLS = {
+    "get_weather": PARAMETERS,
+    "get_time": {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]},
+}
+"""The tools that the model knows."""
+HOT: Any = {"extra_body": {"temperature": 1}}
+
+
+@attrs.define
+class Log:
+    """What a server was asked, and what it told.
+
+    Attributes:
+        asked: the messages of each request.
+        told: each answer's reasoning, and the names of the tools that it calls.
+    """
+
+    asked: list[list[Any]] = attrs.field(factory=list)
+    told: list[tuple[str, list[str]]] = attrs.field(factory=list)
+
+
+@contextmanager
+def recorded(url: str, log: Log) -> Iterator[str]:
+    """The address of a relay to the server at *url*, which records in *log*."""
+
+    class Relay(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            answer = httpx2.post(url + self.path, content=body, timeout=120)
+            log.asked.append(json.loads(body)["messages"])
+            log.told.append(reasoning_and_calls(answer.json()["choices"][0]["message"]))
+            self.send_response(answer.status_code)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(answer.content)))
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Relay) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def reasoning_and_calls(message: Any) -> tuple[str, list[str]]:
+    names = [call["function"]["name"] for call in message.get("tool_calls", ())]
+    return message.get("reasoning_content", ""), names
+
+
+@attrs.frozen
+class Talk:
+    """A conversation of :data:`TURNS` turns with an official client, whose history is what the client makes of it."""
+
+    url: str
+
+    def chat(self) -> None:
+        tools: Any = [
+            {"type": "function", "function": {"name": name, "parameters": schema}}
+            for name, schema in TOOLS.items()
+        ]
+        messages: list[Any] = []
+        with openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0) as client:
+            for seed in range(TURNS):
+                messages.append({"role": "user", "content": THINK})
+                options: Any = {"messages": messages, "tools": tools, "temperature": 1, "seed": seed}
+                answer = client.chat.completions.create(model="tiny", max_tokens=90, **options)
+                message = answer.choices[0].message
+                messages.append(message)
+                for call in message.tool_calls or ():
+                    messages.append({"role": "tool", "tool_call_id": call.id, "content": "20"})
+
+    def responses(self) -> None:
+        tools: Any = [
+            {"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()
+        ]
+        items: list[Any] = []
+        with openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0) as client:
+            for _ in range(TURNS):
+                items.append({"role": "user", "content": THINK})
+                answer = client.responses.create(
+                    model="tiny", input=items, tools=tools, max_output_tokens=90, temperature=1, store=False
+                )
+                items += answer.output
+                for item in answer.output:
+                    if item.type == "function_call":
+                        items.append(
+                            {"type": "function_call_output", "call_id": item.call_id, "output": "20"}
+                        )
+
+    def messages(self) -> None:
+        tools: Any = [{"name": name, "input_schema": schema} for name, schema in TOOLS.items()]
+        turns: list[Any] = []
+        results: list[Any] = []
+        with anthropic.Anthropic(base_url=self.url, api_key="none", max_retries=0) as client:
+            for _ in range(TURNS):
+                turns.append({"role": "user", "content": [*results, {"type": "text", "text": THINK}]})
+                answer = client.messages.create(
+                    model="tiny", messages=turns, tools=tools, max_tokens=90, **HOT
+                )
+                turns.append({"role": "assistant", "content": answer.content})
+                results = [
+                    {"type": "tool_result", "tool_use_id": block.id, "content": "20"}
+                    for block in answer.content
+                    if block.type == "tool_use"
+                ]
+
+    def ollama(self) -> None:
+        tools = [
+            {"type": "function", "function": {"name": name, "parameters": schema}}
+            for name, schema in TOOLS.items()
+        ]
+        messages: list[Any] = []
+        with ollama.Client(host=self.url) as client:
+            for seed in range(TURNS):
+                messages.append({"role": "user", "content": THINK})
+                options: Any = {"temperature": 1, "seed": seed, "num_predict": 90}
+                answer = client.chat("tiny", messages, tools=tools, options=options)
+                messages.append(answer.message)
+                for call in answer.message.tool_calls or ():
+                    messages.append({"role": "tool", "tool_name": call.function.name, "content": "20"})
+
+
+@pytest.mark.parametrize("hold", [Talk.chat, Talk.responses, Talk.messages, Talk.ollama])
+def test_reasoning_reaches_the_server_again_in_each_of_twenty_turns(hold: Callable[[Talk], None]) -> None:
+    if not URLS["llamacpp"]:
+        pytest.skip("no server: CROSSWALK_TEST_LLAMACPP_URL is not set")
+    log = Log()
+    with recorded(URLS["llamacpp"], log) as url:
+        file = f"models:\n  tiny: {{provider: llamacpp, base_url: '{url}'}}\non_unsupported: drop\n"
+        with live(read_config(file, environ={})) as here:
+            hold(Talk(here.url))
+    assert len(log.asked) == TURNS
+    assert all(reasoning for reasoning, _ in log.told)
+    assert sum(bool(names) for _, names in log.told) >= 2
+    for number, messages in enumerate(log.asked):
+        again = [reasoning_and_calls(message) for message in messages if message["role"] == "assistant"]
+        assert again == log.told[:number]

@@ -136,6 +136,23 @@ def test_the_owner_gets_its_answer_back(gemini_server: ReplayServer, path: str) 
 
 
 @pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_no_two_answers_have_a_call_of_one_id(upstream: ReplayServer, path: str, stream: bool) -> None:
+    """Gemini gives its calls no ids, and Claude Code takes two calls of one id for one."""
+    made = Answer.of_events([gemini(*PARTS)], done=False) if stream else Answer.of_json(gemini(*PARTS))
+    ids = set()
+    for _ in range(2):
+        upstream.add(made)
+        upstream.add(Answer.of_json(gemini({"text": "Done."})))
+        body, _ = talk(upstream, path, stream=stream)
+        call, result = body["contents"][1]["parts"][-1], body["contents"][2]["parts"][0]
+        assert call["functionCall"]["id"] == result["functionResponse"]["id"]
+        assert call["thoughtSignature"] == SIGNATURE
+        ids.add(call["functionCall"]["id"])
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize("path", FORMS)
 def test_after_a_stream_it_does_so_too(upstream: ReplayServer, path: str) -> None:
     upstream.add(Answer.of_events([gemini(*PARTS)], done=False))
     upstream.add(Answer.of_json(gemini({"text": "Done."})))

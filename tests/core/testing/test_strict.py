@@ -128,13 +128,13 @@ ISSUED = {
 
 PAIRED = [
     ("the conversation has messages", chat(), {"model": "m", "messages": []}),
-    ("calls have results", chat(asks("a", "b", reasoning_content=""), gives("a"), gives("b")), chat(asks("a", "b", reasoning_content=""), gives("a"))),
-    ("calls have results", chat(asks("a", reasoning_content=""), gives("a"), USER), chat(asks("a", reasoning_content=""), USER, gives("a"))),
-    ("results have calls", chat(asks("a", reasoning_content=""), gives("a")), chat(gives("a"))),
-    ("a call has one result", chat(asks("a", reasoning_content=""), gives("a")), chat(asks("a", reasoning_content=""), gives("a"), gives("a"))),
+    ("calls have results", chat(asks("a", "b", reasoning_content=" "), gives("a"), gives("b")), chat(asks("a", "b", reasoning_content=" "), gives("a"))),
+    ("calls have results", chat(asks("a", reasoning_content=" "), gives("a"), USER), chat(asks("a", reasoning_content=" "), USER, gives("a"))),
+    ("results have calls", chat(asks("a", reasoning_content=" "), gives("a")), chat(gives("a"))),
+    ("a call has one result", chat(asks("a", reasoning_content=" "), gives("a")), chat(asks("a", reasoning_content=" "), gives("a"), gives("a"))),
 ]  # fmt: skip
 PLAIN = [(rule, plain(good), plain(bad)) for rule, good, bad in PAIRED]
-UNIQUE = ("ids are unique", chat(asks("a", reasoning_content=""), gives("a"), asks("b", reasoning_content=""), gives("b")), chat(asks("a", reasoning_content=""), gives("a"), asks("a", reasoning_content=""), gives("a")))  # fmt: skip
+UNIQUE = ("ids are unique", chat(asks("a", reasoning_content=" "), gives("a"), asks("b", reasoning_content=" "), gives("b")), chat(asks("a", reasoning_content=" "), gives("a"), asks("a", reasoning_content=" "), gives("a")))  # fmt: skip
 REMEMBERED = [
     ("reasoning returns with its calls", chat(asks("a", reasoning_content="Hm."), gives("a")), chat(asks("a"), gives("a"))),
     ("reasoning returns with its calls", chat(asks("a"), gives("a"), thinking={"type": "disabled"}), chat(asks("a"), gives("a"), thinking={"type": "enabled"})),
@@ -149,7 +149,10 @@ CASES: dict[str, list[tuple[str, Any, Any]]] = {
         ("content is not null", chat(says(None, audio={"id": "audio_1"})), chat({**gives("a"), "role": "user", "content": None})),
     ],
     "groq": [*PLAIN, ("no reasoning_content", chat(says("Nine.", reasoning="Hm.")), chat(says("Nine.", reasoning_content="Hm.")))],
-    "deepseek": [*PAIRED, UNIQUE, *REMEMBERED],
+    "deepseek": [
+        *PAIRED, UNIQUE, *REMEMBERED,
+        ("reasoning returns with its calls", chat(asks("a", reasoning_content=" "), gives("a")), chat(asks("a", reasoning_content=""), gives("a"))),
+    ],
     "moonshot": [
         *PAIRED, UNIQUE, *REMEMBERED,
         ("answers are not empty", chat(says("Nine.")), chat(says(""))),

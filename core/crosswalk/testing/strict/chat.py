@@ -138,20 +138,16 @@ def _thinks(request: StrictRequest) -> bool:
     )
 
 
-def _without_reasoning(request: StrictRequest) -> Iterator[int]:
-    for number, message in messages_of(request):
-        if message.get("tool_calls") and not isinstance(message.get("reasoning_content"), str):
-            yield number
-
-
 def _deepseek_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
-    if _thinks(request) and any(True for _ in _without_reasoning(request)):
+    called = [message for _, message in messages_of(request) if message.get("tool_calls")]
+    if _thinks(request) and not all(message.get("reasoning_content") for message in called):
         yield Refusal("The `reasoning_content` in the thinking mode must be passed back to the API.")
 
 
 def _kimi_reasoning_returns(request: StrictRequest) -> Iterator[Refusal]:
-    if _thinks(request):
-        for number in _without_reasoning(request):
+    for number, message in messages_of(request):
+        is_missing = message.get("tool_calls") and not isinstance(message.get("reasoning_content"), str)
+        if is_missing and _thinks(request):
             yield Refusal(
                 "thinking is enabled but reasoning_content is missing in assistant tool call message "
                 f"at index {number}"
