@@ -25,7 +25,7 @@ from crosswalk.types import load_json
 __all__ = ["Share", "leaves", "measure", "recorded"]
 
 CAPTURES: Final = Path(__file__).parents[1] / "tests/captures"
-FORMATS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
+FORMATS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC, WireForm.GEMINI)
 
 
 @attrs.define
