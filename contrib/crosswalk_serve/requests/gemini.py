@@ -61,7 +61,7 @@ _LEVELS: Final = {
     )
 }
 _TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
-_MEDIA: Final = {"image": ImagePart, "audio": AudioPart}
+_MEDIA: Final[dict[str, type[ImagePart | AudioPart]]] = {"image": ImagePart, "audio": AudioPart}
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:

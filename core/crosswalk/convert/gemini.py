@@ -158,7 +158,7 @@ class GeminiWriter(Writer):
         if part.type is SegmentType.MEDIA:
             return self._media(text, about, signed)
         kind = about.get("type")
-        if not (self.is_own and kind in wire.SERVER_TOOLS):
+        if not (self.is_own and isinstance(kind, str) and kind in wire.SERVER_TOOLS):
             return None
         field, is_json = wire.SERVER_TOOLS[kind]
         inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
@@ -260,10 +260,9 @@ class GeminiWriter(Writer):
             number = entry.pop("index", place)
             content = entry.get("content")
             parts = content.get("parts") if isinstance(content, dict) else None
-            if parts is not None and not (
-                self.whole and isinstance(parts, list) and len(parts) == self._written(number)
-            ):
-                del content["parts"]  # nothing tells which part is which
+            is_known = self.whole and isinstance(parts, list) and len(parts) == self._written(number)
+            if isinstance(content, dict) and not is_known:
+                content.pop("parts", None)  # nothing tells which part is which
             for candidate in last.get("candidates", ()):
                 if candidate["index"] == number:
                     put_back(candidate, entry)

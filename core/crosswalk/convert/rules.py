@@ -49,6 +49,10 @@ class Grade(StrEnum):
     """Who acts on the converted answer may do the wrong thing. It is an error unless the caller allows it."""
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
 @attrs.frozen
 class LossRule:
     """A rule of losses.
@@ -65,7 +69,7 @@ class LossRule:
     name: str
     grade: Grade
     why: str
-    path: re.Pattern[str] = attrs.field(converter=re.compile)
+    path: re.Pattern[str] = attrs.field(converter=_pattern)
     reasons: tuple[LossReason, ...] = ()
     holds: Callable[[str, ChatResponse, ChatResponse], bool] | None = None
 

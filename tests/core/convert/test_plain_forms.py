@@ -287,8 +287,8 @@ def test_an_error_is_one_in_the_words_of_each(form: WireForm) -> None:
 
 
 def test_there_is_an_error_body_of_known_forms_only() -> None:
-    with pytest.raises(ConversionError, match="no form 'gemini'"):
-        error_body(ErrorInfo("server", "x"), "gemini")
+    with pytest.raises(ConversionError, match="no form 'cohere'"):
+        error_body(ErrorInfo("server", "x"), "cohere")
 
 
 # Streams.
