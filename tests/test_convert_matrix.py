@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from crosswalk import normalize
 from crosswalk.convert import ConversionReport, Loss, LossReason, WireForm
-from crosswalk.convert.rules import RULES
+from crosswalk.convert.rules import RULES, UNNAMED, rule_of
+from wires import body
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from convert_matrix import PAGE, UnnamedLossError, check_named, current_page
@@ -21,6 +23,8 @@ def test_the_tables_are_current_and_every_loss_has_a_name() -> None:
 
 
 def test_a_loss_without_a_name_fails() -> None:
+    response = normalize(body({"role": "assistant", "content": "Hi"}), "openai")
+    assert rule_of("plan", LossReason.DROPPED, response, response) is UNNAMED
     named = Loss("logprobs", LossReason.DROPPED, RULES[0])
     check_named(ConversionReport.of(WireForm.OLLAMA, [named]), "here")
     with pytest.raises(UnnamedLossError, match="here to ollama: no rule names plan: has no place"):

@@ -171,7 +171,7 @@ def test_results_belong_to_their_calls() -> None:
                 "parts": [
                     {"functionResponse": {"name": "wind", "response": {"error": "calm"}}},
                     {"text": "And:"},
-                    {"functionResponse": {"name": "tide", "response": {"m": 3}, "parts": [png]}},
+                    {"functionResponse": {"name": "tide", "response": {"m": 3, "t": 1}, "parts": [png]}},
                 ],
             },
         ]
@@ -182,7 +182,7 @@ def test_results_belong_to_their_calls() -> None:
     assert [call.id for call in turn.tool_calls] == ["call_1_1", "call_1_2"]
     results = [message_of(one) for one in (wind, tide)]
     assert [one.tool_call_id for one in results] == ["call_1_2", "call_1_1"]
-    assert [(one.text, one.is_error) for one in results] == [("calm", True), ('{"m":3}', None)]
+    assert [(one.text, one.is_error) for one in results] == [("calm", True), ('{"m":3,"t":1}', None)]
     assert message_of(said).text == "And:"
 
 

@@ -1038,6 +1038,8 @@ def test_a_writer_that_forgets_something_is_found_out(monkeypatch: pytest.Monkey
 
 
 def test_what_cannot_be_converted_at_all() -> None:
+    with pytest.raises(ConversionError, match="losses: one of refuse, report"):
+        convert(answer(), CHAT, losses="ignore")  # type: ignore[arg-type]
     with pytest.raises(ConversionError, match="no form 'pigeon'; there are: openai-chat, openai-responses"):
         convert(answer(), "pigeon")
     broken = answer(Segment(T.TEXT, "hi"))

@@ -196,6 +196,31 @@ def test_several_answers_and_their_probabilities() -> None:
     assert "logprobsResult" not in second
 
 
+def test_probabilities_may_stand_alone_and_another_answers_call_is_a_text() -> None:
+    calling = ChatMessage.assistant(None, tool_calls=[ToolCall("c1", "f", "[1]")])
+    other = Alternative(1, calling, "tool_calls", segments=(call("[1]"),))
+    response = answer(Segment(T.TEXT, "a"), logprobs=(TokenLogprob("a", -0.5),), alternatives=[other])
+    converted = convert(response, GEMINI)
+    first, _ = load_json(converted.value)["candidates"]
+    assert first["logprobsResult"] == {"chosenCandidates": [{"token": "a", "logProbability": -0.5}]}
+    rules = {loss.path: loss.rule.name for loss in converted.report.losses}
+    assert rules["alternatives[0].message.tool_calls[0].arguments"] == "call-text"
+
+
+def test_an_own_answer_has_only_what_gemini_sent() -> None:
+    sent = {
+        "candidates": [
+            {
+                "content": {"parts": [{"executableCode": {"language": "PYTHON"}}], "role": "model"},
+                "finishReason": "STOP",
+                "index": 0,
+            }
+        ]
+    }
+    read = normalize(dump_json(sent), "gemini")
+    assert body_of(from_json(to_json(read), ChatResponse)) == sent
+
+
 @pytest.mark.parametrize(
     ("error", "status", "word"),
     [
