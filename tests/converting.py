@@ -46,7 +46,7 @@ __all__ = [
 
 FORMS = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
 """Those that can say nearly all of an answer."""
-PLAIN_FORMS = tuple(form for form in WireForm if form not in FORMS)
+PLAIN_FORMS = tuple(form for form in WireForm if form not in (*FORMS, WireForm.GEMINI))
 """Those that can say little beside text and, Ollama's, reasoning and calls."""
 
 BROAD = ("anthropic", "openai_responses", "openrouter")
@@ -254,7 +254,7 @@ FREE = ("metadata.extensions", "metadata.provenance")
 
 def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> list[str]:
     """What *after* lacks of *before* although *report* does not name it."""
-    named = {loss.path for loss in report.losses}
+    named = {loss.path for loss in report.differences}
     found = [
         difference.place
         for difference in differences(_without_segments(before), _without_segments(after))
@@ -293,7 +293,7 @@ def _is_allowed(difference: Difference, report: ConversionReport, named: set[str
 def _segments(
     path: str, before: Iterable[Segment], after: Iterable[Segment], report: ConversionReport
 ) -> Iterator[str]:
-    exact = {loss.path for loss in report.losses}
+    exact = {loss.path for loss in report.differences}
     kept = [
         (number, segment)
         for number, segment in enumerate(before)
@@ -338,7 +338,7 @@ def _is_same(path: str, one: Segment, other: Segment, report: ConversionReport) 
     notes = list(other.annotations) + [None] * len(one.annotations)
     for number, (note, its) in enumerate(zip(one.annotations, notes, strict=False)):
         if note != its and not any(
-            loss.path.startswith(f"{path}.annotations[{number}]") for loss in report.losses
+            loss.path.startswith(f"{path}.annotations[{number}]") for loss in report.differences
         ):
             return False
     return True
@@ -385,14 +385,16 @@ def lost_essentials(before: ChatResponse, after: ChatResponse, report: Conversio
         if (
             given is not None
             and _exact(one.arguments) != _exact(other.arguments)
-            and loss not in report.losses
+            and loss not in report.differences
         ):
             yield f"the digits or keys in the arguments of {one.id}"
         if given is None and one.arguments != other.arguments and report.form is not WireForm.ANTHROPIC:
             yield f"the broken arguments of {one.id}"
     if _counts(before.usage) != _counts(after.usage):
         yield "the counts"
-    if before.usage.cost != after.usage.cost and not any(loss.path == "usage.cost" for loss in report.losses):
+    if before.usage.cost != after.usage.cost and not any(
+        loss.path == "usage.cost" for loss in report.differences
+    ):
         yield "the cost"
     if report.form is WireForm.ANTHROPIC and _signatures(before) != _signatures(after):
         yield "the signatures"

@@ -32,6 +32,7 @@ from crosswalk.plugins import (
     accept_string,
     error_delta,
     error_info,
+    gemini as wire,
     hookimpl,
     look_at,
     look_at_time,
@@ -82,27 +83,6 @@ def _reasons(body: Any) -> list[str]:
         case {"error": {"details": list(items)}}:
             return [str(item.get("reason")) for item in items if isinstance(item, dict)]
     return []
-
-
-_STATUS_WORDS = {
-    "ABORTED",
-    "ALREADY_EXISTS",
-    "CANCELLED",
-    "DATA_LOSS",
-    "DEADLINE_EXCEEDED",
-    "FAILED_PRECONDITION",
-    "INTERNAL",
-    "INVALID_ARGUMENT",
-    "NOT_FOUND",
-    "OUT_OF_RANGE",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "UNAUTHENTICATED",
-    "UNAVAILABLE",
-    "UNIMPLEMENTED",
-    "UNKNOWN",
-}
-"""The words that Google's services write in the ``status`` of an error, beside its number."""
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -197,7 +177,7 @@ class Gemini:
                 | {"candidates": [{"content": {"parts": list()}}, *_]}
             ):
                 return Recognition.CERTAIN
-            case {"error": {"code": int(), "status": str(word)}} if word in _STATUS_WORDS:
+            case {"error": {"code": int(), "status": str(word)}} if word in wire.ERRORS:
                 return Recognition.CERTAIN  # Google's words, on Vertex AI as well
             case {"error": {"code": int()} | {"code": str(), "message": str()}}:
                 return Recognition.POSSIBLE
@@ -261,35 +241,14 @@ class Gemini:
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
 
 _STOP = "STOP", "1"
-_FILTERED = (
-    "SAFETY",
-    "RECITATION",
-    "LANGUAGE",
-    "BLOCKLIST",
-    "PROHIBITED_CONTENT",
-    "SPII",
-    "IMAGE_SAFETY",
-    "IMAGE_PROHIBITED_CONTENT",
-    "IMAGE_RECITATION",
-    "MODEL_ARMOR",
-    "ESCALATION",
-)
-_VAGUE = ("OTHER", "5", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED", "0")
-"""They say nothing about whether the answer is whole: it is none if nothing was produced."""
-_FAILED = {
-    "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
-    "UNEXPECTED_TOOL_CALL": ErrorKind.TOOL_CALL_VALIDATION,
-    "TOO_MANY_TOOL_CALLS": ErrorKind.TOOL_CALL_VALIDATION,
-    "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
-    "MALFORMED_RESPONSE": ErrorKind.SERVER,
-    "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
-    **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN),
-}
+_VAGUE = (*wire.VAGUE, "5", "0")
+_FAILED = {**wire.FAILED, **dict.fromkeys(_VAGUE, ErrorKind.UNKNOWN)}
 # Asked for numbers, both APIs write these; above 8 theirs differ. All of 3, 4, 6, 7 and 8 are filters.
 REASONS = {
-    **dict.fromkeys(_STOP, FinishReason.STOP),
-    **dict.fromkeys(("MAX_TOKENS", "2", "CONTINUATION"), FinishReason.LENGTH),
-    **dict.fromkeys((*_FILTERED, "3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
+    **wire.FINISH_REASONS,
+    "1": FinishReason.STOP,
+    "2": FinishReason.LENGTH,
+    **dict.fromkeys(("3", "4", "6", "7", "8"), FinishReason.CONTENT_FILTER),
     **dict.fromkeys(_FAILED, FinishReason.ERROR),
 }
 

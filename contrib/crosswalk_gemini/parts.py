@@ -33,6 +33,7 @@ from crosswalk.plugins import (
     accept_objects,
     accept_string,
     dump_json,
+    gemini as wire,
     leave_mistyped,
     look_at,
     look_at_count,
@@ -46,8 +47,6 @@ from crosswalk.plugins import (
 from crosswalk_gemini.arguments import ArgumentsWriter
 
 __all__ = [
-    "PARTS",
-    "SERVER_TOOLS",
     "Answer",
     "Answers",
     "accept_modalities",
@@ -57,19 +56,6 @@ __all__ = [
     "take_logprobs",
     "usage_info",
 ]
-
-_MEDIA = {"inlineData": ("data", "base64"), "fileData": ("fileUri", "url")}
-_ABOUT_MEDIA = {"mimeType": "media_type", "displayName": "name"}
-SERVER_TOOLS = {
-    "executableCode": ("code", False),
-    "codeExecutionResult": ("output", False),
-    "toolCall": ("args", True),
-    "toolResponse": ("response", True),
-}
-"""What the server's own tools were asked and answered: the field that is the segment's content, and whether as JSON."""
-
-PARTS = frozenset({"text", "functionCall", "functionResponse", *_MEDIA, *SERVER_TOOLS})
-"""What a part may hold; one that holds nothing of it is new."""
 
 
 @attrs.frozen
@@ -139,7 +125,7 @@ class Answer:
             self.produced = True
             yield ResponseDelta(content_delta=text, choice=self.choice)
         if part:  # most parts have no more
-            is_media = not part.keys().isdisjoint(_MEDIA)
+            is_media = not part.keys().isdisjoint(wire.MEDIA)
             yield from self._other_deltas(part, state, thought=bool(thought))
             if thought and is_media:
                 return
@@ -254,14 +240,16 @@ class Answers(dict[int, Answer]):
 
 def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, Any]) -> Iterator[Segment]:
     """The parts that come whole: media and what the server's own tools did."""
-    for kind, (field, encoding) in _MEDIA.items():
+    for kind, (field, encoding) in wire.MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
             said = {
-                ours: value for name, ours in _ABOUT_MEDIA.items() if (value := accept_string(data, name))
+                ours: value
+                for name, ours in wire.MEDIA_FIELDS.items()
+                if (value := accept_string(data, name))
             }
             content = take_string(data, field) or ""
             yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **said, **thought})
-    for kind, (field, is_json) in SERVER_TOOLS.items():
+    for kind, (field, is_json) in wire.SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
             given = take_object(item, field) if is_json else take_string(item, field)
             content = given or "" if isinstance(given, str | None) else dump_json(given).decode()

@@ -31,6 +31,7 @@ from crosswalk.plugins import (
     arguments_object,
     as_json_object,
     content_parts,
+    gemini as wire,
     media_type_of,
     options_of,
     own_items,
@@ -39,7 +40,6 @@ from crosswalk.plugins import (
     thaw,
     tool_names,
 )
-from crosswalk_gemini.parts import PARTS, SERVER_TOOLS
 
 __all__ = ["build_request"]
 
@@ -185,7 +185,7 @@ def _part(part: ContentPart) -> dict[str, Any]:
 def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
     """The parts of a model's *turn*, each with the signature and the state that came with it."""
     parts = [_answer_part(segment) for segment in segments_of(turn, request)]
-    return own_items(turn, parts, inside="parts", kinds=PARTS)
+    return own_items(turn, parts, inside="parts", kinds=wire.PARTS)
 
 
 def _answer_part(segment: Segment) -> dict[str, Any] | None:
@@ -197,9 +197,9 @@ def _answer_part(segment: Segment) -> dict[str, Any] | None:
             return {"text": segment.content, **signed}
         case SegmentType.REASONING:
             return {"text": segment.content, "thought": True, **signed}
-        case SegmentType.TOOL_CALL if said.get("type") in SERVER_TOOLS:
+        case SegmentType.TOOL_CALL if said.get("type") in wire.SERVER_TOOLS:
             kind = said.pop("type")
-            field, is_json = SERVER_TOOLS[kind]
+            field, is_json = wire.SERVER_TOOLS[kind]
             content = (as_json_object(segment.content) or {}) if is_json else segment.content
             return {kind: {**said, field: content}, **signed}
         case SegmentType.MEDIA if said.get("encoding") == "url":

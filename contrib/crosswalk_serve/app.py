@@ -63,7 +63,10 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
             await gateway.aclose()
 
     routes = [Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()]
+    generating = Ask(gateway, WireForm.GEMINI)
     routes += [
+        Route("/v1beta/models/{target:path}", generating, methods=["POST"]),
+        Route("/v1/models/{target:path}", generating, methods=["POST"]),
         Route("/v1/messages/count_tokens", listing.count_tokens, methods=["POST"]),
         Route("/v1/models", listing.models),
         Route("/v1/models/{id:path}", listing.model),

@@ -15,7 +15,7 @@ import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from crosswalk.convert import ConversionError, WireForm
+from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
@@ -63,6 +63,8 @@ class Ask:
             await exchange.refuse(refusal.info, refusal.retry_after)
         except (BadRequestError, UnsupportedRequestError) as error:
             await exchange.refuse(info_of(error))
+        except DangerousLossError as error:
+            await exchange.refuse(_unsayable(error))
         except ClientDisconnect:
             pass
         except Exception:
@@ -117,7 +119,7 @@ class Exchange:
         body = await read_body(self._request, gateway.config.limits)
         self._is_read = True
         self._seals = seals = Seals(gateway.config, self._caller)
-        self._incoming = incoming = seals.opened(read_request(self._form, body, headers=headers.raw))
+        self._incoming = incoming = seals.opened(self._read(body))
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name)
         await gateway.quotas.admit(self._caller)
@@ -134,6 +136,23 @@ class Exchange:
                 await self._stream(service.stream(request), block)
             else:
                 await self._whole(service.complete(request), block)
+
+    def _read(self, body: bytes) -> Incoming:
+        """The request that *body* is; Gemini's has its model and its method in the path.
+
+        Raises:
+            BadRequestError: it is none. Refusal: it is for another method.
+        """
+        target = None
+        if self._form is WireForm.GEMINI:
+            model, _, method = str(self._request.path_params["target"]).rpartition(":")
+            is_stream = method == "streamGenerateContent"
+            if not (model and (is_stream or method == "generateContent")):
+                raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such method here", status=404)
+            if is_stream and self._request.query_params.get("alt") != "sse":
+                raise Refusal(ErrorKind.INVALID_REQUEST, "a stream needs ?alt=sse", status=400)
+            target = {"model": model, "stream": is_stream}
+        return read_request(self._form, body, headers=self._request.headers.raw, target=target)
 
     def _own_fields(self, route: Route) -> tuple[str, ...]:
         """The fields of Responses that the gateway itself sees to; whether to store is also said to a server that does."""
@@ -366,6 +385,12 @@ class Exchange:
         }
         said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
         _log.info("%s %s", self.id, said, extra=extra)
+
+
+def _unsayable(error: DangerousLossError) -> ErrorInfo:
+    """What a client is told whose format cannot say what the answer asks it to do."""
+    message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
+    return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
 
 
 def _written(writer: StreamWriter, events: EventStream) -> bytes:

@@ -1,5 +1,5 @@
-"""Serve any model to any client: requests in the form of OpenAI's, Anthropic's or Ollama's API go to the servers that
-CONFIG names, whatever these speak. It is a file of YAML; docs/serve.md tells what it may say."""
+"""Serve any model to any client: requests in the form of OpenAI's, Anthropic's, Gemini's or Ollama's API go to the servers
+that CONFIG names, whatever these speak. It is a file of YAML; docs/serve.md tells what it may say."""
 
 from __future__ import annotations
 

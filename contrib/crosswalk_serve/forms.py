@@ -20,5 +20,7 @@ def form_at(path: str, headers: Container[str]) -> WireForm:
     """Likewise of a request for *path* with these *headers*, by their names in lower case."""
     if path.startswith("/api/"):
         return WireForm.OLLAMA
+    if path.startswith("/v1beta/") or path.endswith(WireForm.GEMINI.paths):
+        return WireForm.GEMINI
     is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
     return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT

@@ -21,6 +21,8 @@ __all__ = ["Caller", "Keyring", "Quotas", "new_key"]
 _MINUTE: Final = 60
 _DAY: Final = 86400
 _MICRO: Final = 1_000_000
+_KEY_HEADERS: Final = ("x-api-key", "x-goog-api-key")
+"""Where a client may send its key, besides ``Authorization: Bearer``."""
 _LONGEST: Final = 512
 SHORTEST: Final = 24
 """The characters of a key at least: what people think of themselves is shorter, and can be guessed."""
@@ -59,7 +61,7 @@ class Keyring:
         self._callers = [Caller(name, key) for name, key in keys.items()]
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
-        """Who sends a request with *headers*: ``Authorization: Bearer`` or ``x-api-key``, as the SDKs do.
+        """Who sends a request with *headers*: the key as the SDKs send it.
 
         Every key is looked at, to its end, so that the time tells nothing.
 
@@ -69,9 +71,9 @@ class Keyring:
         if not self._callers:
             return Caller(None, None)
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        said = {token.strip() if scheme.lower() == "bearer" else "", headers.get("x-api-key", "").strip()} - {
-            ""
-        }
+        said = {headers.get(name, "").strip() for name in _KEY_HEADERS}
+        said |= {token.strip()} if scheme.lower() == "bearer" else set()
+        said -= {""}
         found = None
         if len(said) == 1 and len(key := said.pop()) <= _LONGEST:
             for caller in self._callers:

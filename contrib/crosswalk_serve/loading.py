@@ -31,7 +31,7 @@ async def load(route: Route, incoming: Incoming, name: str) -> bytes:
     for (service, _), target in zip(route.services, route.first, strict=True):
         if target.provider == WireForm.OLLAMA.provider:
             body = {"model": target.model or name, "messages": [], "stream": False, **said}
-            done = await ask_beside(service, target.provider, WireForm.OLLAMA.path, body, _done)
+            done = await ask_beside(service, target.provider, WireForm.OLLAMA.paths[0], body, _done)
     own = (
         {"message": {"role": "assistant", "content": ""}}
         if incoming.form is WireForm.OLLAMA

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from operator import attrgetter
 from typing import Any, Final
 
 from crosswalk.codec.problems import step
-from crosswalk.convert import Loss, LossReason, WireForm
+from crosswalk.convert import Loss, WireForm
+from crosswalk.convert.rules import ENVELOPE
 from crosswalk.convert.source import source_form
 from crosswalk.types import ChatResponse
 from crosswalk.wire import chat, messages, ollama, responses
 
 __all__ = ["dropped", "dropped_fields", "header_of"]
 
-_OWN: Final = (
-    "attempts",
-    "metadata.request_duration",
-    "metadata.time_to_first_token",
-    "metadata.provider_id",
-    "metadata.model_id",
-    "metadata.provenance",
-)
-"""Measurements and notes of Crosswalk's own: no server has sent them."""
-_SAME: Final = (LossReason.FILLED_IN, LossReason.JOINED, LossReason.RESPELLED)
-"""Reasons that say how a field was written anew: its meaning is all there."""
-_ENVELOPE: Final = frozenset(
-    {
-        "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",
-        "object", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status", "system_fingerprint",
-        "timings", "total_duration", "type",
-    }
-)  # fmt: skip
-"""Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
 _COUNTS: Final = {
     WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
     WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
@@ -57,17 +38,14 @@ _LONGEST: Final = 1000
 def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
     """The fields of the server's answer that the client does not get.
 
-    Fields of the envelope, values that say nothing, and other spellings of the same value are left out.
-
     Args:
-        losses: the report of the conversion.
+        losses: those of the report of the conversion, without the harmless ones.
         response: the converted answer.
     """
     form = source_form(response)
     found: list[str] = []
     for loss in losses:
-        if loss.reason not in _SAME and not loss.path.startswith(_OWN):
-            found += _names(loss.path, response, form)
+        found += _names(loss.path, response, form)
     return found
 
 
@@ -79,12 +57,11 @@ def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count = path.removeprefix("usage.")
-        if attrgetter(count)(response.usage):
-            prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
-            yield prefix + names.get(count, count)
+        prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
+        yield prefix + names.get(count, count)
     elif path.startswith("segments["):
         yield from _segment(path, response, form)
-    elif path not in _ENVELOPE:
+    elif path not in ENVELOPE:
         yield path
 
 
@@ -95,7 +72,7 @@ def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key not in _ENVELOPE:
+            if key not in ENVELOPE:
                 yield from _leaves(path + step(key), name + step(key), inner)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for place, item in enumerate(value):
@@ -111,7 +88,7 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
     segment = response.segments[int(place)]
     name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
     prefix = "" if form is None else _CONTENT.get(form, "")
-    if name in _ENVELOPE:
+    if name in ENVELOPE:
         return
     if name == "encrypted" and form in _OPAQUE:
         name = _OPAQUE[form]

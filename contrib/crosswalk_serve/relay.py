@@ -22,6 +22,7 @@ _MEDIA_TYPES: Final = {
     WireForm.OPENAI_CHAT: "text/event-stream",
     WireForm.OPENAI_RESPONSES: "text/event-stream",
     WireForm.ANTHROPIC: "text/event-stream",
+    WireForm.GEMINI: "text/event-stream",
     WireForm.OLLAMA: "application/x-ndjson",
 }
 """The formats that servers are asked in. Completions and Ollama's generate are asked as chats."""
@@ -36,7 +37,7 @@ _USUAL: Final = frozenset(
 def is_native(incoming: Incoming, sent: Sent) -> bool:
     """Whether the stream that answers *sent* is in the format of the client."""
     path = sent.path.partition("?")[0]
-    return path.endswith(incoming.form.path) and sent.content_type == _MEDIA_TYPES.get(incoming.form)
+    return path.endswith(incoming.form.paths) and sent.content_type == _MEDIA_TYPES.get(incoming.form)
 
 
 class Relay:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from crosswalk.service.turns import *
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
-    from crosswalk.wire import messages as messages, responses as responses
+    from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
     from crosswalk.wire.sse import *
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
@@ -80,5 +80,9 @@ else:
         "service.errors service.openai_chat service.request service.turns service.items service.state "
         "types.builder types.event wire.sse"
     )
-    _forms = {"messages": "crosswalk.wire.messages", "responses": "crosswalk.wire.responses"}
+    _forms = {
+        "gemini": "crosswalk.wire.gemini",
+        "messages": "crosswalk.wire.messages",
+        "responses": "crosswalk.wire.responses",
+    }
     __getattr__, __dir__ = lazy(__name__, _modules, beside=_names, submodules=_forms)

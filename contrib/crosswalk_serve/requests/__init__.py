@@ -7,7 +7,7 @@ as it was sent, to any other as options that cannot be expressed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -15,7 +15,7 @@ import attrs
 from crosswalk.convert import WireForm
 from crosswalk.wire import Limits
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests import chat, completions, messages, ollama, responses
+from crosswalk_serve.requests import chat, completions, gemini, messages, ollama, responses
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.headers import said_beside
 from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
@@ -28,6 +28,7 @@ _READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = 
     WireForm.OPENAI_RESPONSES: responses.read,
     WireForm.OPENAI_COMPLETIONS: completions.read,
     WireForm.ANTHROPIC: messages.read,
+    WireForm.GEMINI: gemini.read,
     WireForm.OLLAMA: ollama.read_chat,
     WireForm.OLLAMA_GENERATE: ollama.read_generate,
 }
@@ -39,6 +40,7 @@ def read_request(
     limits: Limits | None = None,
     *,
     headers: Iterable[tuple[bytes, bytes]] = (),
+    target: Mapping[str, Any] | None = None,
 ) -> Incoming:
     """The request that *body* is in the form *form*.
 
@@ -48,11 +50,14 @@ def read_request(
         limits: how long and how deep it may be; ``None`` for what holds for answers.
         headers: those that came with it, names in lower case; only what :mod:`crosswalk_serve.requests.headers` names is
             looked at.
+        target: the fields that its path says, such as Gemini's model; ``None`` for none.
 
     Raises:
         BadRequestError: it is no request of that form; the error names the place as a JSON path, and quotes nothing.
     """
     fields = load_body(body, limits or Limits())
+    for name, value in (target or {}).items():
+        fields.give(name, value)
     incoming = _READERS[form](fields, fields.given)
     beside = said_beside(form, headers)
     if not beside:

@@ -99,13 +99,13 @@ class ClientRequest(ChatRequest):
 
     def _is_own(self, built: HTTPRequest) -> bool:
         """Whether *built* is for an API of the client's form."""
-        return built.path.partition("?")[0].endswith(self.form.path)
+        return built.path.partition("?")[0].endswith(self.form.paths)
 
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         built = build(self)
         if not self._is_own(built):
             path = built.path.partition("?")[0]
-            kin, shared = _KIN.get(self.form, ("\0", ()))
+            kin, shared = _KIN.get(self.form, ((), ()))
             known = [unread for unread in self.unread if path.endswith(kin) and unread.place[0] in shared]
             others = (_dropped(unread) for unread in self.unread if unread not in known)
             return self._with_unread(attrs.evolve(built, dropped=(*built.dropped, *others)), known)
@@ -158,11 +158,11 @@ class ClientRequest(ChatRequest):
 
 _KIN: Final = {
     WireForm.OPENAI_COMPLETIONS: (
-        WireForm.OPENAI_CHAT.path,
+        WireForm.OPENAI_CHAT.paths,
         ("frequency_penalty", "logit_bias", "n", "presence_penalty", "user"),
     ),
     WireForm.OLLAMA_GENERATE: (
-        WireForm.OLLAMA.path,
+        WireForm.OLLAMA.paths,
         ("keep_alive", "logprobs", "options", "shift", "top_logprobs", "truncate"),
     ),
 }

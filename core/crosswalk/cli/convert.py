@@ -92,14 +92,17 @@ def _converted(
     if isinstance(answer, Fault):
         yield failed(answer)
         return
+    carry, losses = arguments.carry, arguments.losses
     try:
         if arguments.stream:
-            stream = convert_stream(deltas_of(answer, arguments), form)
+            stream = convert_stream(deltas_of(answer, arguments), form, carry=carry, losses=losses)
             yield from stream
             report = stream.report
         else:
             response = deltas_of(answer, arguments).until_done()
-            converted = convert(response, form)  # without a word of ours about who was guessed
+            converted = convert(
+                response, form, carry=carry, losses=losses
+            )  # without a word of ours about who was guessed
             yield converted.value + b"\n"
             report = converted.report
     except CrosswalkError as error:

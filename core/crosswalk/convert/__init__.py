@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from crosswalk.convert.folding import *
     from crosswalk.convert.form import *
     from crosswalk.convert.report import *
+    from crosswalk.convert.streams import *
     from crosswalk.convert.typed import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "conversion errors folding form report typed")
+    __getattr__, __dir__ = lazy(__name__, "conversion errors folding form report streams typed")

@@ -350,7 +350,9 @@ class MessagesWriter(Writer):
 
     def _nulls(self) -> Event:
         """The members of a message that are required at its end, with nothing in them; an own answer has what it had."""
-        return {"stop_sequence": None} if self.is_own else dict(wire.NULL_AT_END)
+        if self.is_own:
+            return {} if self.whole else {"stop_sequence": None}
+        return dict(wire.NULL_AT_END)
 
     def _usage(self, *more: str) -> Event:
         """The counts, and null for what is required and not known; with *more* names for those of a message's start."""

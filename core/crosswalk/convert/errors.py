@@ -2,6 +2,7 @@
 
 CrosswalkError
 └── ConversionError (ValueError)     a value that the form cannot be made of
+    ├── DangerousLossError           who acts on the converted answer may do the wrong thing
     └── FoldingError                 a message or an item that has no place in the other kind of conversation
 """
 

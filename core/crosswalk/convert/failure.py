@@ -7,9 +7,16 @@ from typing import Any, Final
 from crosswalk.convert.writer import Event, first_words
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.text import clean_message
-from crosswalk.wire import messages, responses
+from crosswalk.wire import gemini, messages, responses
 
-__all__ = ["anthropic_error", "error_status", "ollama_error", "openai_error", "response_error"]
+__all__ = [
+    "anthropic_error",
+    "error_status",
+    "gemini_error",
+    "ollama_error",
+    "openai_error",
+    "response_error",
+]
 
 _INVALID: Final = "invalid_request_error"
 _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
@@ -29,6 +36,7 @@ _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
 _ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
 _STATUSES: Final[dict[int | None, str]] = {404: "not_found_error", 413: "request_too_large"}
 """Anthropic's words for invalid requests that have a status of their own."""
+_GEMINI: Final = {**first_words(gemini.ERRORS), ErrorKind.SERVER: "INTERNAL"}
 _RESPONSES: Final = first_words(responses.ERRORS)
 
 
@@ -55,6 +63,13 @@ def anthropic_error(info: ErrorInfo) -> Event:
     if type == _INVALID:
         type = _STATUSES.get(info.status, type)
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
+
+
+def gemini_error(info: ErrorInfo) -> Event:
+    """The body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
+    near = ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
+    word = info.code if info.code in gemini.ERRORS else _GEMINI.get(info.kind, _GEMINI[near])
+    return {"error": {"code": error_status(info), "message": info.message, "status": word}}
 
 
 def ollama_error(info: ErrorInfo) -> Event:

@@ -17,16 +17,16 @@ class WireForm(StrEnum):
     """The provider id under which Crosswalk reads the form."""
     label: str
     """What people call it."""
-    path: str
-    """What the path of a server's endpoint ends with that is asked in it."""
+    paths: tuple[str, ...]
+    """What the path of a server's endpoint ends with that is asked in it, any of these."""
 
-    def __new__(cls, word: str, provider: str, label: str, path: str) -> Self:
+    def __new__(cls, word: str, provider: str, label: str, *paths: str) -> Self:
         """The form of this name, which is its value."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.provider = provider
         member.label = label
-        member.path = path
+        member.paths = paths
         return member
 
     OPENAI_CHAT = "openai-chat", "openai", "Chat Completions", "/chat/completions"
@@ -34,6 +34,7 @@ class WireForm(StrEnum):
     ANTHROPIC = "anthropic", "anthropic", "Messages", "/messages"
     OLLAMA = "ollama", "ollama", "Ollama's chat", "/api/chat"
     OLLAMA_GENERATE = "ollama-generate", "ollama", "Ollama's generate", "/api/generate"
+    GEMINI = "gemini", "gemini", "Gemini", ":generateContent", ":streamGenerateContent"
     OPENAI_COMPLETIONS = "openai-completions", "openai", "Completions", "/v1/completions"
 
     @classmethod

@@ -13,11 +13,13 @@ import attrs
 from crosswalk.codec.problems import step
 from crosswalk.convert.arguments import is_same_object
 from crosswalk.convert.report import Loss, LossReason
+from crosswalk.convert.rules import rule_of
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import same_json
 from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.tools import ToolCall
 
 __all__ = ["losses", "losses_beside"]
 
@@ -29,19 +31,21 @@ def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
 
     ``raw_events`` are not looked at: each side has its own.
     """
-    return _each_once(_losses(before, after))
+    return _each_once(_losses(before, after), before, after)
 
 
 def losses_beside(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
     """The same of two that have the same content, id and time: what is measured, and what was tried."""
-    return _each_once(_beside(before, after))
+    return _each_once(_beside(before, after), before, after)
 
 
-def _each_once(all_of_them: Iterator[Loss]) -> tuple[Loss, ...]:
-    found: dict[str, Loss] = {}
-    for loss in all_of_them:
-        found.setdefault(loss.path, loss)
-    return tuple(found.values())
+def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
+    by_path: dict[str, Loss] = {}
+    for loss in losses:
+        if loss.path not in by_path:
+            rule = rule_of(loss.path, loss.reason, before, after)
+            by_path[loss.path] = attrs.evolve(loss, rule=rule)
+    return tuple(by_path.values())
 
 
 def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
@@ -94,7 +98,10 @@ def _answer(
     """What differs in one of several answers."""
     yield from _fields(prefix, before, after, "finish_reason", "raw_finish_reason")
     yield from _fields(f"{prefix}message.", before.message, after.message, "content", "name")
-    old_calls, new_calls = before.message.tool_calls or (), after.message.tool_calls or ()
+    old_calls = before.message.tool_calls or ()
+    new_calls = _in_order_of(old_calls, after.message.tool_calls or ())
+    if new_calls != (after.message.tool_calls or ()):
+        yield Loss(f"{prefix}message.tool_calls", LossReason.REORDERED)
     for number, call in enumerate(old_calls):
         path = f"{prefix}message.tool_calls[{number}]"
         if number >= len(new_calls):
@@ -107,6 +114,13 @@ def _answer(
     yield from _fields(prefix, before, after, "refusal")
     yield from _segments(f"{prefix}segments", before.segments, after.segments)
     yield from _logprobs(f"{prefix}logprobs", before.logprobs, after.logprobs)
+
+
+def _in_order_of(old: tuple[ToolCall, ...], new: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """*new* in the order of *old*, where they have the same ids."""
+    by_id = {call.id: call for call in new}
+    is_same = len(by_id) == len(new) and [*sorted(by_id)] == sorted(call.id for call in old)
+    return tuple(by_id[call.id] for call in old) if is_same else new
 
 
 def _fields(prefix: str, before: Any, after: Any, *names: str) -> Iterator[Loss]:

@@ -279,6 +279,11 @@ class ResponsesWriter(Writer):
         last = self._status if self._status in ("completed", "failed") else "incomplete"
         yield self._event(last, response=self.response())
 
+    def top_of(self, event: Event) -> Event:
+        """See :meth:`Writer.top_of`."""
+        top: Event = event.get("response", event)
+        return top
+
     @property
     def is_error_body(self) -> bool:
         """See :meth:`Writer.is_error_body`: an answer that failed is a response; an HTTP error without one is none."""

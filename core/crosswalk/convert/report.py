@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import StrEnum
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 import orjson
 
+from crosswalk.convert.errors import ConversionError
 from crosswalk.convert.form import WireForm
+from crosswalk.convert.rules import UNNAMED, Grade, LossReason, LossRule
 
-__all__ = ["ConversionReport", "Loss", "LossReason"]
-
-
-class LossReason(StrEnum):
-    """What became of a field that was not carried as it was."""
-
-    DROPPED = "dropped"
-    """The form has no place for it."""
-    CHANGED = "changed"
-    """The form has a place, but not for this value: the nearest one stands there."""
-    RESPELLED = "respelled"
-    """The same JSON value in other words: spaces, escapes, the order of keys, ``1e2`` for ``100.0``."""
-    JOINED = "joined"
-    """Its text stands in one piece with that of another part of the same type."""
-    REORDERED = "reordered"
-    """It is all there, in another order."""
-    FILLED_IN = "filled_in"
-    """The source does not say it and the form demands it: what stands there was made up."""
+__all__ = ["ConversionReport", "DangerousLossError", "Grade", "Loss", "LossReason", "LossRule"]
 
 
 _WORDS = {
@@ -48,50 +33,83 @@ class Loss:
     Attributes:
         path: the field, such as ``segments[2].metadata.signature``; it stands for all that is below it.
         reason: what became of it.
+        rule: why, and how much it matters.
     """
 
     path: str
     reason: LossReason
+    rule: LossRule = attrs.field(default=UNNAMED, eq=False, order=False, repr=lambda rule: rule.name)
 
     def __str__(self) -> str:
-        return f"{self.path}: {_WORDS[self.reason]}"
+        danger = " (dangerous)" if self.rule.grade is Grade.DANGEROUS else ""
+        return f"{self.path}: {_WORDS[self.reason]}{danger}"
 
 
 @attrs.frozen
 class ConversionReport:
-    """What one conversion could not carry. A field that it does not name is the same when it is read back.
+    """What one conversion could not carry.
 
-    What the form adds on its own account (``object``, statuses, ids of items …) is no loss and not named.
+    A field that is neither in *losses* nor in *harmless* is the same when the answer is read back. Fields that the form adds
+    (``object``, statuses, ids of items …) are not losses.
 
     Attributes:
         form: the form that was written.
-        losses: the fields, in the order of the canonical response, each once.
+        losses: the fields that are gone or changed, in the order of the canonical response, each once.
+        harmless: the fields that are written otherwise and mean the same, likewise.
+        is_carried: whether the converted answer carries all of these for a later conversion.
     """
 
     form: WireForm
     losses: tuple[Loss, ...] = ()
+    harmless: tuple[Loss, ...] = ()
+    is_carried: bool = False
+
+    @classmethod
+    def of(cls, form: WireForm, losses: Iterable[Loss], *, is_carried: bool = False) -> ConversionReport:
+        """A report of *losses* of every grade."""
+        by_grade: dict[bool, list[Loss]] = {True: [], False: []}
+        for loss in losses:
+            by_grade[loss.rule.grade is Grade.HARMLESS].append(loss)
+        return cls(form, tuple(by_grade[False]), tuple(by_grade[True]), is_carried)
 
     @property
     def is_lossless(self) -> bool:
-        """Whether everything was carried."""
+        """Whether nothing is gone or changed."""
         return not self.losses
 
     @property
+    def dangerous(self) -> tuple[Loss, ...]:
+        """The losses by which whoever acts on the answer may do the wrong thing."""
+        return tuple(loss for loss in self.losses if loss.rule.grade is Grade.DANGEROUS)
+
+    @property
+    def differences(self) -> tuple[Loss, ...]:
+        """The losses and the harmless ones."""
+        return (*self.losses, *self.harmless)
+
+    @property
     def paths(self) -> frozenset[str]:
-        """The fields that are named."""
-        return frozenset(loss.path for loss in self.losses)
+        """The fields that are named, harmless ones too."""
+        return frozenset(loss.path for loss in self.differences)
 
     def names(self, path: str) -> bool:
-        """Whether the field *path*, or one that it is a part of, is named."""
-        return any(
-            path == loss.path or path.startswith((f"{loss.path}.", f"{loss.path}[")) for loss in self.losses
-        )
+        """Whether the field *path*, or one that it is a part of, is named, as harmless or not."""
+        return any(path == name or path.startswith((f"{name}.", f"{name}[")) for name in self.paths)
 
     def to_jsonable(self) -> dict[str, Any]:
         """The report as plain JSON."""
         return {
             "form": self.form.value,
-            "losses": [{"path": loss.path, "reason": loss.reason.value} for loss in self.losses],
+            "losses": [
+                {
+                    "path": loss.path,
+                    "reason": loss.reason.value,
+                    "rule": loss.rule.name,
+                    "grade": loss.rule.grade.value,
+                }
+                for loss in self.losses
+            ],
+            **({"carried": True} if self.is_carried else {}),
         }
 
     def to_json(self) -> bytes:
@@ -104,4 +122,21 @@ class ConversionReport:
             return f"{self.form.label}: everything carried"
         counts = Counter(loss.reason for loss in self.losses)
         said = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
-        return "\n".join([f"{self.form.label}: {said}", *(f"  {loss}" for loss in self.losses)])
+        kept = ", carried for a later conversion" if self.is_carried else ""
+        return "\n".join([f"{self.form.label}: {said}{kept}", *(f"  {loss}" for loss in self.losses)])
+
+
+class DangerousLossError(ConversionError):
+    """The form cannot say what matters for whoever acts on the answer, such as a tool call.
+
+    Attributes:
+        losses: the dangerous losses.
+    """
+
+    def __init__(self, form: str, losses: tuple[Loss, ...]) -> None:
+        first = losses[0]
+        more = f", and {len(losses) - 1} more" if len(losses) > 1 else ""
+        super().__init__(
+            f"{form}: {first.rule.why} @ {first.path}{more}; pass losses='report' to write it anyway"
+        )
+        self.losses = losses

@@ -11,7 +11,7 @@ from typing import Any
 
 from crosswalk.convert.form import WireForm
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire import chat as chat_wire, responses as responses_wire
+from crosswalk.wire import chat as chat_wire, gemini as gemini_wire, responses as responses_wire
 
 __all__ = ["form_of_body", "put_back", "source_form", "without_place"]
 
@@ -28,6 +28,8 @@ def form_of_body(body: Any) -> WireForm | None:
         if isinstance(body.get("message"), dict):
             return WireForm.OLLAMA
         return WireForm.OLLAMA_GENERATE if isinstance(body.get("response"), str) else None
+    if isinstance(body.get("candidates"), list) or isinstance(body.get("promptFeedback"), dict):
+        return WireForm.GEMINI
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(first, dict):
@@ -47,6 +49,10 @@ def source_form(response: ChatResponse) -> WireForm | None:
         return WireForm.OPENAI_COMPLETIONS
     if "stop_sequence" in left:  # a message always says it
         return WireForm.ANTHROPIC
+    if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in left:
+        return WireForm.ANTHROPIC  # of all but the legacy completions of Anthropic, which have it
+    if response.metadata.provider_id == WireForm.GEMINI.provider and _is_gemini(response):
+        return WireForm.GEMINI
     if "updated" in left:
         return None  # an interaction of Gemini's, which ends with the words of the Responses API
     word = (response.raw_finish_reason or "").partition(":")[0]
@@ -55,6 +61,15 @@ def source_form(response: ChatResponse) -> WireForm | None:
     if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(left.get("created_at"), str):
         return WireForm.OLLAMA  # or what it generates: nothing tells
     return None
+
+
+def _is_gemini(response: ChatResponse) -> bool:
+    """Whether an answer of Gemini's provider is of ``generateContent``, and not of its other APIs: by what came first, or,
+    where that was not kept, by the word for its end."""
+    if len(response.raw_events):
+        return form_of_body(response.raw_events[0]) is WireForm.GEMINI
+    word = response.raw_finish_reason or ""
+    return word in gemini_wire.FINISH_REASONS or word in gemini_wire.FAILED
 
 
 def _is_output(value: Any) -> bool:

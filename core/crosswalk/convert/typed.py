@@ -6,17 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from crosswalk.convert.conversion import (
-    Conversion,
-    ConvertedStream,
-    Deltas,
-    as_received,
-    convert,
-    read_back,
-    written,
-)
+from crosswalk.convert.conversion import Conversion, as_received, convert, read_back, written
 from crosswalk.convert.form import WireForm
+from crosswalk.convert.losses import losses as find_losses
 from crosswalk.convert.openai_responses import ResponsesWriter, is_item
+from crosswalk.convert.report import ConversionReport
+from crosswalk.convert.streams import ConvertedStream, Deltas
 from crosswalk.convert.writer import Event, json_of, named_frame
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
@@ -70,9 +65,8 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
             pass  # its writer says what it can
     writer = written(response, _TypedWriter, registry)
     body = writer.response()
-    return Conversion(
-        parse_response(body, unknown="keep"), read_back(response, writer, json_of(body), 200, registry)
-    )
+    losses = find_losses(response, read_back(writer, json_of(body), 200, registry))
+    return Conversion(parse_response(body, unknown="keep"), ConversionReport.of(_FORM, losses))
 
 
 def from_response(

@@ -161,6 +161,10 @@ class Writer(ABC):
         """*event* in the words of the server that the answer came from; it may be changed."""
         return event
 
+    def top_of(self, event: Event) -> Event:
+        """Where *event* has the fields that are at the top of a body."""
+        return event
+
     @property
     def is_error_body(self) -> bool:
         """Whether the body is that of an HTTP error."""

@@ -57,5 +57,5 @@ class ModelAnswer:
 
 
 def _form(path: str) -> WireForm:
-    forms = (form for form in WireForm if path.endswith(form.path))
+    forms = (form for form in WireForm if path.endswith(form.paths))
     return next(forms, WireForm.OPENAI_CHAT)

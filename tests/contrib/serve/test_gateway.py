@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from contrib_serve import ABOUT, HI, asking, config_of, says
 from crosswalk import Provenance, normalize
-from crosswalk.convert import Loss, LossReason
+from crosswalk.convert import Loss, LossReason, WireForm, convert
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.records import read_record
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -396,11 +396,7 @@ def test_a_header_is_short_and_plain() -> None:
 
 
 def test_what_no_server_has_said_is_no_loss() -> None:
-    losses = [
-        Loss(path, LossReason.DROPPED) for path in ("attempts", "metadata.request_duration", "segments[0]")
-    ]
-    response: Any = normalize(
-        b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama"
-    )
-    assert dropped_fields(losses, response) == ["text"]
+    response = normalize(b'{"done": true, "message": {"content": "Hi"}, "done_reason": "stop"}', "ollama")
+    assert dropped_fields([Loss("segments[0]", LossReason.DROPPED)], response) == ["text"]
+    assert dropped_fields(convert(response, WireForm.OPENAI_CHAT).report.losses, response) == []
     assert dropped(response) == []

@@ -21,13 +21,14 @@ from crosswalk.service import (
 from crosswalk.types import ChatMessage, ImagePart, TextPart, ToolCall
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 
-CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE = (
+CHAT, COMPLETIONS, RESPONSES, MESSAGES, OLLAMA, GENERATE, GEMINI = (
     WireForm.OPENAI_CHAT,
     WireForm.OPENAI_COMPLETIONS,
     WireForm.OPENAI_RESPONSES,
     WireForm.ANTHROPIC,
     WireForm.OLLAMA,
     WireForm.OLLAMA_GENERATE,
+    WireForm.GEMINI,
 )
 HI = {"role": "user", "content": "Hi"}
 LEAST: dict[WireForm, dict[str, Any]] = {
@@ -36,6 +37,7 @@ LEAST: dict[WireForm, dict[str, Any]] = {
     RESPONSES: {"input": "Hi"},
     MESSAGES: {"messages": [HI], "max_tokens": 9},
     OLLAMA: {"messages": [HI]},
+    GEMINI: {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
     GENERATE: {"prompt": "Hi"},
 }
 
@@ -116,6 +118,14 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (OLLAMA, {"options": {"temperature": "hot"}}, "options.temperature", "must be a number"),
     (OLLAMA, {"options": {"top_p": 2}}, "options.top_p", "from 0 to 1"),
     (OLLAMA, {"think": 7}, "think", "must be a string"),
+    (GEMINI, {"contents": []}, "contents", "at least one content"),
+    (GEMINI, {"contents": [{"role": "system", "parts": []}]}, "contents[0].role", "must be one of user, model"),
+    (GEMINI, {"contents": [{"role": "model", "parts": []}]}, "contents[0].parts", "at least one part"),
+    (GEMINI, {"contents": [{"role": "model", "parts": [{"text": 7}]}]}, "contents[0]", "is no answer of gemini"),
+    (GEMINI, {"contents": [{"parts": [{"functionResponse": {"name": "f"}}]}]}, "contents[0].parts[0].functionResponse", "the result of no call"),
+    (GEMINI, {"contents": [{"parts": [{"inlineData": {}}]}]}, "contents[0].parts[0].inlineData.data", "is missing"),
+    (GEMINI, {"systemInstruction": {"parts": [{}]}}, "systemInstruction.parts[0].text", "is missing"),
+    (GEMINI, {"generationConfig": {"temperature": "hot"}}, "generationConfig.temperature", "must be a number"),
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from converting import FORMS, accept_stream
 from crosswalk import normalize
-from crosswalk.convert import WireForm
+from crosswalk.convert import WireForm, convert
 
 from .conftest import ROOT, Done, line
 
@@ -33,7 +33,7 @@ def test_the_help_names_every_form(run: Run) -> None:
 
 @pytest.mark.parametrize("form", WireForm)
 def test_an_answer_is_written_in_the_form_that_was_asked_for(run: Run, form: WireForm) -> None:
-    done = run("convert", "--to", form.value, THINKING)
+    done = run("convert", "--to", form.value, "--losses", "report", THINKING)
     assert done.status == 0
     (body,) = lines(done.out)
     assert normalize(body, form.provider).text == normalize(THINKING.read_bytes(), "anthropic").text
@@ -43,7 +43,7 @@ def test_an_answer_is_written_in_the_form_that_was_asked_for(run: Run, form: Wir
 
 @pytest.mark.parametrize("form", WireForm)
 def test_a_stream_is_written_as_events(run: Run, form: WireForm) -> None:
-    done = run("convert", "--to", form.value, "--stream", THINKING_STREAM)
+    done = run("convert", "--to", form.value, "--losses", "report", "--stream", THINKING_STREAM)
     assert done.status == 0
     if form in FORMS:
         accept_stream(form, done.out.encode())
@@ -68,8 +68,19 @@ def test_the_report_goes_to_a_file(run: Run, tmp_path: Path) -> None:
     assert (done.status, done.err) == (0, "")
     first, second = lines(file.read_text())
     assert (first["place"], first["form"]) == (str(THINKING_STREAM), "openai-chat")
-    assert {"path": "segments[0].metadata.signature", "reason": "dropped"} in first["losses"]
+    loss = {"path": "segments[0].metadata.signature", "reason": "dropped"}
+    assert {**loss, "rule": "reasoning", "grade": "changed"} in first["losses"]
     assert second["place"] == str(THINKING)
+
+
+def test_a_dangerous_loss_is_an_error_and_a_carried_one_is_not(run: Run) -> None:
+    refused = run("convert", "--to", "openai-completions", THINKING)
+    assert (refused.status, "DangerousLossError" in refused.err) == (1, True)
+    done = run("convert", "--to", "openai-completions", "--carry", THINKING)
+    assert done.status == 0
+    (body,) = lines(done.out)
+    back = convert(normalize(orjson.dumps(body), "openai"), "anthropic")
+    assert orjson.loads(back.value) == orjson.loads(THINKING.read_bytes())
 
 
 def test_the_report_alone_goes_to_standard_output(run: Run) -> None:

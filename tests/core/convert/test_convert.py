@@ -53,6 +53,7 @@ from crosswalk import (
 from crosswalk.convert import (
     ConversionError,
     ConversionReport,
+    DangerousLossError,
     Loss,
     LossReason,
     WireForm,
@@ -61,6 +62,7 @@ from crosswalk.convert import (
     error_body,
 )
 from crosswalk.convert.openai_chat import ChatWriter
+from crosswalk.convert.rules import RULES
 from strategies import chat_responses, names, segments, texts, usage_infos
 from tries import tries
 from wires import NOW, registry_of
@@ -95,7 +97,7 @@ def call_segment(call: ToolCall, **more: Any) -> Segment:
 
 def converted(response: ChatResponse, form: WireForm) -> tuple[Any, ConversionReport, ChatResponse]:
     """The body, the report and what the body reads as; the body is one that the SDK takes, and nothing is hidden."""
-    conversion = convert(response, form)
+    conversion = convert(response, form, losses="report")
     accept_body(conversion)
     back = read_body(conversion)
     assert hidden_losses(response, back, conversion.report) == []
@@ -106,7 +108,7 @@ def streamed(
     deltas: list[ResponseDelta], form: WireForm, **said: Any
 ) -> tuple[bytes, ConversionReport, ChatResponse]:
     """The same for a stream."""
-    stream = convert_stream(deltas, form, id="a1", model="m", created=NOW, **said)
+    stream = convert_stream(deltas, form, id="a1", model="m", created=NOW, losses="report", **said)
     sent = b"".join(stream)
     accept_stream(form, sent)
     back = read_stream(form, sent)
@@ -177,10 +179,10 @@ def test_the_same_turn_becomes_a_response() -> None:
     assert message["content"] == [{"type": "output_text", "text": "Look:", "annotations": []}]
     assert (call["call_id"], call["name"], call["arguments"]) == ("c1", "find", '{"q": 1}')
     assert body["status"] == "completed"
-    assert [str(loss) for loss in report.losses][
+    assert [str(loss) for loss in report.differences][
         -1
     ] == "usage.cache_write_tokens: the form demands it: made up" or (
-        Loss("usage.cached_tokens", LossReason.FILLED_IN) in report.losses
+        Loss("usage.cached_tokens", LossReason.FILLED_IN) in report.differences
     )
 
 
@@ -204,7 +206,7 @@ def test_the_same_turn_becomes_a_message() -> None:
         "output_tokens_details": {"thinking_tokens": 4},
     }
     assert back.usage == usage
-    assert Loss("message.tool_calls[0].arguments", LossReason.RESPELLED) in report.losses
+    assert Loss("message.tool_calls[0].arguments", LossReason.RESPELLED) in report.differences
     assert "created" in report.paths
 
 
@@ -218,7 +220,7 @@ def test_every_way_to_end_stays_or_is_named(form: WireForm, reason: FinishReason
     _, report, back = converted(response, form)
     if reason is FinishReason.CANCELLED and form is not RESPONSES:
         assert back.finish_reason is FinishReason.LENGTH
-        assert Loss("finish_reason", LossReason.CHANGED) in report.losses
+        assert Loss("finish_reason", LossReason.CHANGED) in report.differences
     else:
         assert back.finish_reason is reason
 
@@ -272,7 +274,7 @@ def test_a_verdict_of_anthropics_is_carried_by_its_form_alone() -> None:
     response = answer(verdict, finish="content_filter")
     assert converted(response, MESSAGES)[0]["stop_details"]["category"] == "cyber"
     for form in (CHAT, RESPONSES):
-        assert Loss("segments[0]", LossReason.DROPPED) in converted(response, form)[1].losses
+        assert Loss("segments[0]", LossReason.DROPPED) in converted(response, form)[1].differences
     other = answer(Segment(T.SAFETY, "", {"target": "prompt"}))
     assert converted(other, MESSAGES)[0]["stop_details"] is None
 
@@ -286,7 +288,7 @@ def test_alternatives_are_carried_by_chat_alone() -> None:
     assert [choice["index"] for choice in body["choices"]] == [0, 2]
     assert back.alternatives == (other,)
     for form in (RESPONSES, MESSAGES):
-        assert Loss("alternatives[0]", LossReason.DROPPED) in converted(response, form)[1].losses
+        assert Loss("alternatives[0]", LossReason.DROPPED) in converted(response, form)[1].differences
 
 
 def test_alternatives_come_in_the_order_of_their_numbers() -> None:
@@ -294,7 +296,7 @@ def test_alternatives_come_in_the_order_of_their_numbers() -> None:
         Alternative(n, ChatMessage.assistant("x"), "stop", segments=[Segment(T.TEXT, "x")]) for n in (2, 1)
     ]
     report = converted(answer(Segment(T.TEXT, "x"), alternatives=others), CHAT)[1]
-    assert Loss("alternatives", LossReason.REORDERED) in report.losses
+    assert Loss("alternatives", LossReason.REORDERED) in report.differences
 
 
 def test_an_alternative_never_mixes_with_the_answer_whose_number_it_has() -> None:
@@ -309,7 +311,7 @@ def test_hidden_reasoning_goes_where_the_form_has_a_place_for_it() -> None:
     item = converted(response, RESPONSES)[0]["output"][0]
     assert (item["id"], item["encrypted_content"]) == ("rs_9", "e==")
     assert converted(response, MESSAGES)[0]["content"][0] == {"type": "redacted_thinking", "data": "e=="}
-    assert Loss("segments[0]", LossReason.DROPPED) in converted(response, CHAT)[1].losses
+    assert Loss("segments[0]", LossReason.DROPPED) in converted(response, CHAT)[1].differences
 
 
 def test_a_phase_ends_its_message() -> None:
@@ -348,7 +350,7 @@ def test_a_citation_without_a_span_is_of_all_the_text() -> None:
     bare = Segment(T.CITATION, "Title", {}, [CitationRef(None, "https://x.test/a")])
     body, report, _ = converted(answer(Segment(T.TEXT, "text"), bare), CHAT)
     assert body["choices"][0]["message"]["annotations"][0]["url_citation"]["end_index"] == 4
-    assert Loss("segments[1].annotations[0].span", LossReason.FILLED_IN) in report.losses
+    assert Loss("segments[1].annotations[0].span", LossReason.FILLED_IN) in report.differences
 
 
 @pytest.mark.parametrize(
@@ -483,17 +485,17 @@ def test_probabilities() -> None:
     response = answer(Segment(T.TEXT, "a"), logprobs=tokens)
     assert not converted(response, CHAT)[1].names("logprobs")
     report = converted(response, RESPONSES)[1]
-    assert Loss("logprobs[].top[].bytes", LossReason.FILLED_IN) in report.losses
-    assert Loss("logprobs", LossReason.DROPPED) in converted(response, MESSAGES)[1].losses
+    assert Loss("logprobs[].top[].bytes", LossReason.FILLED_IN) in report.differences
+    assert Loss("logprobs", LossReason.DROPPED) in converted(response, MESSAGES)[1].differences
 
 
 @pytest.mark.parametrize("form", [CHAT, RESPONSES])
 def test_a_probability_that_nobody_told_is_not_made_up(form: WireForm) -> None:
     tokens = [TokenLogprob("a", None), TokenLogprob("b", -1.0, (98,), [TokenLogprob("c", None)])]
     report = converted(answer(Segment(T.TEXT, "ab"), logprobs=tokens), form)[1]
-    assert Loss("logprobs", LossReason.CHANGED) in report.losses
+    assert Loss("logprobs", LossReason.CHANGED) in report.differences
     silent = converted(answer(Segment(T.TOOL_CALL), logprobs=tokens[:1]), form)[1]
-    assert Loss("logprobs", LossReason.DROPPED) in silent.losses
+    assert Loss("logprobs", LossReason.DROPPED) in silent.differences
 
 
 @pytest.mark.parametrize(
@@ -525,14 +527,14 @@ def test_texts_that_a_form_cannot_keep_apart_are_named_as_joined() -> None:
     response = answer(*parts, finish="tool_calls", calls=[call])
     _, report, back = converted(response, CHAT)
     assert back.text == "ab"
-    assert Loss("segments[0]", LossReason.JOINED) in report.losses
+    assert Loss("segments[0]", LossReason.JOINED) in report.differences
     for form in (RESPONSES, MESSAGES):
         assert not any("segments" in path for path in converted(response, form)[1].paths)
 
 
 def test_an_order_that_a_form_cannot_keep_is_named() -> None:
     _, report, _ = converted(answer(Segment(T.TEXT, "a"), Segment(T.REASONING, "b")), CHAT)
-    assert Loss("segments", LossReason.REORDERED) in report.losses
+    assert Loss("segments", LossReason.REORDERED) in report.differences
 
 
 def test_an_answer_without_segments_is_told_by_its_message() -> None:
@@ -592,7 +594,10 @@ def test_counts_that_nobody_told_are_not_made_up() -> None:
     assert not report.names("metadata.provenance.usage")
     assert back.metadata.provenance["model"] is Provenance.ABSENT
     # Messages must have counts.
-    assert Loss("metadata.provenance.usage", LossReason.FILLED_IN) in converted(response, MESSAGES)[1].losses
+    assert (
+        Loss("metadata.provenance.usage", LossReason.FILLED_IN)
+        in converted(response, MESSAGES)[1].differences
+    )
 
 
 @pytest.mark.parametrize("form", [CHAT, RESPONSES])
@@ -880,10 +885,10 @@ def test_arguments_that_are_no_object_are_never_an_empty_input(arguments: str) -
     loss = Loss("message.tool_calls[0].arguments", LossReason.CHANGED)
     sent, report, _ = streamed(made, MESSAGES)
     assert answer_of_client(MESSAGES, sent)[1].content[0].input == {"INVALID_JSON": arguments}
-    assert loss in report.losses
+    assert loss in report.differences
     body, report, _ = converted(ChatResponse.from_deltas(made), MESSAGES)
     assert body["content"][0]["input"] == {"INVALID_JSON": arguments}
-    assert loss in report.losses
+    assert loss in report.differences
     for form in (CHAT, RESPONSES):
         sent, _, back = streamed(made, form)
         assert back.tool_calls[0].arguments == arguments
@@ -909,7 +914,7 @@ def test_arguments_that_say_the_same_are_respelled_and_others_changed(
     call = ToolCall("c1", "f", arguments)
     response = answer(call_segment(call), finish="tool_calls", calls=[call])
     _, report, back = converted(response, MESSAGES)
-    assert Loss("message.tool_calls[0].arguments", reason) in report.losses
+    assert Loss("message.tool_calls[0].arguments", reason) in report.differences
     assert list(lost_essentials(response, back, report)) == []
     sent, report, back = streamed(deltas(call_piece(0, "c1", "f", arguments), finish="tool_calls"), MESSAGES)
     assert back.tool_calls == (call,)
@@ -921,7 +926,7 @@ def test_arguments_of_any_depth_are_compared() -> None:
         call = ToolCall("c1", "f", '{"a": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}")
         _, report, _ = converted(answer(call_segment(call), finish="tool_calls", calls=[call]), MESSAGES)
         reason = LossReason.RESPELLED if depth == 190 else LossReason.CHANGED
-        assert Loss("message.tool_calls[0].arguments", reason) in report.losses
+        assert Loss("message.tool_calls[0].arguments", reason) in report.differences
 
 
 @pytest.mark.sweep
@@ -994,21 +999,26 @@ def test_what_an_event_has_no_text_for(form: WireForm) -> None:
 
 
 def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
-    report = ConversionReport(
-        MESSAGES, (Loss("created", LossReason.DROPPED), Loss("a.b[0]", LossReason.FILLED_IN))
-    )
-    assert json.loads(report.to_json()) == {
-        "form": "anthropic",
-        "losses": [
-            {"path": "created", "reason": "dropped"},
-            {"path": "a.b[0]", "reason": "filled_in"},
-        ],
-    }
-    assert str(report).splitlines() == [
-        "Messages: 1 dropped, 1 filled in",
-        "  created: has no place",
-        "  a.b[0]: the form demands it: made up",
+    rules = {rule.name: rule for rule in RULES}
+    found = [
+        Loss("logprobs", LossReason.DROPPED, rules["logprobs"]),
+        Loss("message.tool_calls[0]", LossReason.DROPPED, rules["call"]),
+        Loss("a.b[0]", LossReason.FILLED_IN, rules["filled-in"]),
     ]
+    report = ConversionReport.of(MESSAGES, found)
+    losses = [
+        {"path": "logprobs", "reason": "dropped", "rule": "logprobs", "grade": "changed"},
+        {"path": "message.tool_calls[0]", "reason": "dropped", "rule": "call", "grade": "dangerous"},
+    ]
+    assert json.loads(report.to_json()) == {"form": "anthropic", "losses": losses}
+    carried = ConversionReport.of(MESSAGES, found, is_carried=True)
+    assert json.loads(carried.to_json()) == {"form": "anthropic", "losses": losses, "carried": True}
+    assert str(report).splitlines() == [
+        "Messages: 2 dropped",
+        "  logprobs: has no place",
+        "  message.tool_calls[0]: has no place (dangerous)",
+    ]
+    assert str(carried).startswith("Messages: 2 dropped, carried for a later conversion\n")
     assert report.names("a.b[0].c")
     assert not report.names("a.b")
     assert not report.is_lossless
@@ -1020,11 +1030,16 @@ def test_a_writer_that_forgets_something_is_found_out(monkeypatch: pytest.Monkey
     """The report does not rest on what the writers believe."""
     monkeypatch.setattr(ChatWriter, "_delta", lambda self, piece, choice: {})
     call = ToolCall("c1", "f")
-    report = convert(answer(call_segment(call), finish="tool_calls", calls=[call]), CHAT).report
-    assert report.names("message.tool_calls[0]")
+    calling = answer(call_segment(call), finish="tool_calls", calls=[call])
+    assert convert(calling, CHAT, losses="report").report.names("message.tool_calls[0]")
+    with pytest.raises(DangerousLossError, match=r"Chat Completions: .* @ message.tool_calls\[0\]") as error:
+        convert(calling, CHAT)
+    assert [loss.rule.grade for loss in error.value.losses] == ["dangerous"]
 
 
 def test_what_cannot_be_converted_at_all() -> None:
+    with pytest.raises(ConversionError, match="losses: one of refuse, report"):
+        convert(answer(), CHAT, losses="ignore")  # type: ignore[arg-type]
     with pytest.raises(ConversionError, match="no form 'pigeon'; there are: openai-chat, openai-responses"):
         convert(answer(), "pigeon")
     broken = answer(Segment(T.TEXT, "hi"))

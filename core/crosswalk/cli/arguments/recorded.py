@@ -260,6 +260,7 @@ _FORMS = (
     "anthropic",
     "ollama",
     "ollama-generate",
+    "gemini",
     "openai-completions",
 )
 """The values of ``WireForm``, which takes long to import."""
@@ -285,6 +286,17 @@ def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
+    )
+    parser.add_argument(
+        "--carry",
+        action="store_true",
+        help="add a member 'crosswalk' with what the form cannot say, for a later conversion",
+    )
+    parser.add_argument(
+        "--losses",
+        choices=("refuse", "report"),
+        default="refuse",
+        help="refuse (default) or report a dangerous loss, such as a tool call in a form without calls",
     )
     parser.add_argument(
         "--report",

@@ -1,0 +1,384 @@
+"""Gemini: the body of ``generateContent``, and the chunks of ``streamGenerateContent`` (provider document "Google Gemini").
+
+A chunk is a whole body in small: its parts add to those before. A call stands in one part, once all of it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.convert.arguments import INVALID_JSON, CallIDs, JSONObjectText, as_input
+from crosswalk.convert.failure import gemini_error
+from crosswalk.convert.form import WireForm
+from crosswalk.convert.parts import Piece
+from crosswalk.convert.source import put_back
+from crosswalk.convert.writer import Event, Heading, Writer, unnamed_frame, url_citation
+from crosswalk.errors import ErrorInfo
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import load_json
+from crosswalk.types.logprob import TokenLogprob
+from crosswalk.types.segment import CitationRef, SegmentType
+from crosswalk.types.usage import UsageInfo
+from crosswalk.wire import gemini as wire
+
+__all__ = ["GeminiWriter"]
+
+_TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING)
+
+
+@attrs.define(eq=False)
+class _Part:
+    """A part of an answer while it is written.
+
+    Attributes:
+        number: the number of the part.
+        type: what it is.
+        texts: its text so far; of a call its arguments.
+        about: what is known of it.
+        id: of a client's call, its id.
+        name: of a client's call, its name; ``None`` for everything else.
+        index: of a client's call, its place among the calls.
+        syntax: of a call, tells whether its arguments have come to their end.
+    """
+
+    number: int
+    type: SegmentType
+    texts: list[str] = attrs.Factory(list)
+    about: Event = attrs.Factory(dict)
+    id: str | None = None
+    name: str | None = None
+    index: int = 0
+    syntax: JSONObjectText = attrs.Factory(JSONObjectText)
+
+
+@attrs.define(eq=False)
+class _Candidate:
+    """One of several answers while it is written.
+
+    Attributes:
+        number: its number.
+        parts: the parts of a whole answer; of a stream those that wait.
+        written: the parts that have been written.
+        text: the text so far.
+        citations: what the text rests on: the piece, and how long the text was.
+        ids: the ids of its calls.
+        refusal: why the model declined.
+        logprobs: the log probabilities of what comes next.
+        finish: the finish word.
+        blocked: whether the prompt was refused.
+    """
+
+    number: int
+    parts: list[_Part] = attrs.Factory(list)
+    written: list[Event] = attrs.Factory(list)
+    text: list[str] = attrs.Factory(list)
+    citations: list[tuple[Piece, int]] = attrs.Factory(list)
+    ids: CallIDs = attrs.Factory(CallIDs)
+    refusal: list[str] = attrs.Factory(list)
+    logprobs: list[TokenLogprob] = attrs.Factory(list)
+    finish: str | None = None
+    blocked: bool = False
+
+
+class GeminiWriter(Writer):
+    """Writes what Gemini generates."""
+
+    form = WireForm.GEMINI
+
+    def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
+        super().__init__(heading, whole=whole)
+        self._candidates: dict[int, _Candidate] = {0: _Candidate(0)}
+
+    def piece(self, piece: Piece) -> Iterable[Event]:
+        """See :meth:`Writer.piece`."""
+        candidate = self._candidate(piece.choice)
+        match piece.type:
+            case SegmentType.REFUSAL:
+                candidate.refusal.append(piece.text)
+            case SegmentType.CITATION:
+                candidate.citations.append((piece, len("".join(candidate.text))))
+            case SegmentType.SAFETY:
+                candidate.blocked = candidate.blocked or piece.metadata.get("of") == "prompt"
+            case SegmentType.ERROR:
+                pass
+            case _:
+                self._add(candidate, piece)
+                if not self.whole:
+                    yield from self._advance(candidate, to_the_end=False)
+
+    def _add(self, candidate: _Candidate, piece: Piece) -> None:
+        """Add *piece* to its part."""
+        if piece.type is SegmentType.TEXT:
+            candidate.text.append(piece.text)
+        part = next((one for one in candidate.parts if one.number == piece.part), None)
+        if part is None:
+            part = _Part(piece.part, piece.type)
+            candidate.parts.append(part)
+        if piece.call is not None:
+            part.id, part.name = part.id or piece.call.id, part.name or piece.call.name
+            part.index = piece.call.index
+        part.texts.append(piece.text)
+        part.syntax.add(piece.text)
+        part.about |= piece.metadata.thawed()
+
+    def _advance(self, candidate: _Candidate, *, to_the_end: bool) -> Iterator[Event]:
+        """Write the parts that are known: a text as far as it goes, anything else once the next part has begun."""
+        while candidate.parts:
+            part, is_last = candidate.parts[0], len(candidate.parts) == 1
+            is_text = part.type in _TEXTS
+            is_open = part.name is not None and not part.syntax.is_complete
+            if not (to_the_end or is_text or (not is_last and not is_open)):
+                return
+            said = self._part(part, candidate)
+            if said is not None:
+                candidate.written.append(said)
+                yield self._chunk(self._said(candidate, [said]))
+            part.texts, part.about = [], {}
+            if is_last and is_text and not to_the_end:
+                return
+            candidate.parts.pop(0)
+
+    def _part(self, part: _Part, candidate: _Candidate) -> Event | None:
+        """*part* as the API has it; ``None`` if it has no such thing."""
+        text, about = "".join(part.texts), part.about
+        signed = self._signed(about)
+        if part.type in _TEXTS:
+            thought = {"thought": True} if part.type is SegmentType.REASONING else {}
+            return {"text": text, **thought, **signed} if text or signed else None
+        if part.name is not None:
+            asked: Any = as_input(text or "{}")
+            if asked is None:
+                asked = {INVALID_JSON: text}  # an empty object would be a call without arguments
+            call = {"id": candidate.ids.take(part.id, part.index), "name": part.name, "args": asked}
+            return {"functionCall": call, **signed}
+        if part.type is SegmentType.MEDIA:
+            return self._media(text, about, signed)
+        kind = about.get("type")
+        if not (self.is_own and isinstance(kind, str) and kind in wire.SERVER_TOOLS):
+            return None
+        field, is_json = wire.SERVER_TOOLS[kind]
+        inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
+        if text:
+            inner[field] = load_json(text) if is_json else text
+        return {kind: inner, **signed}
+
+    def _signed(self, about: Event) -> Event:
+        """The signature in *about*, if it is Gemini's, or a gateway's seal."""
+        signature = about.get("signature" if self.is_own else "encrypted")
+        is_seal = about.get("format") == "crosswalk"
+        return (
+            {"thoughtSignature": signature} if isinstance(signature, str) and (self.is_own or is_seal) else {}
+        )
+
+    def _media(self, data: str, about: Event, signed: Event) -> Event | None:
+        encoding, type = about.get("encoding"), about.get("media_type")
+        kind = next((kind for kind, (_, its) in wire.MEDIA.items() if its == encoding), None)
+        if kind is None or not data or not (self.is_own or isinstance(type, str)):
+            return None
+        named = {name: about[ours] for name, ours in wire.MEDIA_FIELDS.items() if ours in about}
+        thought = {"thought": True} if about.get("thought") else {}
+        return {kind: {**named, wire.MEDIA[kind][0]: data}, **thought, **signed}
+
+    def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
+        """See :meth:`Writer.tokens`."""
+        self._candidate(choice).logprobs += tokens
+
+    def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
+        """See :meth:`Writer.end`."""
+        candidate = self._candidate(choice)
+        declined = candidate.refusal and reason is FinishReason.STOP and not self.is_own
+        candidate.finish = self.word_for(
+            FinishReason.CONTENT_FILTER if declined else reason, raw, wire.FINISH_REASONS
+        )
+
+    def fail(self, info: ErrorInfo) -> Iterable[Event]:
+        """See :meth:`Writer.fail`: a chunk with the error is the last one."""
+        yield from self._rest()
+        self.error = info
+        yield self.error_event(info)
+
+    error_event = staticmethod(gemini_error)
+
+    def _rest(self) -> Iterator[Event]:
+        """The parts of a stream that were waiting."""
+        for _, candidate in sorted(self._candidates.items()):
+            if not self.whole:
+                yield from self._advance(candidate, to_the_end=True)
+
+    def close(self) -> Iterable[Event]:
+        """See :meth:`Writer.close`."""
+        if self.error is not None or self.whole:
+            return
+        yield from self._rest()
+        yield self._last([{} for _ in self._candidates])
+
+    def frame(self, event: Event) -> bytes:
+        """See :meth:`Writer.frame`: events have no names, and nothing marks the end."""
+        return unnamed_frame(event)
+
+    def body(self) -> Event:
+        """See :meth:`Writer.body`."""
+        if self.error is not None:
+            return self.error_event(self.error)
+        said: list[Event] = []
+        for _, candidate in sorted(self._candidates.items()):
+            parts = [self._part(part, candidate) for part in candidate.parts]
+            candidate.written = [part for part in parts if part is not None]
+            said.append(self._said(candidate, candidate.written))
+        return self._last(said)
+
+    def _last(self, said: list[Event]) -> Event:
+        """All that is known at the end, with what has been *said* of each candidate."""
+        first = self._candidates[0]
+        if first.blocked and self.is_own and not first.written:
+            message = {"blockReasonMessage": "".join(first.refusal)} if first.refusal else {}
+            last = self._chunk(None) | {"promptFeedback": {"blockReason": first.finish, **message}}
+        else:
+            last = self._chunk(None)
+            ends = zip(sorted(self._candidates.items()), said, strict=True)
+            last["candidates"] = [
+                {**begun, **self._end(candidate), "index": number} for (number, candidate), begun in ends
+            ]
+        left = self.left if self.is_own else {}
+        spent = _usage(self.usage, left, is_own=self.is_own)
+        if spent:
+            last["usageMetadata"] = spent
+        if self.is_own:
+            self._put_back(last, left)
+        return last
+
+    def _put_back(self, last: Event, left: Event) -> None:
+        """Put what is kept of the answer back into its candidates, and the rest of it beside them."""
+        kept = left.pop("candidates", ())
+        for place, entry in enumerate(kept if isinstance(kept, list) else ()):
+            if not isinstance(entry, dict):
+                continue
+            number = entry.pop("index", place)
+            content = entry.get("content")
+            parts = content.get("parts") if isinstance(content, dict) else None
+            is_known = self.whole and isinstance(parts, list) and len(parts) == self._written(number)
+            if isinstance(content, dict) and not is_known:
+                content.pop("parts", None)  # nothing tells which part is which
+            for candidate in last.get("candidates", ()):
+                if candidate["index"] == number:
+                    put_back(candidate, entry)
+        put_back(last, left)
+
+    def _written(self, number: Any) -> int:
+        candidate = self._candidates.get(number)
+        return -1 if candidate is None else len(candidate.written)
+
+    def _end(self, candidate: _Candidate) -> Event:
+        """What is said of *candidate* behind its parts."""
+        end: Event = {} if candidate.finish is None else {"finishReason": candidate.finish}
+        if candidate.refusal and not candidate.blocked:
+            end["finishMessage"] = "".join(candidate.refusal)
+        if not self.is_own:  # it keeps its own
+            end |= _grounding(candidate)
+        return end | self._tokens(candidate)
+
+    @staticmethod
+    def _tokens(candidate: _Candidate) -> Event:
+        """The log probabilities that have not been written."""
+        known = [token for token in candidate.logprobs if token.logprob is not None]
+        candidate.logprobs = []
+        if not known:
+            return {}
+        result: Event = {"chosenCandidates": [_token(token) for token in known]}
+        if any(token.top for token in known):
+            tops = [{"candidates": [_token(top) for top in token.top]} for token in known]
+            result["topCandidates"] = tops
+        return {"logprobsResult": result}
+
+    def _said(self, candidate: _Candidate, parts: list[Event]) -> Event:
+        content = {"content": {"parts": parts, "role": "model"}} if parts else {}
+        return {**content, **self._tokens(candidate), "index": candidate.number}
+
+    def _candidate(self, number: int) -> _Candidate:
+        return self._candidates.setdefault(number, _Candidate(number))
+
+    def _chunk(self, candidate: Event | None) -> Event:
+        heading = self.heading
+        top: Event = {} if candidate is None else {"candidates": [candidate]}
+        if heading.model:
+            top["modelVersion"] = heading.model
+        if not self.is_own:
+            made = heading.created.astimezone(UTC).replace(tzinfo=None).isoformat()
+            top["createTime"] = f"{made}Z"
+        if heading.id:
+            top["responseId"] = heading.id
+        return top
+
+
+def _token(token: TokenLogprob) -> Event:
+    return {"token": token.token, "logProbability": token.logprob}
+
+
+def _grounding(candidate: _Candidate) -> Event:
+    """The web pages that the text rests on, and which of its bytes rest on each."""
+    text = "".join(candidate.text)
+    chunks: list[Event] = []
+    supports: list[Event] = []
+    for piece, length in candidate.citations:
+        cited = url_citation(piece, length)
+        if cited is None:
+            continue
+        web = {"web": {"uri": cited["url"], **({"title": cited["title"]} if cited["title"] else {})}}
+        ref = next(note for note in piece.annotations if isinstance(note, CitationRef))
+        if ref.span is not None:
+            before, words = text[: ref.span[0]].encode(), text[slice(*ref.span)]
+            segment = {"startIndex": len(before), "endIndex": len(before + words.encode()), "text": words}
+            supports.append({"segment": segment, "groundingChunkIndices": [len(chunks)]})
+        chunks.append(web)
+    grounding: Event = {"groundingChunks": chunks, **({"groundingSupports": supports} if supports else {})}
+    return {"groundingMetadata": grounding} if chunks else {}
+
+
+def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
+    """The counts; those of the server's own tools, which are *left*, are not among those of the prompt."""
+    if usage is None:
+        return {}
+    own = left.get("usageMetadata")
+    tools: Event = own if isinstance(own, dict) else {}
+    thoughts = min(usage.reasoning_tokens or 0, usage.completion_tokens)
+    counts = {
+        "prompt_tokens": usage.prompt_tokens - _count(tools.get("toolUsePromptTokenCount")),
+        "completion_tokens": usage.completion_tokens - thoughts,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    # An answer of Gemini's own leaves zeros out.
+    said: Event = {
+        wire.COUNTS[name]: count for name, count in counts.items() if count or (count == 0 and not is_own)
+    }
+    listed = tools.get("toolUsePromptTokensDetails")
+    spent = {
+        str(item.get("modality")): _count(item.get("tokenCount"))
+        for item in (listed if isinstance(listed, list) else ())
+        if isinstance(item, dict)
+    }
+    for ending, name in wire.MODALITIES.items():
+        details = {
+            modality: getattr(usage.details, f"{modality.lower()}_{ending}") for modality in _MODALITIES
+        }
+        less = spent if ending == "input_tokens" else {}
+        counted = [
+            {"modality": modality, "tokenCount": count - less.get(modality, 0)}
+            for modality, count in details.items()
+            if count is not None and (count != less.get(modality) or not is_own)
+        ]
+        if counted:
+            said[name] = counted
+    return said
+
+
+_MODALITIES: Final = ("TEXT", "IMAGE", "VIDEO", "AUDIO")
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0

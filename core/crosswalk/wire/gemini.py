@@ -1,0 +1,128 @@
+"""Gemini's ``generateContent`` on the wire: its parts, the words for the end of an answer and for errors, its counts.
+
+Plain data: the provider plugin, the writer of the conversion and the gateway use it.
+Facts: provider document "Google Gemini", sections 1 to 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from crosswalk.errors import ErrorKind
+from crosswalk.types.finish import FinishReason
+
+__all__ = [
+    "COUNTS",
+    "ERRORS",
+    "FAILED",
+    "FINISH_REASONS",
+    "MEDIA",
+    "MEDIA_FIELDS",
+    "MODALITIES",
+    "PARTS",
+    "SERVER_TOOLS",
+    "VAGUE",
+]
+
+MEDIA: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {"inlineData": ("data", "base64"), "fileData": ("fileUri", "url")}
+)
+"""The parts that are media, each with the field of the data and how that is encoded."""
+
+MEDIA_FIELDS: Final[Mapping[str, str]] = MappingProxyType({"mimeType": "media_type", "displayName": "name"})
+"""The further fields of media, by their canonical names."""
+
+SERVER_TOOLS: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType(
+    {
+        "executableCode": ("code", False),
+        "codeExecutionResult": ("output", False),
+        "toolCall": ("args", True),
+        "toolResponse": ("response", True),
+    }
+)
+"""The parts of the server's own tools: the field that is the segment's content, and whether as JSON."""
+
+PARTS: Final = frozenset({"text", "functionCall", "functionResponse", *MEDIA, *SERVER_TOOLS})
+"""What a part may hold; one that holds nothing of it is new."""
+
+_FILTERED: Final = (
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "MODEL_ARMOR",
+    "ESCALATION",
+)
+VAGUE: Final = ("OTHER", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED")
+"""They say nothing about whether the answer is whole: it is an error if nothing was produced."""
+FAILED: Final[Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+        "UNEXPECTED_TOOL_CALL": ErrorKind.TOOL_CALL_VALIDATION,
+        "TOO_MANY_TOOL_CALLS": ErrorKind.TOOL_CALL_VALIDATION,
+        "MISSING_THOUGHT_SIGNATURE": ErrorKind.INVALID_REQUEST,
+        "MALFORMED_RESPONSE": ErrorKind.SERVER,
+        "PUP_LIMITED_DISABLED": ErrorKind.UNKNOWN,
+        **dict.fromkeys(VAGUE, ErrorKind.UNKNOWN),
+    }
+)
+"""The words of an answer that failed."""
+
+FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
+    {
+        "STOP": FinishReason.STOP,
+        "MAX_TOKENS": FinishReason.LENGTH,
+        "CONTINUATION": FinishReason.LENGTH,
+        **dict.fromkeys(_FILTERED, FinishReason.CONTENT_FILTER),
+    }
+)
+"""What the other words mean; of several for one meaning the first is written."""
+
+COUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "prompt_tokens": "promptTokenCount",
+        "completion_tokens": "candidatesTokenCount",  # without the thoughts
+        "reasoning_tokens": "thoughtsTokenCount",
+        "cached_tokens": "cachedContentTokenCount",
+        "total_tokens": "totalTokenCount",
+    }
+)
+"""Where a usage has each count."""
+
+MODALITIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "input_tokens": "promptTokensDetails",
+        "output_tokens": "candidatesTokensDetails",
+        "cache_read_tokens": "cacheTokensDetails",
+    }
+)
+"""The lists of counts by modality, by what the canonical details end with."""
+
+ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
+    {
+        "INVALID_ARGUMENT": ErrorKind.INVALID_REQUEST,
+        "FAILED_PRECONDITION": ErrorKind.INVALID_REQUEST,
+        "OUT_OF_RANGE": ErrorKind.INVALID_REQUEST,
+        "ALREADY_EXISTS": ErrorKind.INVALID_REQUEST,
+        "ABORTED": ErrorKind.SERVER,
+        "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
+        "PERMISSION_DENIED": ErrorKind.PERMISSION,
+        "NOT_FOUND": ErrorKind.MODEL_UNAVAILABLE,
+        "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+        "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+        "INTERNAL": ErrorKind.SERVER,
+        "UNAVAILABLE": ErrorKind.SERVER,
+        "DATA_LOSS": ErrorKind.SERVER,
+        "UNIMPLEMENTED": ErrorKind.SERVER,
+        "CANCELLED": ErrorKind.TIMEOUT,
+        "UNKNOWN": ErrorKind.UNKNOWN,
+    }
+)
+"""The words that Google's services write in the ``status`` of an error, beside its number, each with its nearest kind."""

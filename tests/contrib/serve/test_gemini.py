@@ -1,0 +1,295 @@
+"""Gemini's ``generateContent`` as a client's form: requests, answers, streams and errors, before any server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+from google import genai
+from google.genai import types
+
+from contrib_serve import Live, asking, config_of, live, says, streams
+from crosswalk import ChatResponse, normalize
+from crosswalk.convert import WireForm
+from crosswalk.service import HostedTool, HostedToolKind, NamedTool, ReasoningEffort, ToolChoice, message_of
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart
+from crosswalk_serve.app import create_app
+from crosswalk_serve.requests import Incoming, read_request
+
+HI = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+CALL = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": '{"at":"noon"}'}}
+
+
+def read(**more: Any) -> Incoming:
+    body = orjson.dumps({**HI, **more})
+    return read_request(WireForm.GEMINI, body, target={"model": "m", "stream": False})
+
+
+# Requests.
+
+
+def test_every_option_has_its_canonical_field() -> None:
+    incoming = read(
+        systemInstruction={"role": "user", "parts": [{"text": "Be brief."}]},
+        generationConfig={
+            "temperature": 0.5,
+            "topP": 0.9,
+            "topK": 3,
+            "maxOutputTokens": 9,
+            "stopSequences": ["."],
+            "seed": 7,
+            "responseMimeType": "application/json",
+            "responseSchema": {
+                "type": "OBJECT",
+                "properties": {"type": {"type": "STRING", "nullable": True}},
+            },
+            "thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": True},
+            "candidateCount": 1,
+        },
+        tools=[{"functionDeclarations": [{"name": "tide"}], "googleSearch": {}}],
+        toolConfig={"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["tide"]}},
+    )
+    request = incoming.request
+    assert (request.temperature, request.top_p, request.top_k, request.max_tokens) == (0.5, 0.9, 3, 9)
+    assert (request.stop, request.seed, request.reasoning_effort) == ((".",), 7, ReasoningEffort.LOW)
+    assert request.response_format is not None
+    assert request.response_format.schema == {
+        "type": "object",
+        "properties": {"type": {"type": ["string", "null"]}},
+    }
+    assert [tool.name for tool in request.tools] == ["tide"]
+    assert request.hosted_tools == (HostedTool(HostedToolKind.WEB_SEARCH),)
+    assert request.tool_choice == NamedTool("tide")
+    assert [message_of(turn).text for turn in request.messages] == ["Be brief.", "Hi"]
+    assert incoming.unread == {}
+
+
+def test_fields_may_have_their_proto_names() -> None:
+    incoming = read(
+        system_instruction={"parts": [{"text": "Be brief."}]},
+        generation_config={"response_mime_type": "text/plain", "thinking_config": {"thinkingBudget": 0}},
+        tools=[{"function_declarations": [{"name": "tide", "parameters_json_schema": {"type": "object"}}]}],
+        tool_config={"function_calling_config": {"mode": "NONE"}},
+    )
+    assert incoming.request.reasoning_effort is ReasoningEffort.NONE
+    assert incoming.request.tool_choice is ToolChoice.NONE
+    assert len(incoming.request.messages) == 2
+    assert incoming.unread == {}
+
+
+def test_a_format_of_json_needs_no_schema() -> None:
+    wanted = read(generationConfig={"responseMimeType": "application/json"}).request.response_format
+    assert wanted is not None
+    assert wanted.schema is None
+    given = {"responseMimeType": "application/json", "responseJsonSchema": {"type": "object"}}
+    wanted = read(generationConfig=given).request.response_format
+    assert wanted is not None
+    assert wanted.schema == {"type": "object"}
+
+
+def test_an_unknown_schema_stays_as_it_is() -> None:
+    schema = {
+        "type": "object",
+        "anyOf": [{"type": "STRING"}, True],
+        "items": "x",
+        "nullable": True,
+        "properties": 7,
+    }
+    incoming = read(
+        tools=[{"functionDeclarations": [{"name": "f", "parameters": {"type": "object", "x": schema}}]}]
+    )
+    assert incoming.request.tools[0].parameters["x"] == schema
+    incoming = read(tools=[{"functionDeclarations": [{"name": "f", "parameters": schema}]}])
+    assert incoming.request.tools[0].parameters == {
+        "type": ["object", "null"],
+        "anyOf": [{"type": "string"}, True],
+        "items": "x",
+        "properties": 7,
+    }
+
+
+def test_what_has_no_canonical_field_stays_unread() -> None:
+    incoming = read(
+        safetySettings=[{"category": "HARM_CATEGORY_HATE_SPEECH", "threshold": "BLOCK_NONE"}],
+        generationConfig={"candidateCount": 2, "responseLogprobs": True, "responseMimeType": "text/x.enum"},
+        tools=[{"googleSearch": {"excludeDomains": ["a.example"]}}],
+        toolConfig={"retrievalConfig": {}},
+    )
+    assert (incoming.wants.n, incoming.wants.logprobs) == (2, True)
+    assert set(incoming.unread) == {
+        "safetySettings",
+        "generationConfig.candidateCount",
+        "generationConfig.responseLogprobs",
+        "generationConfig.responseMimeType",
+        "tools[0].googleSearch",
+        "toolConfig.retrievalConfig",
+    }
+
+
+def test_media_have_their_kind() -> None:
+    parts = [
+        {"text": "Look:"},
+        {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+        {"inline_data": {"mime_type": "audio/wav", "data": "AAAA"}},
+        {
+            "fileData": {
+                "mimeType": "application/pdf",
+                "fileUri": "https://a.example/b.pdf",
+                "displayName": "b",
+            }
+        },
+        {"videoMetadata": {"fps": 1}},
+    ]
+    incoming = read(contents={"parts": parts})
+    assert incoming.unread == {"contents.parts[4]": parts[4]}
+    (message,) = incoming.request.messages
+    assert message.content == (
+        TextPart("Look:"),
+        ImagePart(data="AAAA", media_type="image/png"),
+        AudioPart(data="AAAA", media_type="audio/wav"),
+        FilePart(url="https://a.example/b.pdf", media_type="application/pdf", name="b"),
+    )
+
+
+def test_results_belong_to_their_calls() -> None:
+    call = {"functionCall": {"name": "tide", "args": {"at": "noon"}}, "thoughtSignature": "AQ=="}
+    png = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    incoming = read(
+        contents=[
+            {"role": "user", "parts": [{"text": "High?"}]},
+            {
+                "role": "model",
+                "parts": [{"text": "Look.", "thought": True}, call, {"function_call": {"name": "wind"}}],
+            },
+            {
+                "role": "function",
+                "parts": [
+                    {"functionResponse": {"name": "wind", "response": {"error": "calm"}}},
+                    {"text": "And:"},
+                    {"functionResponse": {"name": "tide", "response": {"m": 3, "t": 1}, "parts": [png]}},
+                ],
+            },
+        ]
+    )
+    _, turn, wind, said, tide = incoming.request.messages
+    assert isinstance(turn, ChatResponse)
+    assert turn.reasoning == "Look."
+    assert [call.id for call in turn.tool_calls] == ["call_1_1", "call_1_2"]
+    results = [message_of(one) for one in (wind, tide)]
+    assert [one.tool_call_id for one in results] == ["call_1_2", "call_1_1"]
+    assert [(one.text, one.is_error) for one in results] == [("calm", True), ('{"m":3,"t":1}', None)]
+    assert message_of(said).text == "And:"
+
+
+# Answers.
+
+
+def gemini(
+    body: dict[str, Any] = HI, *, method: str = "generateContent", config: Any, **headers: str
+) -> httpx2.Response:
+    """What a gateway answers a client of Gemini's."""
+
+    async def ask() -> httpx2.Response:
+        app = create_app(config)
+        async with app.router.lifespan_context(app), asking(app, headers=headers) as client:
+            return await client.post(f"/v1beta/models/tiny:{method}", json=body)
+
+    return asyncio.run(ask())
+
+
+def test_a_chat_server_answers_in_geminis_words(upstream: ReplayServer) -> None:
+    upstream.add(says("", tool_calls=[CALL]))
+    answer = gemini(config=config_of(upstream))
+    assert answer.status_code == 200
+    (candidate,) = answer.json()["candidates"]
+    called = {"id": "c1", "name": "tide", "args": {"at": "noon"}}
+    assert candidate == {
+        "content": {"parts": [{"functionCall": called}], "role": "model"},
+        "finishReason": "STOP",
+        "index": 0,
+    }
+    assert answer.json()["usageMetadata"]["totalTokenCount"] == 13
+    assert upstream.requests[0].json()["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+def test_a_stream_comes_in_geminis_chunks(upstream: ReplayServer) -> None:
+    upstream.add(streams("High ", "tide."))
+    answer = gemini(method="streamGenerateContent?alt=sse", config=config_of(upstream))
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert b"[DONE]" not in answer.content
+    back = normalize(answer.content, "gemini")
+    assert (back.text, back.usage.total_tokens, back.is_complete) == ("High tide.", 13, True)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "problem"),
+    [
+        ("streamGenerateContent", 400, "needs ?alt=sse"),
+        ("countTokens", 404, "no such method"),
+        ("generateContent", 401, "key"),
+    ],
+)
+def test_errors_have_googles_words(upstream: ReplayServer, method: str, status: int, problem: str) -> None:
+    keys = f"keys: {{a: {{hash: 'sha256:{'0' * 32}:{'0' * 64}'}}}}"
+    answer = gemini(method=method, config=config_of(upstream, keys if status == 401 else ""))
+    assert answer.status_code == status
+    assert answer.json()["error"]["code"] == status
+    assert problem in answer.json()["error"]["message"]
+
+
+def test_a_gemini_server_gets_the_request_as_it_came(upstream: ReplayServer) -> None:
+    sent = {
+        "modelVersion": "real",
+        "responseId": "r-1",
+        "candidates": [
+            {"content": {"parts": [{"text": "Hi"}], "role": "model"}, "finishReason": "STOP", "new": 1}
+        ],
+    }
+    upstream.add(Answer.of_json(sent))
+    models = f"tiny: {{provider: gemini, model: real, base_url: '{upstream.url}', api_key: k}}"
+    body = {**HI, "safetySettings": [], "generation_config": {"temperature": 1}}
+    answer = gemini(body, config=config_of(upstream, models=models))
+    assert answer.json() == sent
+    assert upstream.requests[0].json() == body
+    assert upstream.requests[0].path == "/v1beta/models/real:generateContent"
+
+
+def test_a_call_that_completions_cannot_say_is_an_error(upstream: ReplayServer) -> None:
+    upstream.add(says("", tool_calls=[CALL]))
+
+    async def ask() -> httpx2.Response:
+        app = create_app(config_of(upstream))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post("/v1/completions", json={"model": "tiny", "prompt": "Hi"})
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == 502
+    assert answer.json()["error"]["code"] == "unsupported_answer"
+
+
+# Google's client.
+
+
+@pytest.fixture
+def gateway(upstream: ReplayServer) -> Iterator[Live]:
+    with live(config_of(upstream)) as running:
+        yield running
+
+
+def test_googles_client_reads_answers_and_streams(upstream: ReplayServer, gateway: Live) -> None:
+    for given in (says("Hello"), streams("High ", "tide."), says("", tool_calls=[CALL])):
+        upstream.add(given)
+    client = genai.Client(
+        api_key="k", http_options=types.HttpOptions(base_url=f"http://127.0.0.1:{gateway.port}")
+    )
+    assert client.models.generate_content(model="tiny", contents="Hi").text == "Hello"
+    chunks = client.models.generate_content_stream(model="tiny", contents="Hi")
+    assert "".join(chunk.text or "" for chunk in chunks) == "High tide."
+    called = client.models.generate_content(model="tiny", contents="Hi").function_calls
+    assert called is not None
+    assert [(call.name, call.args) for call in called] == [("tide", {"at": "noon"})]
