@@ -77,7 +77,11 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
     found: dict[Path, list[Leaf]] = {}
     for number, event in enumerate(case.events):
         for path, items in _arrays(event):
-            if isinstance(path[-1], str) and not any(isinstance(item, dict | list) for item in items):
+            if (
+                path
+                and isinstance(path[-1], str)
+                and not any(isinstance(item, dict | list) for item in items)
+            ):
                 found.setdefault(path, []).append(Leaf(number, path, items))
     for path in case.some([*found], None if case.sample is None else max(case.sample // 4, 2)):
         arrays = found[path]

@@ -110,7 +110,7 @@ class Loom:
         if text is None:
             return None
         try:
-            if text.isdecimal():
+            if text.isdecimal() and str(int(text)) == text:
                 return datetime.fromtimestamp(int(text), UTC)
             return datetime.fromisoformat(text).replace(tzinfo=UTC)
         except (ValueError, OverflowError):
@@ -134,7 +134,9 @@ class Loom:
 
     def count(self, row: Row, place: int) -> int | None:
         text = take(row, place)
-        if text is not None and not (text.isascii() and text.isdecimal() and len(text) < 18):
+        if text is not None and not (
+            text.isascii() and text.isdecimal() and len(text) < 18 and str(int(text)) == text
+        ):
             raise WireTypeError(f"[{place}]", expected="digits", got=text)
         return None if text is None else int(text)
 
