@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert import WireForm
-from crosswalk.service import NamedTool, ReasoningEffort, ResponseFormat, ToolChoice, ToolDefinition, Turn
+from crosswalk.service import NamedTool, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types import (
     AudioPart,
     CallKind,
@@ -23,29 +23,22 @@ from crosswalk.types import (
 from crosswalk_serve.custom_tools import custom_definition
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, option, options, placed, source, word
+from crosswalk_serve.requests.reading import (
+    answer,
+    incoming,
+    model,
+    option,
+    options,
+    placed,
+    read_words,
+    source,
+    take_neutral,
+    word,
+)
 
-__all__ = ["answer_format", "choice", "definition", "effort", "image_of", "read", "take_defaults"]
+__all__ = ["answer_format", "choice", "definition", "effort", "image_of", "read"]
 
-_OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "seed", "parallel_tool_calls")}
 _ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
-_CHOICES: Final = {one.value: one for one in ToolChoice}
-_EFFORTS: Final = {effort.value: effort for effort in ReasoningEffort}
-_DEFAULTS: Final = {
-    "n": 1,
-    "logprobs": False,
-    "top_logprobs": 0,
-    "store": False,
-    "frequency_penalty": 0,
-    "presence_penalty": 0,
-    "logit_bias": {},
-    "service_tier": "auto",
-    "modalities": ["text"],
-    "verbosity": "medium",
-    "tools": [],
-    "metadata": {},
-}
-"""Options with the value that they have without being said."""
 _OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
 """What a message says that only a whole answer can hold."""
 
@@ -56,16 +49,9 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     Raises:
         BadRequestError: it is none.
     """
-    wants = Wants(**_wants(body), defaults=take_defaults(body, _DEFAULTS))
+    wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
     tools, custom = _tools(body)
     wants = attrs.evolve(wants, custom_tools=frozenset(custom))
-    most = body.whole("max_completion_tokens")
-    name = "max_tokens" if most is None else "max_completion_tokens"
-    if most is None:
-        most = body.whole("max_tokens")
-    stop = body.take("stop")
-    if not isinstance(stop, str | list | None):
-        body.refuse("must be a string or a list of strings", "stop")
     return incoming(
         WireForm.OPENAI_CHAT,
         body,
@@ -73,27 +59,16 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         wants,
         messages=[*_messages(body)],
         model=model(body),
-        **options(body, _OPTIONS),
-        max_tokens=option(body, name, "max_tokens", most),
-        stop=option(body, "stop", "stop", stop),
+        **options(body, "chat"),
         tools=option(body, "tools", "tools", tools),
-        tool_choice=choice(body, lambda said: said.need("function", said.object("function"))),
+        tool_choice=_legacy_choice(body)
+        or choice(body, lambda said: said.need("function", said.object("function"))),
         response_format=answer_format(
             body.object("response_format"), lambda said: said.need("json_schema", said.object("json_schema"))
         ),
         reasoning_effort=effort(body, "reasoning_effort"),
         stream=bool(body.flag("stream")),
     )
-
-
-def take_defaults(body: Fields, defaults: dict[str, Any]) -> dict[str, Any]:
-    """The options of *body* that say what would be so without them, by name."""
-    found = {}
-    for name, value in defaults.items():
-        said = body.look(name)
-        if (said == value and type(said) is not bool) or (type(value) is bool and said is value):
-            found[name] = body.take(name)
-    return found
 
 
 def _wants(body: Fields) -> dict[str, Any]:
@@ -261,12 +236,10 @@ def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
         )
 
 
-def choice(
-    body: Fields, named: Callable[[Fields], Fields] = lambda said: said
-) -> ToolChoice | NamedTool | None:
+def choice(body: Fields, named: Callable[[Fields], Fields] = lambda said: said) -> str | NamedTool | None:
     """Whether the model may call tools; *named* gives the part of a choice that names one."""
     if not isinstance(body.look("tool_choice"), dict):
-        return word(body, "tool_choice", _CHOICES)
+        return word(body, "tool_choice", read_words("tool_choice", "chat"))
     said = body.object("tool_choice")
     assert said is not None, "it is an object"
     if said.need("type", said.text("type")) != "function":
@@ -275,6 +248,16 @@ def choice(
     tool = named(said)
     with placed(tool, "name"):
         return NamedTool(tool.need("name", tool.text("name")))
+
+
+def _legacy_choice(body: Fields) -> str | NamedTool | None:
+    """The choice among the legacy ``functions``."""
+    if not isinstance(body.look("function_call"), dict):
+        return word(body, "function_call", {"auto": "auto", "none": "none"})
+    said = body.object("function_call")
+    assert said is not None, "it is an object"
+    with placed(said, "name"):
+        return NamedTool(said.need("name", said.text("name")))
 
 
 def answer_format(
@@ -300,6 +283,6 @@ def _schema(wanted: Fields) -> ResponseFormat:
         return ResponseFormat(schema, name, bool(wanted.flag("strict")))
 
 
-def effort(fields: Fields, name: str) -> ReasoningEffort | None:
+def effort(fields: Fields, name: str) -> str | None:
     """How much to reason, as the field *name* has it."""
-    return word(fields, name, _EFFORTS)
+    return word(fields, name, read_words("reasoning_effort", "chat"))

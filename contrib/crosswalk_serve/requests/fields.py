@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
@@ -24,21 +24,6 @@ def path_of(place: Place) -> str:
     return said.removeprefix(".")
 
 
-_BESIDE: Final = frozenset(
-    {
-        # for whom, and where, something is kept
-        "keep_alive", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier",
-        "store", "user", "cache_control",
-        # what else the answer is to tell
-        "include", "include_obfuscation", "summary",
-        # another word says nearly the same
-        "budget_tokens", "detail", "is_error", "think",
-        # what a server has noted of an item
-        "annotations", "id", "status",
-    }
-)  # fmt: skip
-
-
 @attrs.frozen
 class Unread:
     """A part of a client's request that no canonical field says.
@@ -57,9 +42,11 @@ class Unread:
         return path_of(self.place)
 
     @property
-    def is_beside(self) -> bool:
-        """Whether the answer is the same without it: a request need not be refused for it."""
-        return not _BESIDE.isdisjoint((self.place[0], self.place[-1]))
+    def option(self) -> str:
+        """What the table of options would call the place: an item of a list by its value."""
+        if isinstance(self.place[-1], int) and isinstance(self.value, str):
+            return f"{self.place[0]}[]={self.value}"
+        return self.path
 
 
 class Fields:

@@ -16,29 +16,13 @@ from crosswalk.service import (
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
 from crosswalk_serve.custom_tools import custom_definition
-from crosswalk_serve.requests.chat import answer_format, choice, definition, effort, image_of, take_defaults
+from crosswalk_serve.requests.chat import answer_format, choice, definition, effort, image_of
 from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, source
+from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, source, take_neutral
 
 __all__ = ["read"]
 
-_OPTIONS: Final = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "max_output_tokens": "max_tokens",
-    "parallel_tool_calls": "parallel_tool_calls",
-}
-_DEFAULTS: Final = {
-    "store": True,
-    "background": False,
-    "truncation": "disabled",
-    "service_tier": "auto",
-    "top_logprobs": 0,
-    "include": [],
-    "tools": [],
-    "metadata": {},
-}
 _ROLES: Final = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -62,9 +46,10 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         body.refuse("must say something", "input")
     tools, hosted, custom = _tools(body)
     wants = attrs.evolve(wants, custom_tools=frozenset(custom))
+    body.object("stream_options")
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
-        take_defaults(text, {"verbosity": "medium"})
+        take_neutral(text, "responses", {"verbosity": "medium"})
     return incoming(
         WireForm.OPENAI_RESPONSES,
         body,
@@ -72,7 +57,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         wants,
         messages=turns,
         model=model(body),
-        **options(body, _OPTIONS),
+        **options(body, "responses"),
         tools=tools,
         hosted_tools=hosted,
         tool_choice=choice(body),
@@ -91,7 +76,7 @@ def _wants(body: Fields) -> Wants:
         previous_response_id=previous,
         background=bool(background),
         user=user,
-        defaults=take_defaults(body, _DEFAULTS),
+        defaults=take_neutral(body, "responses", {"store": True, "include": []}),
     )
 
 
