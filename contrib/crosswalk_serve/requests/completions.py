@@ -6,9 +6,9 @@ from typing import Any
 
 from crosswalk.convert import WireForm
 from crosswalk.types import ChatMessage
-from crosswalk_serve.requests.fields import Fields
+from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import incoming, model, options, placed, take_neutral
+from crosswalk_serve.requests.reading import incoming, model, options, take_neutral
 
 __all__ = ["read"]
 
@@ -17,7 +17,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none, or asks to go on with several texts, or with tokens.
+        FieldError: it is none, or asks to go on with several texts, or with tokens.
     """
     echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
     logprobs = body.is_whole("logprobs")

@@ -12,8 +12,8 @@ from crosswalk.convert import WireForm
 from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
 from crosswalk.types import ChatResponse
 from crosswalk.types.merge import copy_json
+from crosswalk.wire.fields import Place, Unread
 from crosswalk.wire.options import FORMATS, NESTED, Grade, format_of_path, option_of
-from crosswalk_serve.requests.fields import Place, Unread
 from crosswalk_serve.requests.headers import VERSION
 
 __all__ = ["ClientRequest", "Incoming", "Wants"]
@@ -126,7 +126,7 @@ class ClientRequest(ChatRequest):
                 options[option.name], paths[option.name] = value, unread.path
             else:
                 dropped += _dropped(unread, target)
-        if "top_logprobs" in options:
+        if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
         if options:

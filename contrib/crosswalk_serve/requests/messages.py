@@ -21,15 +21,14 @@ from crosswalk.service import (
 from crosswalk.types import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
 from crosswalk.wire import messages as wire_form
+from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.requests.chat import definition
-from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import (
     answer,
     incoming,
     model,
     options,
-    placed,
     read_words,
     take_neutral,
     word,
@@ -46,7 +45,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     defaults = take_neutral(body, "messages")
     said, unsigned = _without_unsigned(said)

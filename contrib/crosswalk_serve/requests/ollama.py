@@ -9,15 +9,14 @@ from crosswalk.convert import WireForm
 from crosswalk.service import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.json import dump_json
+from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.requests.chat import definition
-from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import (
     answer,
     incoming,
     model,
     options,
-    placed,
     read_words,
     take_neutral,
     word,
@@ -44,7 +43,7 @@ def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request to ``/api/chat`` that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     turns = _Conversation()
     for message in body.objects("messages"):
@@ -58,7 +57,7 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request to ``/api/generate`` that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     turns: list[Turn] = []
     with placed(body, "system"):

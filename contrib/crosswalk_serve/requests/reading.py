@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -18,15 +17,14 @@ from crosswalk.errors import (
     FramingError,
     LineTooLongError,
     NestingTooDeepError,
-    ResponseValidationError,
 )
 from crosswalk.service import ChatRequest
 from crosswalk.types import ChatResponse, load_json
 from crosswalk.types.json import dump_json
 from crosswalk.wire import Limits, load_event
+from crosswalk.wire.fields import FieldError, Fields, path_of, placed
 from crosswalk.wire.options import WORDS, options_read
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests.fields import Fields, path_of
 from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 
 __all__ = [
@@ -61,6 +59,8 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     try:
         load_event(body, limits)
         return Fields(load_json(body, unique_keys=True))
+    except FieldError as error:
+        problem, status = error.problem, 400
     except NestingTooDeepError as error:
         problem, status = f"the request is nested deeper than {error.limit} levels", 413
     except LineTooLongError as error:
@@ -68,20 +68,6 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     except (FramingError, orjson.JSONDecodeError) as error:
         problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
     raise BadRequestError(problem, status=status)
-
-
-@contextmanager
-def placed(fields: Fields, *at: str | int) -> Iterator[None]:
-    """Say of what goes wrong within where it stands: in *fields*, at *at*."""
-    try:
-        yield
-    except BadRequestError:
-        raise
-    except ResponseValidationError as error:
-        problem = str(error)
-    else:
-        return
-    raise BadRequestError(problem, path_of((*fields.place, *at)))
 
 
 def model(fields: Fields) -> Any:
@@ -163,20 +149,11 @@ def read_words(option: str, format: str) -> dict[str, str]:
     return {said: name for name, said in WORDS[option][format].items() if isinstance(said, str)}
 
 
-def source(url: str) -> dict[str, str]:
-    """Where something lies: in its own URL, if that holds base64, else there."""
-    head, comma, data = url.partition(",")
-    if comma and head.startswith("data:") and head.endswith(";base64"):
-        kind = head[len("data:") : -len(";base64")]
-        return {"data": data, "media_type": kind or "text/plain"}
-    return {"url": url}
-
-
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     """An earlier answer, as *provider* sent it: *body*, made of *fields*, is read as any answer is.
 
     Raises:
-        BadRequestError: that is no answer.
+        FieldError: that is no answer.
     """
     id = f"{path_of(fields.place)}"
     try:
@@ -190,14 +167,14 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
         )
     except CrosswalkError as error:
         problem = f"is no answer of {provider}: {error}"
-    raise BadRequestError(problem, path_of(fields.place))
+    fields.refuse(problem)
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:
     """What was read of *body*: the canonical fields *asked*, and all that is left.
 
     Raises:
-        BadRequestError: the fields do not go together.
+        FieldError: the fields do not go together.
     """
     with placed(body, "messages"):
         request = ChatRequest(**{name: value for name, value in asked.items() if value is not None})
