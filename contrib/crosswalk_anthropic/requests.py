@@ -5,6 +5,7 @@ Facts: Anthropic's reference of "Create a Message"; provider document "Anthropic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
@@ -40,13 +41,15 @@ from crosswalk.plugins import (
     is_of,
     media_type_of,
     messages,
-    options_of,
     own_items,
+    put_options,
+    refuse_word,
     segments_of,
     system_text,
     thaw,
     tool_fields,
     unsupported_part,
+    words_of,
 )
 
 __all__ = ["DEFAULT_MAX_TOKENS", "build_request"]
@@ -54,8 +57,8 @@ __all__ = ["DEFAULT_MAX_TOKENS", "build_request"]
 DEFAULT_MAX_TOKENS = 4096
 """What ``max_tokens`` is where a request does not say: the API has no default, and every model allows as many."""
 
-_EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
-"""Those with which the model thinks: sampling and calls are then its own affair, but for what the API still takes."""
+_LEAST = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
+"""The least value of each sampling option that the API takes while the model thinks."""
 _FREE = (None, ToolChoice.AUTO, ToolChoice.NONE)
 _SAYS = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.CITATION)
 
@@ -87,14 +90,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         if mark := cache_mark(request, "system"):
             body["system"] = [{"type": "text", "text": body["system"]}]
             _mark(body["system"], mark)
-    thinks = request.reasoning_effort in _EFFORTS
-    for name, least in (("temperature", 1), ("top_p", 0.95), ("top_k", None)):
-        value = getattr(request, name)
-        if value is not None and thinks and (least is None or value < least):
-            drops.add(name, "not beside reasoning_effort")
-        elif value is not None:
-            body[name] = value
-    body |= options_of(request, {"stop": "stop_sequences"})
+    thinks = request.reasoning_effort in words_of("reasoning_effort", "messages")
+    refused = [name for name, least in _LEAST.items() if thinks and (getattr(request, name) or 0) < least]
+    drops.given(request, *refused, reason="not beside reasoning_effort")
+    put_options(body, request, "messages", drops, but=[*refused, "parallel_tool_calls"])
     tools = [tool_fields(tool, "input_schema") for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
     if tools:
@@ -106,7 +105,6 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         choice = _tool_choice(request)
         if choice is not None:
             body["tool_choice"] = choice
-    drops.given(request, "seed")
     _add_output(body, request, drops)
     if container := _container(request, drops):
         body["container"] = container
@@ -127,11 +125,11 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
     effort = request.reasoning_effort
     if effort is ReasoningEffort.NONE:
         body["thinking"] = {"type": "disabled"}
-    elif effort is ReasoningEffort.MINIMAL:
-        drops.add("reasoning_effort", "it knows none, low, medium, high and xhigh")
-    elif effort is not None:
+    elif effort in words_of("reasoning_effort", "messages"):
         body["thinking"] = {"type": "adaptive"}
-        config["effort"] = effort.value
+        config["effort"] = words_of("reasoning_effort", "messages")[effort]
+    elif effort is not None:
+        refuse_word("reasoning_effort", "messages", drops)
     if config:
         body["output_config"] = config
 
@@ -183,7 +181,7 @@ def _tool_choice(request: ChatRequest) -> dict[str, Any] | None:
     if isinstance(request.tool_choice, NamedTool):
         choice = {"type": "tool", "name": request.tool_choice.name}
     elif request.tool_choice is not None:
-        choice = {"type": messages.TOOL_CHOICES[request.tool_choice]}
+        choice = {"type": words_of("tool_choice", "messages")[request.tool_choice]}
     if request.parallel_tool_calls is not None and request.tool_choice is not ToolChoice.NONE:
         choice = {
             **(choice or {"type": "auto"}),

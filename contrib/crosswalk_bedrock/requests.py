@@ -21,7 +21,6 @@ from crosswalk.plugins import (
     HTTPRequest,
     ImagePart,
     NamedTool,
-    ReasoningEffort,
     Segment,
     SegmentType,
     TextPart,
@@ -35,27 +34,21 @@ from crosswalk.plugins import (
     content_parts,
     dump_json,
     media_type_of,
-    options_of,
     own_items,
+    put_options,
+    refuse_word,
     segments_of,
     system_text,
     thaw,
     tool_fields,
     tool_names,
     unsupported_part,
+    words_of,
 )
 from crosswalk_bedrock.blocks import DOCUMENTS
 
 __all__ = ["build_request"]
 
-_OPTIONS = {
-    "max_tokens": "maxTokens",
-    "temperature": "temperature",
-    "top_p": "topP",
-    "stop": "stopSequences",
-}
-_EFFORTS = frozenset(ReasoningEffort) - {ReasoningEffort.NONE, ReasoningEffort.MINIMAL}
-_CHOICES = {ToolChoice.AUTO: "auto", ToolChoice.REQUIRED: "any"}
 _FORMATS = {media_type: word for word, media_type in DOCUMENTS.items()}
 _NO_NAME = re.compile(r"[^A-Za-z0-9()\[\]-]+")
 
@@ -82,10 +75,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     }
     if system:
         body["system"] = [*({"text": text} for text in system), *_marks(cache_mark(request, "system"))]
-    config = options_of(request, _OPTIONS)
-    if config:
-        body["inferenceConfig"] = config
-    drops.given(request, "top_k", "seed", "parallel_tool_calls", reason="Converse has no such option")
+    put_options(body, request, "bedrock", drops)
     tools = _tools(request, turns, drops)
     if tools:
         body["toolConfig"] = tools
@@ -116,8 +106,8 @@ def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, A
         drops.add("tool_choice", "calls cannot be forbidden")
     elif isinstance(choice, NamedTool):
         config["toolChoice"] = {"tool": {"name": choice.name}}
-    elif choice in _CHOICES and request.tools:
-        config["toolChoice"] = {_CHOICES[choice]: {}}
+    elif choice is not None and request.tools:
+        config["toolChoice"] = {words_of("tool_choice", "bedrock")[choice]: {}}
     return config
 
 
@@ -148,10 +138,11 @@ def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     elif wanted is not None and wanted.schema is not None:
         schema = {"name": wanted.name, "schema": dump_json(thaw(wanted.schema)).decode()}
         config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
-    if request.reasoning_effort in _EFFORTS:
-        config["effort"] = str(request.reasoning_effort)
-    else:
-        drops.given(request, "reasoning_effort", reason="it knows low, medium, high and xhigh")
+    effort = request.reasoning_effort
+    if effort in words_of("reasoning_effort", "bedrock"):
+        config["effort"] = words_of("reasoning_effort", "bedrock")[effort]
+    elif effort is not None:
+        refuse_word("reasoning_effort", "bedrock", drops)
     return config
 
 

@@ -20,35 +20,25 @@ from crosswalk.plugins import (
     Role,
     SegmentType,
     TextPart,
-    ToolChoice,
     Turn,
     arguments_text,
     content_parts,
     data_url,
     message_of,
     openai_tool,
-    options_of,
     own_fields,
     own_items,
     put_fields,
+    put_options,
     segments_of,
     text_of,
     thaw,
     unsupported_part,
     with_results_shown,
+    words_of,
 )
 
 __all__ = ["build_request"]
-
-_OPTIONS = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "p",
-    "top_k": "k",
-    "stop": "stop_sequences",
-    "seed": "seed",
-}
-_CHOICES = {ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "REQUIRED"}
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -64,7 +54,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         "messages": [*_messages(turns, request)],
         "stream": request.stream,  # it must say
     }
-    body |= options_of(request, _OPTIONS)
+    put_options(body, request, "cohere", drops)
     if request.tools:
         body["tools"] = [openai_tool(tool) for tool in request.tools]
         for tool in body["tools"]:
@@ -72,9 +62,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
                 body["strict_tools"] = True
     if isinstance(request.tool_choice, NamedTool):
         drops.add("tool_choice", "the model may, must or must not call, but not one certain tool")
-    elif request.tool_choice in _CHOICES:
-        body["tool_choice"] = _CHOICES[request.tool_choice]
-    drops.given(request, "parallel_tool_calls")
+    elif request.tool_choice in words_of("tool_choice", "cohere"):
+        body["tool_choice"] = words_of("tool_choice", "cohere")[request.tool_choice]
     if request.response_format is not None:
         body["response_format"] = {"type": "json_object"}
         if request.response_format.schema is not None:

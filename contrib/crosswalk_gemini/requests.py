@@ -33,30 +33,22 @@ from crosswalk.plugins import (
     content_parts,
     gemini as wire,
     media_type_of,
-    options_of,
     own_items,
+    put_options,
     segments_of,
     system_text,
     thaw,
     tool_names,
+    words_of,
 )
 
 __all__ = ["build_request"]
 
-_OPTIONS = {
-    "temperature": "temperature",
-    "top_p": "topP",
-    "top_k": "topK",
-    "max_tokens": "maxOutputTokens",
-    "seed": "seed",
-    "stop": "stopSequences",
-}
 _HOSTED = {
     HostedToolKind.WEB_SEARCH: "googleSearch",
     HostedToolKind.WEB_FETCH: "urlContext",
     HostedToolKind.CODE_EXECUTION: "codeExecution",
 }
-_MODES = {ToolChoice.AUTO: "AUTO", ToolChoice.NONE: "NONE", ToolChoice.REQUIRED: "ANY"}
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -94,10 +86,9 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         body["tools"] = tools
     if request.tool_choice is not None:
         body["toolConfig"] = {"functionCallingConfig": _mode(request.tool_choice)}
-    drops.given(request, "parallel_tool_calls")
-    config = _config(request, drops)
-    if config:
-        body["generationConfig"] = config
+    put_options(body, request, "gemini", drops)
+    if config := _config(request, drops):
+        body["generationConfig"] = {**body.get("generationConfig", {}), **config}
     method = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
     return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
 
@@ -129,7 +120,7 @@ def _model(name: str) -> str:
 
 
 def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
-    config = options_of(request, _OPTIONS)
+    config: dict[str, Any] = {}
     if request.response_format is not None:
         config["responseMimeType"] = "application/json"
         if request.response_format.schema is not None:
@@ -137,10 +128,9 @@ def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     effort = request.reasoning_effort
     if effort is ReasoningEffort.NONE:
         config["thinkingConfig"] = {"thinkingBudget": 0}
-    elif effort is ReasoningEffort.XHIGH:
-        drops.add("reasoning_effort", "it knows none, minimal, low, medium and high")
     elif effort is not None:
-        config["thinkingConfig"] = {"thinkingLevel": effort.value.upper(), "includeThoughts": True}
+        level = words_of("reasoning_effort", "gemini")[effort]
+        config["thinkingConfig"] = {"thinkingLevel": level, "includeThoughts": True}
     return config
 
 
@@ -156,7 +146,7 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 def _mode(choice: ToolChoice | NamedTool) -> dict[str, Any]:
     if isinstance(choice, NamedTool):
         return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
-    return {"mode": _MODES[choice]}
+    return {"mode": words_of("tool_choice", "gemini")[choice]}
 
 
 def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from crosswalk.plugins import (
     data_url,
     is_of,
     message_of,
-    options_of,
+    put_options,
     response_items,
     responses as wire,
     text_of,
@@ -44,12 +44,6 @@ from crosswalk.plugins import (
 
 __all__ = ["build_request"]
 
-_OPTIONS = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "max_tokens": "max_output_tokens",
-    "parallel_tool_calls": "parallel_tool_calls",
-}
 _ENCRYPTED = "reasoning.encrypted_content"
 
 
@@ -65,7 +59,6 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     """
     options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
     drops = Drops()
-    drops.given(request, "stop", "seed", "top_k")
     is_stored = options.get("store") is not False
     kept = _kept_state(request, options)
     start = _start(request, {**kept, **options})
@@ -73,7 +66,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         drops.leave(number, "the server has it already")
     items = [*_items(request, request.messages[start:], is_stored=is_stored)]
     body: dict[str, Any] = {"model": request.model, "input": items, **kept}
-    body |= options_of(request, _OPTIONS)
+    put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
     if tools:

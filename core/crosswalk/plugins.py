@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from crosswalk.service.errors import *
     from crosswalk.service.items import *
     from crosswalk.service.openai_chat import *
+    from crosswalk.service.options import *
     from crosswalk.service.request import *
     from crosswalk.service.state import *
     from crosswalk.service.turns import *
@@ -77,7 +78,7 @@ else:
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
-        "service.errors service.openai_chat service.request service.turns service.items service.state "
+        "service.errors service.openai_chat service.options service.request service.turns service.items service.state "
         "types.builder types.event wire.sse"
     )
     _forms = {

@@ -12,7 +12,6 @@ from crosswalk.plugins import (
     Drops,
     HTTPRequest,
     ImagePart,
-    ReasoningEffort,
     Role,
     SegmentType,
     TextPart,
@@ -22,28 +21,20 @@ from crosswalk.plugins import (
     content_parts,
     message_of,
     openai_tool,
-    options_of,
     own_fields,
     put_fields,
+    put_options,
     reasoning_of,
+    refuse_word,
     segments_of,
     text_of,
     thaw,
     tool_names,
     unsupported_part,
+    words_of,
 )
 
 __all__ = ["build_request"]
-
-_OPTIONS = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "seed": "seed",
-    "max_tokens": "num_predict",
-    "stop": "stop",
-}
-_LEVELS = {ReasoningEffort.LOW, ReasoningEffort.MEDIUM, ReasoningEffort.HIGH}
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -54,15 +45,13 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     """
     drops = Drops()
     names = tool_names(request.messages)
-    options = options_of(request, _OPTIONS)
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(turn, request, names) for turn in request.messages],
         # It streams unless it is told not to.
         "stream": request.stream,
     }
-    if options:
-        body["options"] = options
+    put_options(body, request, "ollama", drops, but=["parallel_tool_calls"])
     if request.tools and request.tool_choice is not ToolChoice.NONE:
         body["tools"] = [openai_tool(tool) for tool in request.tools]
     if request.tool_choice not in (None, ToolChoice.AUTO, ToolChoice.NONE):
@@ -73,12 +62,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         schema = request.response_format.schema
         body["format"] = "json" if schema is None else thaw(schema)
     effort = request.reasoning_effort
-    if effort is ReasoningEffort.NONE:
-        body["think"] = False
-    elif effort in _LEVELS:
-        body["think"] = str(effort)
+    if effort in words_of("reasoning_effort", "ollama"):
+        body["think"] = words_of("reasoning_effort", "ollama")[effort]
     elif effort is not None:
-        drops.add("reasoning_effort", "it knows none, low, medium and high")
+        refuse_word("reasoning_effort", "ollama", drops)
     return HTTPRequest("/api/chat", body, dropped=drops.found())
 
 

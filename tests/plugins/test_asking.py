@@ -145,7 +145,7 @@ def check_published(provider: str, request: HTTPRequest) -> None:
 def test_responses() -> None:
     request = built("openai_responses")
     assert (request.method, request.path) == ("POST", "/v1/responses")
-    assert dropped(request) == ["stop", "seed", "top_k"]
+    assert dropped(request) == ["top_k", "stop", "seed"]
     assert request.body == {
         "model": "m",
         "input": [

@@ -450,7 +450,11 @@ def test_gemini() -> None:
             {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}},
             [],
         ),
-        ({"reasoning_effort": "xhigh"}, {}, ["reasoning_effort"]),
+        (
+            {"reasoning_effort": "xhigh"},
+            {"generationConfig": {"thinkingConfig": {"thinkingLevel": "XHIGH", "includeThoughts": True}}},
+            [],
+        ),
         (
             {"tools": [ToolDefinition("now")], "tool_choice": NamedTool("now")},
             {

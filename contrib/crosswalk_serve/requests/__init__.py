@@ -14,9 +14,9 @@ import attrs
 
 from crosswalk.convert import WireForm
 from crosswalk.wire import Limits
+from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests import chat, completions, gemini, messages, ollama, responses
-from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.headers import said_beside
 from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 from crosswalk_serve.requests.reading import load_body
@@ -58,7 +58,10 @@ def read_request(
     fields = load_body(body, limits or Limits())
     for name, value in (target or {}).items():
         fields.give(name, value)
-    incoming = _READERS[form](fields, fields.given)
+    try:
+        incoming = _READERS[form](fields, fields.given)
+    except FieldError as error:
+        raise BadRequestError(error.problem, error.path) from None
     beside = said_beside(form, headers)
     if not beside:
         return incoming

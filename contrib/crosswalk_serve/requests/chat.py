@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import WireForm
-from crosswalk.service import NamedTool, ReasoningEffort, ResponseFormat, ToolChoice, ToolDefinition, Turn
+from crosswalk.service import NamedTool, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types import (
-    AudioPart,
-    CallKind,
-    ChatMessage,
     ContentPart,
-    FilePart,
-    ImagePart,
     Role,
     TextPart,
-    ToolCall,
 )
+from crosswalk.wire.chat_request import (
+    read_calls,
+    read_choice,
+    read_content,
+    read_format,
+    read_message,
+    read_role,
+    read_tool,
+)
+from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.custom_tools import custom_definition
-from crosswalk_serve.requests.fields import Fields
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, option, options, placed, source, word
+from crosswalk_serve.requests.reading import (
+    answer,
+    incoming,
+    model,
+    option,
+    options,
+    read_words,
+    take_neutral,
+    word,
+)
 
-__all__ = ["answer_format", "choice", "definition", "effort", "image_of", "read", "take_defaults"]
+__all__ = ["answer_format", "choice", "definition", "effort", "read"]
 
-_OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "seed", "parallel_tool_calls")}
-_ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
-_CHOICES: Final = {one.value: one for one in ToolChoice}
-_EFFORTS: Final = {effort.value: effort for effort in ReasoningEffort}
-_DEFAULTS: Final = {
-    "n": 1,
-    "logprobs": False,
-    "top_logprobs": 0,
-    "store": False,
-    "frequency_penalty": 0,
-    "presence_penalty": 0,
-    "logit_bias": {},
-    "service_tier": "auto",
-    "modalities": ["text"],
-    "verbosity": "medium",
-    "tools": [],
-    "metadata": {},
-}
-"""Options with the value that they have without being said."""
 _OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
 """What a message says that only a whole answer can hold."""
 
@@ -54,18 +47,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
-    wants = Wants(**_wants(body), defaults=take_defaults(body, _DEFAULTS))
+    wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
     tools, custom = _tools(body)
     wants = attrs.evolve(wants, custom_tools=frozenset(custom))
-    most = body.whole("max_completion_tokens")
-    name = "max_tokens" if most is None else "max_completion_tokens"
-    if most is None:
-        most = body.whole("max_tokens")
-    stop = body.take("stop")
-    if not isinstance(stop, str | list | None):
-        body.refuse("must be a string or a list of strings", "stop")
     return incoming(
         WireForm.OPENAI_CHAT,
         body,
@@ -73,27 +59,13 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         wants,
         messages=[*_messages(body)],
         model=model(body),
-        **options(body, _OPTIONS),
-        max_tokens=option(body, name, "max_tokens", most),
-        stop=option(body, "stop", "stop", stop),
+        **options(body, "chat"),
         tools=option(body, "tools", "tools", tools),
-        tool_choice=choice(body, lambda said: said.need("function", said.object("function"))),
-        response_format=answer_format(
-            body.object("response_format"), lambda said: said.need("json_schema", said.object("json_schema"))
-        ),
+        tool_choice=_legacy_choice(body) or choice(body),
+        response_format=answer_format(body.object("response_format")),
         reasoning_effort=effort(body, "reasoning_effort"),
         stream=bool(body.flag("stream")),
     )
-
-
-def take_defaults(body: Fields, defaults: dict[str, Any]) -> dict[str, Any]:
-    """The options of *body* that say what would be so without them, by name."""
-    found = {}
-    for name, value in defaults.items():
-        said = body.look(name)
-        if (said == value and type(said) is not bool) or (type(value) is bool and said is value):
-            found[name] = body.take(name)
-    return found
 
 
 def _wants(body: Fields) -> dict[str, Any]:
@@ -121,23 +93,15 @@ def _messages(body: Fields) -> Iterator[Turn]:
 
 
 def _turn(message: Fields) -> Turn:
-    role = _ROLES.get(message.need("role", message.text("role")))
-    if role is None:
-        message.refuse(f"must be one of {', '.join(_ROLES)}", "role")
+    role = read_role(message)
     if role is Role.ASSISTANT and any(message.look(name) for name in _OF_ANSWERS):
         return _answer(message)
-    content = _content(message)
-    if content is None and role is not Role.ASSISTANT:
-        message.refuse("is missing", "content")
-    calls = [*_calls(message)] if role is Role.ASSISTANT else None
-    id = message.text("tool_call_id") if role is Role.TOOL else None
-    with placed(message):
-        return ChatMessage(role, content, name=message.text("name"), tool_calls=calls, tool_call_id=id)
+    return read_message(message, role)
 
 
 def _answer(message: Fields) -> Turn:
     """An answer with more than text and calls, as its server sent it."""
-    content = _content(message)
+    content = read_content(message)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
     said: dict[str, Any] = {"role": "assistant", "content": text}
     for name in _OF_ANSWERS:
@@ -146,7 +110,7 @@ def _answer(message: Fields) -> Turn:
             said[name] = value
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in _calls(message)
+        for call in read_calls(message)
     ]
     if calls:
         said["tool_calls"] = calls
@@ -156,76 +120,6 @@ def _answer(message: Fields) -> Turn:
 
 def _text(part: ContentPart) -> str:
     return part.text if isinstance(part, TextPart) else ""
-
-
-def _content(message: Fields) -> str | list[ContentPart] | None:
-    content = message.look("content")
-    if isinstance(content, str | None):
-        message.take("content")
-        return content
-    return [part for part in map(_part, message.objects("content")) if part is not None]
-
-
-def _part(part: Fields) -> ContentPart | None:
-    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
-    kind = part.need("type", part.text("type"))
-    if kind in ("text", "refusal"):
-        with placed(part, kind):
-            return TextPart(part.need(kind, part.text(kind)))
-    if kind == "image_url":
-        if isinstance(part.look(kind), str):
-            return image_of(part, kind)
-        image = part.need(kind, part.object(kind))
-        if image.look("detail") == "auto":
-            image.take("detail")
-        return image_of(image, "url")
-    if kind == "input_audio":
-        sound = part.need(kind, part.object(kind))
-        form = sound.need("format", sound.text("format"))
-        data = sound.need("data", sound.text("data"))
-        with placed(sound, "data"):
-            return AudioPart(data=data, media_type=f"audio/{'mpeg' if form == 'mp3' else form}")
-    if kind == "file" and isinstance(part.look("file"), dict) and "file_data" in part.look("file"):
-        file = part.need(kind, part.object(kind))
-        where = source(file.need("file_data", file.text("file_data")))
-        with placed(file, "file_data"):
-            return FilePart(**where, name=file.text("filename"))
-    part.leave()
-    return None
-
-
-def image_of(fields: Fields, name: str) -> ImagePart:
-    """The image whose URL is in the field *name*."""
-    with placed(fields, name):
-        return ImagePart(**source(fields.need(name, fields.text(name))))
-
-
-def _calls(message: Fields) -> Iterator[ToolCall]:
-    for call in message.objects("tool_calls"):
-        if call.look("type") == "custom":
-            yield _custom_call(call)
-            continue
-        if call.look("type") not in (None, "function"):
-            call.leave()
-            continue
-        call.take("type")
-        call.whole("index")
-        function = call.need("function", call.object("function"))
-        name = function.need("name", function.text("name"))
-        arguments = function.text("arguments")
-        id = call.need("id", call.text("id"))
-        with placed(call):
-            yield ToolCall(id, name, "{}" if arguments is None else arguments)
-
-
-def _custom_call(call: Fields) -> ToolCall:
-    call.take("type")
-    call.whole("index")
-    tool = call.need("custom", call.object("custom"))
-    name, text = tool.need("name", tool.text("name")), tool.text("input")
-    id = call.need("id", call.text("id"))
-    with placed(call):
-        return ToolCall(id, name, text or "", CallKind.CUSTOM)
 
 
 # Options.
@@ -253,53 +147,40 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[str]]:
 
 def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
     """The tool that *tool* defines, with the schema of its arguments under *parameters*."""
-    name = tool.need("name", tool.text("name"))
-    about, schema, strict = tool.text("description"), tool.plain(parameters), tool.flag("strict")
     with placed(tool):
-        return ToolDefinition(
-            name, about, {"type": "object", "properties": {}} if schema is None else schema, strict
-        )
+        return ToolDefinition(**read_tool(tool, parameters))
 
 
-def choice(
-    body: Fields, named: Callable[[Fields], Fields] = lambda said: said
-) -> ToolChoice | NamedTool | None:
-    """Whether the model may call tools; *named* gives the part of a choice that names one."""
+def choice(body: Fields, nested: str | None = "function") -> str | NamedTool | None:
+    """Whether the model may call tools, or which one it must."""
     if not isinstance(body.look("tool_choice"), dict):
-        return word(body, "tool_choice", _CHOICES)
+        return word(body, "tool_choice", read_words("tool_choice", "chat"))
     said = body.object("tool_choice")
     assert said is not None, "it is an object"
-    if said.need("type", said.text("type")) != "function":
-        said.leave()
+    name = read_choice(said, nested)
+    with placed(said, "name"):
+        return None if name is None else NamedTool(name)
+
+
+def _legacy_choice(body: Fields) -> str | NamedTool | None:
+    """The choice among the legacy ``functions``."""
+    if not isinstance(body.look("function_call"), dict):
+        return word(body, "function_call", {"auto": "auto", "none": "none"})
+    said = body.object("function_call")
+    assert said is not None, "it is an object"
+    with placed(said, "name"):
+        return NamedTool(said.need("name", said.text("name")))
+
+
+def answer_format(said: Fields | None, nested: str | None = "json_schema") -> ResponseFormat | None:
+    """What the answer must be, as *said*, with the description of a schema in the field *nested*."""
+    fields = None if said is None else read_format(said, nested)
+    if said is None or fields is None:
         return None
-    tool = named(said)
-    with placed(tool, "name"):
-        return NamedTool(tool.need("name", tool.text("name")))
+    with placed(said):
+        return ResponseFormat(**fields)
 
 
-def answer_format(
-    said: Fields | None, described: Callable[[Fields], Fields] = lambda said: said
-) -> ResponseFormat | None:
-    """What the answer must be, as *said*; *described* gives the part of it that describes a schema."""
-    kind = None if said is None else said.need("type", said.text("type"))
-    if said is None or kind == "text":
-        return None
-    if kind == "json_object":
-        return ResponseFormat()
-    if kind == "json_schema":
-        return _schema(described(said))
-    said.leave()
-    return None
-
-
-def _schema(wanted: Fields) -> ResponseFormat:
-    """The format that *wanted* describes: a name, a schema, and whether it must be kept to."""
-    name = wanted.need("name", wanted.text("name"))
-    schema = wanted.need("schema", wanted.plain("schema"))
-    with placed(wanted):
-        return ResponseFormat(schema, name, bool(wanted.flag("strict")))
-
-
-def effort(fields: Fields, name: str) -> ReasoningEffort | None:
+def effort(fields: Fields, name: str) -> str | None:
     """How much to reason, as the field *name* has it."""
-    return word(fields, name, _EFFORTS)
+    return word(fields, name, read_words("reasoning_effort", "chat"))

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from crosswalk.convert import WireForm
 from crosswalk.types import ChatMessage
-from crosswalk_serve.requests.chat import take_defaults
-from crosswalk_serve.requests.fields import Fields
+from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import incoming, model, options, placed
+from crosswalk_serve.requests.reading import incoming, model, options, take_neutral
 
 __all__ = ["read"]
-
-_OPTIONS: Final = {name: name for name in ("temperature", "top_p", "top_k", "max_tokens", "seed")}
-_DEFAULTS: Final = {
-    "n": 1,
-    "best_of": 1,
-    "frequency_penalty": 0,
-    "presence_penalty": 0,
-    "logit_bias": {},
-    "suffix": "",
-}
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none, or asks to go on with several texts, or with tokens.
+        FieldError: it is none, or asks to go on with several texts, or with tokens.
     """
     echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
     logprobs = body.is_whole("logprobs")
     asked = body.object("stream_options")
     usage = None if asked is None else asked.flag("include_usage")
-    defaults = take_defaults(body, _DEFAULTS)
+    defaults = take_neutral(body, "completions", {"suffix": ""})
     prompt = _prompt(body)
-    stop = body.look("stop")
     with placed(body, "prompt"):
         messages = [ChatMessage.user(prompt)]
-    with placed(body, "stop"):
-        stop = (body.text("stop"),) if isinstance(stop, str) else body.texts("stop")
     return incoming(
         WireForm.OPENAI_COMPLETIONS,
         body,
@@ -55,8 +41,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         ),
         messages=messages,
         model=model(body),
-        **options(body, _OPTIONS),
-        stop=stop,
+        **options(body, "completions"),
         stream=bool(body.flag("stream")),
     )
 

@@ -16,50 +16,39 @@ from crosswalk.service import (
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
-    ToolChoice,
     ToolDefinition,
     Turn,
 )
 from crosswalk.types import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.types.json import dump_json
-from crosswalk_serve.requests.chat import take_defaults
-from crosswalk_serve.requests.fields import Fields
+from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import options_read
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
+from crosswalk_serve.requests.reading import (
+    answer,
+    incoming,
+    model,
+    options,
+    read_words,
+    take_neutral,
+    word,
+)
 
 __all__ = ["read"]
 
-_OPTIONS: Final = {
-    "temperature": "temperature",
-    "topP": "top_p",
-    "topK": "top_k",
-    "maxOutputTokens": "max_tokens",
-    "seed": "seed",
-    "stopSequences": "stop",
-}
+_CONFIG: Final = "generationConfig."
 _DEFAULTS: Final = {
-    "candidateCount": 1,
-    "presencePenalty": 0,
-    "frequencyPenalty": 0,
-    "responseLogprobs": False,
-    "stopSequences": [],
-    "responseModalities": ["TEXT"],
-}
+    path.removeprefix(_CONFIG): option.neutral
+    for path, option in options_read("gemini").items()
+    if path.startswith(_CONFIG) and option.neutral is not None
+} | {"stopSequences": [], "responseModalities": ["TEXT"]}
 _HOSTED: Final = {
     "googleSearch": HostedToolKind.WEB_SEARCH,
     "urlContext": HostedToolKind.WEB_FETCH,
     "codeExecution": HostedToolKind.CODE_EXECUTION,
 }
-_MODES: Final = {"AUTO": ToolChoice.AUTO, "NONE": ToolChoice.NONE, "ANY": ToolChoice.REQUIRED}
-_LEVELS: Final = {
-    effort.value.upper(): effort
-    for effort in (
-        ReasoningEffort.MINIMAL,
-        ReasoningEffort.LOW,
-        ReasoningEffort.MEDIUM,
-        ReasoningEffort.HIGH,
-    )
-}
+_MODES: Final = read_words("tool_choice", "gemini")
+_LEVELS: Final = read_words("reasoning_effort", "gemini")
 _TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
 _MEDIA: Final[dict[str, type[ImagePart | AudioPart]]] = {"image": ImagePart, "audio": AudioPart}
 
@@ -69,10 +58,10 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     has them.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     config = _object(body, "generationConfig")
-    defaults = {} if config is None else take_defaults(config, _DEFAULTS)
+    defaults = {} if config is None else take_neutral(config, "", _DEFAULTS)
     tools, hosted = _tools(body)
     return incoming(
         WireForm.GEMINI,
@@ -81,7 +70,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         Wants(include_usage=True, n=_count(config), logprobs=_logprobs(config), defaults=defaults),
         messages=[*_system(body), *_Conversation(body).turns],
         model=model(body),
-        **({} if config is None else options(config, _OPTIONS)),
+        **({} if config is None else options(config, "gemini", _CONFIG)),
         tools=tools,
         hosted_tools=hosted,
         tool_choice=_choice(body),
@@ -282,7 +271,7 @@ def _json_schema(schema: Any) -> Any:
     return read
 
 
-def _choice(body: Fields) -> ToolChoice | NamedTool | None:
+def _choice(body: Fields) -> str | NamedTool | None:
     config = _object(body, "toolConfig")
     calling = None if config is None else _object(config, "functionCallingConfig")
     if calling is None:
@@ -310,7 +299,7 @@ def _format(config: Fields) -> ResponseFormat | None:
         return ResponseFormat() if schema is None else ResponseFormat(schema)
 
 
-def _effort(config: Fields) -> ReasoningEffort | None:
+def _effort(config: Fields) -> str | None:
     """How much to think: the word for it, or none for a budget of zero; any other budget stays unread."""
     thinking = _object(config, "thinkingConfig")
     if thinking is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -12,7 +12,8 @@ from crosswalk.convert import WireForm
 from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
 from crosswalk.types import ChatResponse
 from crosswalk.types.merge import copy_json
-from crosswalk_serve.requests.fields import Place, Unread
+from crosswalk.wire.fields import Place, Unread
+from crosswalk.wire.options import FORMATS, NESTED, Grade, format_of_path, option_of
 from crosswalk_serve.requests.headers import VERSION
 
 __all__ = ["ClientRequest", "Incoming", "Wants"]
@@ -104,17 +105,36 @@ class ClientRequest(ChatRequest):
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         built = build(self)
         if not self._is_own(built):
-            path = built.path.partition("?")[0]
-            kin, shared = _KIN.get(self.form, ((), ()))
-            known = [unread for unread in self.unread if path.endswith(kin) and unread.place[0] in shared]
-            others = (_dropped(unread) for unread in self.unread if unread not in known)
-            return self._with_unread(attrs.evolve(built, dropped=(*built.dropped, *others)), known)
+            return self._translated(built, build)
         if self.provider == self.form.provider:
             return self._as_said(built, build(self._of_asked()))
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # Its own answers, as far as anybody can tell: it gets back what such answers bring with them.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
+
+    def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        """What goes to an API of another form: the options that it has, in its own words."""
+        target, source = format_of_path(built.path), _FORMATS[self.form]
+        same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
+        options: dict[str, Any] = {}
+        paths: dict[str, str] = {}
+        dropped: list[Dropped] = []
+        for unread in _apart(one for one in self.unread if one not in same):
+            option = option_of(source[1], unread.option)
+            is_item = unread.path != unread.option
+            value = None if option is None else is_item or option.read(unread.value, source[1])
+            if option is not None and option.name not in _FIELDS and value is not None:
+                options[option.name], paths[option.name] = value, unread.path
+            else:
+                dropped += _dropped(unread, target)
+        if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
+            options["logprobs"] = True
+            paths.setdefault("logprobs", paths["top_logprobs"])
+        if options:
+            built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
+        renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
+        return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
 
     def _of_asked(self) -> ChatRequest:
         same = ("model", "stream", "provider")
@@ -138,6 +158,11 @@ class ClientRequest(ChatRequest):
             if value is not None:
                 old = self.said.get(name)
                 body[name] = {**old, **value} if name == "stream_options" and isinstance(old, dict) else value
+        wanted = self.said.get("stream_options")
+        if isinstance(wanted, dict) and built.body.get("stream") and "stream_options" not in body:
+            body["stream_options"] = {
+                name: value for name, value in wanted.items() if name != "include_usage"
+            }
         known = {(dropped.option, dropped.reason) for dropped in asked.dropped}
         new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
         why = "thinking with an empty signature"
@@ -153,20 +178,41 @@ class ClientRequest(ChatRequest):
             if not _put(body, self.said, waiting[0].place, waiting):
                 left.append(waiting[0])
             del waiting[0]
-        return attrs.evolve(built, body=body, dropped=(*built.dropped, *map(_dropped, left)))
+        lost = (dropped for one in left for dropped in _dropped(one, format_of_path(built.path)))
+        return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
 
 
-_KIN: Final = {
-    WireForm.OPENAI_COMPLETIONS: (
-        WireForm.OPENAI_CHAT.paths,
-        ("frequency_penalty", "logit_bias", "n", "presence_penalty", "user"),
-    ),
-    WireForm.OLLAMA_GENERATE: (
-        WireForm.OLLAMA.paths,
-        ("keep_alive", "logprobs", "options", "shift", "top_logprobs", "truncate"),
-    ),
+_FORMATS: Final = {
+    WireForm.OPENAI_CHAT: ("chat", "chat"),
+    WireForm.OPENAI_COMPLETIONS: ("chat", "completions"),
+    WireForm.OPENAI_RESPONSES: ("responses", "responses"),
+    WireForm.ANTHROPIC: ("messages", "messages"),
+    WireForm.GEMINI: ("gemini", "gemini"),
+    WireForm.OLLAMA: ("ollama", "ollama"),
+    WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
 }
-"""Forms that have options in common with that of another path."""
+"""The format that each form is closest to, and the one that its options are spelt in."""
+_FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
+
+
+def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> bool:
+    """Whether *unread* is an option that the *target* spells as the client's form does."""
+    if not isinstance(unread.value, dict) or unread.place[0] == "options":
+        option = option_of(source[1], unread.option)
+        return option is not None and option.path(target) == unread.option
+    return False
+
+
+def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
+    """*unread*, with each item of a list of words by itself."""
+    for one in unread:
+        if one.place == ("include",) and isinstance(one.value, list):
+            for number, item in enumerate(one.value):
+                yield Unread(("include", number), item)
+        else:
+            yield one
+
+
 _OURS: Final = ("model", "stream", "stream_options")
 """What is said to a server as its plugin says it, whatever the client has said."""
 
@@ -181,9 +227,14 @@ def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
     return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
-def _dropped(unread: Unread) -> Dropped:
-    why = "what the client says there has no place in the API"
-    return Dropped(unread.path, why, refuses=not unread.is_beside)
+def _dropped(unread: Unread, target: str | None) -> Iterator[Dropped]:
+    """What to report of *unread*, which an API of the format *target* is not told."""
+    ends = (unread.place[-1], unread.place[0])
+    option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
+    grade = Grade.DANGEROUS if option is None else option.lost(unread.value, target)
+    if grade is not Grade.HARMLESS:
+        label = FORMATS[target][0] if target else "the API"
+        yield Dropped(unread.path, f"{label} has nothing for it", refuses=grade is Grade.DANGEROUS)
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:

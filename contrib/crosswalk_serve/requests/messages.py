@@ -15,34 +15,27 @@ from crosswalk.service import (
     NamedTool,
     ReasoningEffort,
     ResponseFormat,
-    ToolChoice,
     ToolDefinition,
     Turn,
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
 from crosswalk.wire import messages as wire_form
-from crosswalk_serve.requests.chat import definition, take_defaults
-from crosswalk_serve.requests.fields import Fields
+from crosswalk.wire.fields import Fields, placed
+from crosswalk_serve.requests.chat import definition
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
+from crosswalk_serve.requests.reading import (
+    answer,
+    incoming,
+    model,
+    options,
+    read_words,
+    take_neutral,
+    word,
+)
 
 __all__ = ["read"]
 
-_OPTIONS: Final = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "max_tokens": "max_tokens",
-    "stop_sequences": "stop",
-}
-_DEFAULTS: Final = {"service_tier": "auto", "tools": [], "metadata": {}, "stop_sequences": []}
-_EFFORTS: Final = {
-    effort.value: effort
-    for effort in ReasoningEffort
-    if effort not in (ReasoningEffort.NONE, ReasoningEffort.MINIMAL)
-}
-_CHOICES: Final = {wire: ToolChoice(word) for word, wire in wire_form.TOOL_CHOICES.items()}
 _HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
 _LITTLE, _MUCH = 4096, 16384
 """The budgets, in tokens, up to which a model thinks a little, and from beyond which it thinks a lot."""
@@ -52,9 +45,9 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
-    defaults = take_defaults(body, _DEFAULTS)
+    defaults = take_neutral(body, "messages")
     said, unsigned = _without_unsigned(said)
     conversation = _Conversation(body)
     tools, hosted = conversation.tools(body)
@@ -69,7 +62,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         Wants(include_usage=True, user=user, defaults=defaults),
         messages=conversation.turns,
         model=model(body),
-        **options(body, _OPTIONS),
+        **options(body, "messages"),
         tools=tools,
         hosted_tools=hosted,
         tool_choice=choice,
@@ -103,13 +96,13 @@ def _is_unsigned(block: Any) -> bool:
     return isinstance(block, dict) and block.get("type") == "thinking" and block.get("signature") == ""
 
 
-def _effort(body: Fields, config: Fields | None) -> ReasoningEffort | None:
+def _effort(body: Fields, config: Fields | None) -> str | None:
     """How much to think: the word for it; else a budget, of which the exact number stays unread."""
     thinking = body.object("thinking")
     kind = None if thinking is None else thinking.need("type", thinking.text("type"))
     if kind == "disabled":
         return ReasoningEffort.NONE
-    effort = None if config is None else word(config, "effort", _EFFORTS)
+    effort = None if config is None else word(config, "effort", read_words("reasoning_effort", "messages"))
     if effort is not None or thinking is None:
         return effort
     if kind == "adaptive":
@@ -134,7 +127,7 @@ def _format(config: Fields) -> ResponseFormat | None:
         return ResponseFormat(wanted.need("schema", wanted.plain("schema")))
 
 
-def _choice(body: Fields) -> tuple[ToolChoice | NamedTool | None, bool | None]:
+def _choice(body: Fields) -> tuple[str | NamedTool | None, bool | None]:
     choice = body.object("tool_choice")
     if choice is None:
         return None, None
@@ -144,10 +137,11 @@ def _choice(body: Fields) -> tuple[ToolChoice | NamedTool | None, bool | None]:
     if kind == "tool":
         with placed(choice, "name"):
             return NamedTool(choice.need("name", choice.text("name"))), parallel
-    if kind not in _CHOICES:
+    choices = read_words("tool_choice", "messages")
+    if kind not in choices:
         choice.leave()
         return None, None
-    return _CHOICES[kind], parallel
+    return choices[kind], parallel
 
 
 class _Conversation:

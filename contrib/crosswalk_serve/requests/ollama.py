@@ -9,36 +9,33 @@ from crosswalk.convert import WireForm
 from crosswalk.service import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.json import dump_json
-from crosswalk_serve.requests.chat import definition, take_defaults
-from crosswalk_serve.requests.fields import Fields
+from crosswalk.wire.fields import Fields, placed
+from crosswalk_serve.requests.chat import definition
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, word
+from crosswalk_serve.requests.reading import (
+    answer,
+    incoming,
+    model,
+    options,
+    read_words,
+    take_neutral,
+    word,
+)
 
 __all__ = ["read_chat", "read_generate"]
 
-_OPTIONS: Final = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "seed": "seed",
-    "num_predict": "max_tokens",
-}
 _AT_LEAST_1: Final = ("top_k", "num_predict")
 """Options that have numbers of another meaning below 1: no limit, as much as fits."""
-_DEFAULTS: Final = {
-    "logprobs": False,
-    "top_logprobs": 0,
+_DEFAULTS: Final[dict[str, Any]] = {
     "raw": False,
     "suffix": "",
     "template": "",
     "context": [],
-    "tools": [],
     "format": "",
     "images": [],
     "system": "",
 }
 _NOTHING: Final = ChatMessage.user("")
-_LEVELS: Final = {level: ReasoningEffort(level) for level in ("low", "medium", "high")}
 _ROLES: Final = {role.value: role for role in Role}
 
 
@@ -46,7 +43,7 @@ def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request to ``/api/chat`` that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     turns = _Conversation()
     for message in body.objects("messages"):
@@ -60,7 +57,7 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request to ``/api/generate`` that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     turns: list[Turn] = []
     with placed(body, "system"):
@@ -86,7 +83,7 @@ def _incoming(
     form: WireForm, body: Fields, said: dict[str, Any], turns: list[Turn], load: str | None = None
 ) -> Incoming:
     logprobs = bool(body.is_flag("logprobs"))
-    wanted = take_defaults(body, _DEFAULTS)
+    wanted = take_neutral(body, "ollama", _DEFAULTS)
     stream = body.flag("stream")
     return incoming(
         form,
@@ -111,13 +108,10 @@ def _options(body: Fields) -> dict[str, Any]:
     for name, value in kept.items():
         if value is not None and value < 1:
             said.take(name)
-    found = options(said, _OPTIONS)
+    found = options(said, "ollama", "options.")
     for name, value in kept.items():
         if value is not None and value < 1:
             said.give(name, value)
-    stop = said.look("stop")
-    with placed(said, "stop"):
-        found["stop"] = (said.text("stop"),) if isinstance(stop, str) else said.texts("stop")
     return found
 
 
@@ -217,10 +211,14 @@ def _format(body: Fields) -> ResponseFormat | None:
     return word(body, "format", {"json": ResponseFormat()})
 
 
-def _effort(body: Fields) -> ReasoningEffort | None:
+def _effort(body: Fields) -> str | None:
     """How much to think; that it shall, without how much, stays unread."""
     think = body.look("think")
     if think is False:
         body.take("think")
         return ReasoningEffort.NONE
-    return ReasoningEffort.MEDIUM if think is True else word(body, "think", _LEVELS)
+    return (
+        ReasoningEffort.MEDIUM
+        if think is True
+        else word(body, "think", read_words("reasoning_effort", "ollama"))
+    )

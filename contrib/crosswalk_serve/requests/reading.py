@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -17,21 +17,36 @@ from crosswalk.errors import (
     FramingError,
     LineTooLongError,
     NestingTooDeepError,
-    ResponseValidationError,
 )
 from crosswalk.service import ChatRequest
 from crosswalk.types import ChatResponse, load_json
 from crosswalk.types.json import dump_json
 from crosswalk.wire import Limits, load_event
+from crosswalk.wire.fields import FieldError, Fields, path_of, placed
+from crosswalk.wire.options import WORDS, options_read
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests.fields import Fields, path_of
 from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 
-__all__ = ["answer", "incoming", "load_body", "model", "option", "options", "placed", "source", "word"]
+__all__ = [
+    *(
+        "answer",
+        "incoming",
+        "load_body",
+        "model",
+        "option",
+        "options",
+        "placed",
+        "read_words",
+        "source",
+        "take_neutral",
+    ),
+    "word",
+]
 
 T = TypeVar("T")
 _LIMITS = Limits()
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIELDS = attrs.fields_dict(ChatRequest)
 
 
@@ -44,6 +59,8 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     try:
         load_event(body, limits)
         return Fields(load_json(body, unique_keys=True))
+    except FieldError as error:
+        problem, status = error.problem, 400
     except NestingTooDeepError as error:
         problem, status = f"the request is nested deeper than {error.limit} levels", 413
     except LineTooLongError as error:
@@ -53,41 +70,52 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     raise BadRequestError(problem, status=status)
 
 
-@contextmanager
-def placed(fields: Fields, *at: str | int) -> Iterator[None]:
-    """Say of what goes wrong within where it stands: in *fields*, at *at*."""
-    try:
-        yield
-    except BadRequestError:
-        raise
-    except ResponseValidationError as error:
-        problem = str(error)
-    else:
-        return
-    raise BadRequestError(problem, path_of((*fields.place, *at)))
-
-
 def model(fields: Fields) -> Any:
     """The client's name for the model, which every form wants to have."""
     return option(fields, "model", "model", fields.need("model", fields.text("model")))
 
 
-def options(fields: Fields, names: Mapping[str, str]) -> dict[str, Any]:
-    """The options in *fields* that *names* tells the canonical names of, each of the type that :class:`ChatRequest` has."""
-    return {
-        field: option(fields, name, field, _TAKERS.get(field, Fields.number)(fields, name))
-        for name, field in names.items()
-    }
-
-
 _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
+    "temperature": Fields.number,
+    "top_p": Fields.number,
     "top_k": Fields.whole,
     "max_tokens": Fields.whole,
+    "stop": lambda fields, name: _stop(fields, name),
     "seed": Fields.whole,
     "parallel_tool_calls": Fields.flag,
-    "model": Fields.text,
-    "stop": Fields.texts,
 }
+
+
+def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
+    """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *under*.
+
+    Of two spellings of one option the later one in the table counts, and the other stays.
+    """
+    found: dict[str, Any] = {}
+    for path, known in reversed(options_read(format).items()):
+        name = path.removeprefix(under)
+        if known.name in _TAKERS and known.name not in found and name in fields:
+            found[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
+    return found
+
+
+def _stop(fields: Fields, name: str) -> Any:
+    if isinstance(fields.look(name), str):
+        return fields.text(name)
+    if not isinstance(fields.look(name), list):
+        fields.refuse("must be a string or a list of strings", name)
+    return fields.texts(name)
+
+
+def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+    """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
+    neutral = {path: known.neutral for path, known in options_read(format).items() if known.name != "store"}
+    found = {}
+    for name, value in {**neutral, **more}.items():
+        said = body.look(name)
+        if said is not None and said == value and (type(said) is bool) is (type(value) is bool):
+            found[name] = body.take(name)
+    return found
 
 
 def option(fields: Fields, name: str, field: str, value: Any) -> Any:
@@ -116,20 +144,16 @@ def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
     return words[said]
 
 
-def source(url: str) -> dict[str, str]:
-    """Where something lies: in its own URL, if that holds base64, else there."""
-    head, comma, data = url.partition(",")
-    if comma and head.startswith("data:") and head.endswith(";base64"):
-        kind = head[len("data:") : -len(";base64")]
-        return {"data": data, "media_type": kind or "text/plain"}
-    return {"url": url}
+def read_words(option: str, format: str) -> dict[str, str]:
+    """What each word of *format* for *option* means."""
+    return {said: name for name, said in WORDS[option][format].items() if isinstance(said, str)}
 
 
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     """An earlier answer, as *provider* sent it: *body*, made of *fields*, is read as any answer is.
 
     Raises:
-        BadRequestError: that is no answer.
+        FieldError: that is no answer.
     """
     id = f"{path_of(fields.place)}"
     try:
@@ -143,14 +167,14 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
         )
     except CrosswalkError as error:
         problem = f"is no answer of {provider}: {error}"
-    raise BadRequestError(problem, path_of(fields.place))
+    fields.refuse(problem)
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:
     """What was read of *body*: the canonical fields *asked*, and all that is left.
 
     Raises:
-        BadRequestError: the fields do not go together.
+        FieldError: the fields do not go together.
     """
     with placed(body, "messages"):
         request = ChatRequest(**{name: value for name, value in asked.items() if value is not None})

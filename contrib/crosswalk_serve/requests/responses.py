@@ -15,30 +15,15 @@ from crosswalk.service import (
     Turn,
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
+from crosswalk.wire.chat_request import read_image, read_source
+from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.custom_tools import custom_definition
-from crosswalk_serve.requests.chat import answer_format, choice, definition, effort, image_of, take_defaults
-from crosswalk_serve.requests.fields import Fields
+from crosswalk_serve.requests.chat import answer_format, choice, definition, effort
 from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, placed, source
+from crosswalk_serve.requests.reading import answer, incoming, model, options, take_neutral
 
 __all__ = ["read"]
 
-_OPTIONS: Final = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "max_output_tokens": "max_tokens",
-    "parallel_tool_calls": "parallel_tool_calls",
-}
-_DEFAULTS: Final = {
-    "store": True,
-    "background": False,
-    "truncation": "disabled",
-    "service_tier": "auto",
-    "top_logprobs": 0,
-    "include": [],
-    "tools": [],
-    "metadata": {},
-}
 _ROLES: Final = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -54,7 +39,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """The request that *body* is; *said* is the same, untouched.
 
     Raises:
-        BadRequestError: it is none.
+        FieldError: it is none.
     """
     wants = _wants(body)
     tools, hosted, custom, namespaces = _tools(body)
@@ -62,9 +47,10 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     if not turns:
         body.refuse("must say something", "input")
     wants = attrs.evolve(wants, custom_tools=frozenset(custom), namespaces=namespaces)
+    body.object("stream_options")
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
-        take_defaults(text, {"verbosity": "medium"})
+        take_neutral(text, "responses", {"verbosity": "medium"})
     return incoming(
         WireForm.OPENAI_RESPONSES,
         body,
@@ -72,11 +58,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         wants,
         messages=turns,
         model=model(body),
-        **options(body, _OPTIONS),
+        **options(body, "responses"),
         tools=tools,
         hosted_tools=hosted,
-        tool_choice=choice(body),
-        response_format=None if text is None else answer_format(text.object("format")),
+        tool_choice=choice(body, nested=None),
+        response_format=None if text is None else answer_format(text.object("format"), nested=None),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
         stream=bool(body.flag("stream")),
     )
@@ -91,7 +77,7 @@ def _wants(body: Fields) -> Wants:
         previous_response_id=previous,
         background=bool(background),
         user=user,
-        defaults=take_defaults(body, _DEFAULTS),
+        defaults=take_neutral(body, "responses", {"store": True, "include": []}),
     )
 
 
@@ -187,12 +173,12 @@ def _part(part: Fields) -> ContentPart | None:
     if kind == "input_image" and "image_url" in part:
         if part.look("detail") == "auto":
             part.take("detail")
-        return image_of(part, "image_url")
+        return read_image(part, "image_url")
     if kind == "input_file" and ("file_data" in part or "file_url" in part):
         name = "file_data" if "file_data" in part else "file_url"
         said = part.need(name, part.text(name))
         with placed(part, name):
-            where = source(said) if name == "file_data" else {"url": said}
+            where = read_source(said) if name == "file_data" else {"url": said}
             return FilePart(**where, name=part.text("filename"))
     part.leave()
     return None

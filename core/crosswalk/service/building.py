@@ -15,6 +15,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.ids import with_fitting_ids, with_fitting_names
+from crosswalk.service.options import with_extra_options
 from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
 from crosswalk.service.rounds import with_whole_rounds
 from crosswalk.service.way_back import not_sent, with_own_parts
@@ -118,7 +119,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
         request = altered(request, hosted_tools=known)
-    built = _built(request, mapper)
+    built = with_extra_options(_built(request, mapper), request)
     missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
     unsent = not_sent(sorted_request, built.body, built.dropped)
     return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent))

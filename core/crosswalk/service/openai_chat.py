@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from crosswalk.service.errors import UnsupportedRequestError
+from crosswalk.service.options import put_options
 from crosswalk.service.request import ChatRequest, HTTPRequest, NamedTool, ToolDefinition, Turn
 from crosswalk.service.state import own_fields, own_items, put_fields
 from crosswalk.service.turns import (
@@ -36,10 +37,8 @@ from crosswalk.types.tools import ToolCall
 
 __all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields"]
 
-_SAME_NAME = {name: name for name in ("temperature", "top_p", "parallel_tool_calls")}
 _MAX_TOKENS = ("max_tokens", "max_completion_tokens", "n_predict")
 """What servers of the dialect call one option; the last is llama.cpp's."""
-_NO_OPTION = "the API has no such option"
 
 
 @attrs.frozen(kw_only=True)
@@ -102,12 +101,13 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     if not messages:
         raise UnsupportedRequestError("the conversation says nothing", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
-    names = {**_SAME_NAME, "max_tokens": style.max_tokens, "seed": style.seed, "stop": "stop"}
-    if style.top_k:
-        names["top_k"] = "top_k"
-    else:
-        drops.given(asked, "top_k", reason=_NO_OPTION)
+    names = {
+        "max_tokens": style.max_tokens,
+        "seed": style.seed,
+        **({"top_k": "top_k"} if style.top_k else {}),
+    }
     body |= options_of(asked, names)
+    put_options(body, asked, "chat", drops, but=names)
     tools = [openai_tool(tool) for tool in asked.tools]
     for hosted in asked.hosted_tools:
         tools.append(dict(style.hosted_tools[hosted.kind]))

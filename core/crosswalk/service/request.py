@@ -20,9 +20,10 @@ from crosswalk.service.given import (
     tool_fields,
     turns_of,
 )
-from crosswalk.text import brief, clean_message, json_type_name, short_repr, summary
+from crosswalk.text import brief, clean_message, json_type_name, meant, short_repr, summary
 from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
+from crosswalk.wire.options import OPTIONS
 
 __all__ = [
     "Asked",
@@ -306,6 +307,17 @@ def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
     return cast("Mapping[str, FrozenObject]", as_frozen_object(value))  # not a proxy, which cannot be pickled
 
 
+def _as_extra_options(value: JSONObject) -> FrozenObject:
+    options = as_frozen_object(value)
+    names = [option.name for option in OPTIONS if option.name not in _FIELDS]
+    for name in options:
+        if name not in names:
+            raise ResponseValidationError(
+                f"extra_options: there is no option {name!r:.60}{meant(name, names)}"
+            )
+    return options
+
+
 def _number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
     """A validator: ``None``, or a number from *least* to *most*."""
     kinds: tuple[type, ...] = (int,) if whole else (int, float)
@@ -354,6 +366,9 @@ class ChatRequest:
         provider_options: JSON objects by provider id, each merged into the body for that provider: what only one API
             knows. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``. Lists, such as tools, get more
             items; what the request says in words of its own cannot be said otherwise here.
+        extra_options: options that several APIs have and no field above is for, by their name in
+            :data:`crosswalk.wire.options.OPTIONS`: ``{"frequency_penalty": 0.3, "prompt_cache_key": "a"}``. Each API gets
+            them in its own spelling.
         provider: for whom it is being built; the service fills it in.
 
     Raises:
@@ -387,6 +402,9 @@ class ChatRequest:
     provider_options: Mapping[str, FrozenObject] = attrs.field(
         factory=dict, kw_only=True, converter=_as_options, hash=False
     )
+    extra_options: FrozenObject = attrs.field(
+        factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
+    )
     provider: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
     )
@@ -416,6 +434,8 @@ class ChatRequest:
             ],
         )
 
+
+_FIELDS = frozenset(attrs.fields_dict(ChatRequest))
 
 Asked: TypeAlias = ChatRequest | Messages
 """What a service is asked with: a request; else its messages, or a dictionary of its fields with ``messages`` among them."""

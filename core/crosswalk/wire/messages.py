@@ -33,7 +33,6 @@ __all__ = [
     "PAUSES",
     "PIECES",
     "SERVER_TOOLS",
-    "TOOL_CHOICES",
     "UNMARKED",
     "WireBlock",
     "WirePiece",
@@ -148,9 +147,6 @@ HOSTED_TOOLS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The type of each in a request: the first version that needs no beta header, whose fields are known."""
-
-TOOL_CHOICES: Final[Mapping[str, str]] = MappingProxyType({"auto": "auto", "none": "none", "required": "any"})
-"""The types of ``tool_choice``, by the canonical words."""
 
 UNMARKED: Final = ("thinking", "redacted_thinking")
 """Blocks of a request that no mark for the cache may stand at."""

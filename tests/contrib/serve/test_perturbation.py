@@ -15,8 +15,8 @@ from client_requests import REQUESTS
 from crosswalk import ChatResponse, to_json
 from crosswalk.convert import WireForm
 from crosswalk.service import HTTPRequest, UnsupportedRequestError, build_http_request
+from crosswalk.wire.fields import Place, path_of
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
-from crosswalk_serve.requests.fields import Place, path_of
 
 TARGETS = ("openai", "vllm", "openai_responses", "anthropic", "ollama", "gemini")
 GONE = object()
@@ -141,6 +141,8 @@ NOT_SENT = re.compile(
     r"|input\[\d+\]\.(id|status)|.*\.annotations"  # what one server has noted is no other's affair
     r"|messages\[\d+\]\.name|.*\.(filename|title|strict)"  # some APIs have no such thing
     r"|(response_format\.json_schema|text\.format)\.name"  # likewise
+    r"|store|stream_options\.include_obfuscation"  # nothing is stored or padded where there is no such option
+    r"|reasoning\.summary"  # an effort asks for it as well
 )
 """What need not reach a server."""
 

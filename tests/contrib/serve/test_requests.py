@@ -258,7 +258,11 @@ def test_defaults_need_no_place() -> None:
 def test_what_is_beside_the_answer_is_recorded_and_no_reason_to_refuse() -> None:
     incoming = read(CHAT, user="u", metadata={"job": "a"}, prompt_cache_key="k")
     built = build_http_request(incoming.request, "anthropic")
-    assert {d.option for d in built.dropped} == {"user", "metadata", "prompt_cache_key"}
+    assert built.body["metadata"] == {"user_id": "u"}
+    assert {(d.option, d.reason) for d in built.dropped} == {
+        ("metadata", "the Messages API has no such option"),
+        ("prompt_cache_key", "the Messages API has no such option"),
+    }
     with pytest.raises(UnsupportedRequestError, match="logit_bias"):
         build_http_request(read(CHAT, logit_bias={"5": 1}).request, "anthropic")
 

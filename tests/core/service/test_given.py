@@ -150,23 +150,23 @@ ROLE = "one of system, user, assistant, tool, developer"
         (["Hi"], "messages[0]: must be a ChatMessage, a ChatResponse, or a dictionary in OpenAI's chat form"),
         ({}, f"messages.role: must be {ROLE}"),
         ([{"role": "function"}], f"messages[0].role: must be {ROLE}"),
-        ([{"role": "user"}], "messages[0]: a user message needs content"),
+        ([{"role": "user"}], "messages[0].content: is missing"),
         ([{"role": "user", "content": 7}], "messages[0].content: must be a list, not number"),
         (
             [{"role": "user", "contents": "Hi"}],
-            "messages[0].contents: no field of a message of role user, did you mean 'content'?",
+            "messages[0].content: is missing, did you mean 'contents'?",
         ),
         (
             [{"role": "user", "content": [7]}],
-            "messages[0].content[0]: must be a part of a message; not number",
+            "messages[0].content[0]: must be an object, not number",
         ),
         (
             [{"role": "user", "content": [{"type": "video_url"}]}],
-            "content[0].type: must be one of text, image_url",
+            "messages[0].content[0]: must be text, image_url, input_audio, or a file with file_data",
         ),
         (
             [{"role": "user", "content": [{"type": "text"}]}],
-            "messages[0].content[0].text: must be a text, not null",
+            "messages[0].content[0].text: is missing",
         ),
         (
             [
@@ -175,29 +175,36 @@ ROLE = "one of system, user, assistant, tool, developer"
                     "content": [{"type": "image_url", "image_url": {"url": "u", "detail": "low"}}],
                 }
             ],
-            "messages[0].content[0].image_url.detail: no field of an ImagePart",
+            "messages[0].content[0].image_url.detail: is not a field that Crosswalk reads here",
         ),
         (
             [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}],
-            "messages[0].content[0].file.file_id: no field of a FilePart",
+            "messages[0].content[0]: must be text, image_url, input_audio, or a file with file_data",
         ),
         (
             [{"role": "user", "content": "Hi", "reasoning_content": "x"}],
-            "messages[0].reasoning_content: no field of a message of role user",
+            "messages[0].reasoning_content: is not a field that Crosswalk reads here",
         ),
         ([{"role": "assistant", "tool_calls": 7}], "messages[0].tool_calls: must be a list, not number"),
-        ([{"role": "assistant", "tool_calls": [7]}], "messages[0].tool_calls[0]: must be a ToolCall"),
+        (
+            [{"role": "assistant", "tool_calls": [7]}],
+            "messages[0].tool_calls[0]: must be an object, not number",
+        ),
         (
             [{"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "function": {}}]}],
-            "messages[0].tool_calls[0].type: must be function",
+            "messages[0].tool_calls[0].custom: is missing",
+        ),
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "c", "type": "web"}]}],
+            "messages[0].tool_calls[0]: must be a function or a custom call",
         ),
         (
             [{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}],
-            "messages[0].tool_calls[0]: ToolCall.id must be text, not null",
+            "messages[0].tool_calls[0].id: is missing",
         ),
         (
-            {"messages": "Hi", "n": 2},
-            "request.n: no option of a ChatRequest; what only one API knows goes into provider",
+            {"messages": "Hi", "safe_prompt": True},
+            "request.safe_prompt: no option of a ChatRequest; what only one API knows goes into provider",
         ),
         ({"messages": "Hi", "max_token": 2}, "did you mean 'max_tokens'?"),
         ({"messages": "Hi", "tools": ["f"]}, 'tools[0]: must be a ToolDefinition, or {"type": "function"'),
@@ -207,7 +214,7 @@ ROLE = "one of system, user, assistant, tool, developer"
         ),
         (
             {"messages": "Hi", "tools": [{"type": "function", "function": {"name": "f", "schema": {}}}]},
-            "tools[0].function.schema: no field of a ToolDefinition",
+            "tools[0].function.schema: is not a field that Crosswalk reads here",
         ),
         (
             {"messages": "Hi", "tool_choice": {"type": "web_search"}},
@@ -215,7 +222,7 @@ ROLE = "one of system, user, assistant, tool, developer"
         ),
         (
             {"messages": "Hi", "tool_choice": {"type": "function"}},
-            "tool_choice.function.name: must be a text, not null",
+            "tool_choice.function: is missing",
         ),
         ({"messages": "Hi", "response_format": "json"}, "response_format: must be a ResponseFormat, or"),
         (
@@ -224,7 +231,7 @@ ROLE = "one of system, user, assistant, tool, developer"
         ),
         (
             {"messages": "Hi", "response_format": {"type": "json_schema", "json_schema": {"name": "n"}}},
-            'response_format.json_schema: must have a "schema"',
+            "response_format.json_schema.schema: is missing",
         ),
     ],
     ids=str,

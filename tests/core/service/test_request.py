@@ -424,3 +424,45 @@ def test_what_is_no_json_is_not_sent(value: Any) -> None:
 def test_a_field_of_another_type(options: dict[str, Any]) -> None:
     with pytest.raises(ResponseValidationError, match=f"{next(iter(options))} must be"):
         ChatRequest("hi", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "provider", "body", "dropped"),
+    [
+        ({"frequency_penalty": 0.3}, "ollama", {"options": {"frequency_penalty": 0.3}}, []),
+        ({"repeat_penalty": 1.1}, "vllm", {"repetition_penalty": 1.1}, []),
+        ({"repeat_penalty": 1.1}, "openai", {}, [("repeat_penalty", "no such option of this server is known", True)]),
+        ({"store": False}, "anthropic", {}, []),
+        ({"logprobs": True}, "openai_responses", {"include": ["message.output_text.logprobs"]}, []),
+        ({"service_tier": "flex"}, "anthropic", {}, [("service_tier", "the Messages API knows auto and standard_only", False)]),
+        (
+            {"user": "a", "safety_identifier": "b"},
+            "anthropic",
+            {"metadata": {"user_id": "a"}},
+            [("safety_identifier", "the request says metadata.user_id otherwise", False)],
+        ),
+        (
+            {"thinking_budget": 99},
+            "gemini",
+            {"generationConfig": {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 99}}},
+            [],
+        ),
+        ({"min_p": 0.1}, "tgi", {}, [("min_p", "no such option of this server is known", True)]),
+        ({"min_p": 0.1}, "cohere", {}, [("min_p", "Cohere's chat has no such option", True)]),
+    ],
+)  # fmt: skip
+def test_options_that_several_apis_have(
+    options: dict[str, Any], provider: str, body: dict[str, Any], dropped: list[tuple[str, str, bool]]
+) -> None:
+    effort: Any = "low" if "thinking_budget" in options else None
+    request = ChatRequest("Hi", model="m", extra_options=options, reasoning_effort=effort)
+    built = build_http_request(request, provider, on_unsupported="drop")
+    assert {name: built.body.get(name) for name in body} == body
+    assert [(one.option, one.reason, one.refuses) for one in built.dropped] == dropped
+
+
+def test_an_option_that_no_api_has() -> None:
+    with pytest.raises(ResponseValidationError, match="no option 'frequency_penaltys', did you mean"):
+        ChatRequest("Hi", extra_options={"frequency_penaltys": 1})
+    with pytest.raises(ResponseValidationError, match="no option 'temperature'"):
+        ChatRequest("Hi", extra_options={"temperature": 1})

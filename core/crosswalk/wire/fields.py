@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
-from crosswalk.text import json_type_name
-from crosswalk_serve.errors import BadRequestError
+from crosswalk.errors import ResponseValidationError
+from crosswalk.text import json_type_name, meant
 
-__all__ = ["Fields", "Place", "Unread", "path_of"]
+__all__ = ["FieldError", "Fields", "Place", "Unread", "path_of", "placed"]
 
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
@@ -24,19 +25,18 @@ def path_of(place: Place) -> str:
     return said.removeprefix(".")
 
 
-_BESIDE: Final = frozenset(
-    {
-        # for whom, and where, something is kept
-        "keep_alive", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier",
-        "store", "user", "cache_control",
-        # what else the answer is to tell
-        "include", "include_obfuscation", "summary",
-        # another word says nearly the same
-        "budget_tokens", "detail", "is_error", "think",
-        # what a server has noted of an item
-        "annotations", "id", "status",
-    }
-)  # fmt: skip
+class FieldError(ResponseValidationError):
+    """A field is not what its format allows. The message names the place and quotes no content.
+
+    Attributes:
+        path: where it stands, such as ``messages[0].content[1].type``; ``""`` for the body as a whole.
+        problem: what is wrong there.
+    """
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
 
 
 @attrs.frozen
@@ -46,10 +46,12 @@ class Unread:
     Attributes:
         place: where it stands.
         value: what is there, as the client sent it.
+        why: why it is not read.
     """
 
     place: Place
     value: Any
+    why: str = ""
 
     @property
     def path(self) -> str:
@@ -57,9 +59,11 @@ class Unread:
         return path_of(self.place)
 
     @property
-    def is_beside(self) -> bool:
-        """Whether the answer is the same without it: a request need not be refused for it."""
-        return not _BESIDE.isdisjoint((self.place[0], self.place[-1]))
+    def option(self) -> str:
+        """What the table of options would call the place: an item of a list by its value."""
+        if isinstance(self.place[-1], int) and isinstance(self.value, str):
+            return f"{self.place[0]}[]={self.value}"
+        return self.path
 
 
 class Fields:
@@ -70,7 +74,7 @@ class Fields:
         place: where it stands.
 
     Raises:
-        BadRequestError: *value* is no object; and from each method, a field has another type.
+        FieldError: *value* is no object; and from each method, a field has another type.
     """
 
     def __init__(self, value: Any, place: Place = ()) -> None:
@@ -79,7 +83,8 @@ class Fields:
             self.refuse(f"must be an object, not {json_type_name(value)}")
         self._left: dict[str, Any] = {name: said for name, said in value.items() if said is not None}
         self._below: list[Fields] = []
-        self.given, self._is_left = value, False
+        self.given, self._why = value, ""
+        self._names: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
         return name in self._left
@@ -93,6 +98,7 @@ class Fields:
 
     def take(self, name: str) -> Any:
         """The field *name*, of any type."""
+        self._names.add(name)
         return self._left.pop(name, None)
 
     def text(self, name: str) -> str | None:
@@ -138,10 +144,16 @@ class Fields:
         for number, item in enumerate(self.items(name) or ()):
             yield self._kept(Fields(item, (*self.place, name, number)))
 
+    def each(self, name: str, *ready: type) -> Iterator[Any]:
+        """The items of a list as :meth:`objects` gives them; what is *ready*, a value of these types, as it is."""
+        for number, item in enumerate(self.items(name) or ()):
+            is_ready = isinstance(item, ready)
+            yield item if is_ready else self._kept(Fields(item, (*self.place, name, number)))
+
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""
         if value is None:
-            self.refuse("is missing", name)
+            self.refuse(f"is missing{meant(name, self._left)}", name)
         return value
 
     def is_text(self, name: str) -> str | None:
@@ -165,23 +177,24 @@ class Fields:
         rest, self._left = self._left, {}
         return rest
 
-    def leave(self) -> None:
-        """Leave the object as a whole, with what was taken of it: it is not understood."""
-        self._is_left = True
+    def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
+        """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
+        self._why = why
 
     def unread(self) -> Iterator[Unread]:
         """What nobody has taken, of this object and of those below it."""
-        if self._is_left:
-            yield Unread(self.place, self.given)
+        if self._why:
+            yield Unread(self.place, self.given, self._why)
             return
         for name, value in self._left.items():
-            yield Unread((*self.place, name), value)
+            why = f"is not a field that Crosswalk reads here{meant(name, self._names)}"
+            yield Unread((*self.place, name), value, why)
         for below in self._below:
             yield from below.unread()
 
     def refuse(self, problem: str, *at: str | int) -> NoReturn:
         """Raise what is wrong here, or in the field *at*."""
-        raise BadRequestError(problem, path_of((*self.place, *at)))
+        raise FieldError(problem, path_of((*self.place, *at)))
 
     def _kept(self, fields: Fields) -> Fields:
         self._below.append(fields)
@@ -199,3 +212,17 @@ class Fields:
         ):
             self.refuse(f"must be {wanted}, not {json_type_name(value)}", name)
         return value
+
+
+@contextmanager
+def placed(fields: Fields, *at: str | int) -> Iterator[None]:
+    """Say of what goes wrong within where it stands: in *fields*, at *at*."""
+    try:
+        yield
+    except FieldError:
+        raise
+    except ResponseValidationError as error:
+        problem = str(error)
+    else:
+        return
+    fields.refuse(problem, *at)

@@ -1,0 +1,91 @@
+"""Options of a request in the words of a format: what :mod:`crosswalk.wire.options` says, written into a body."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+
+from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
+from crosswalk.service.turns import Drops
+from crosswalk.types.json import thaw
+from crosswalk.types.merge import copy_json
+from crosswalk.wire.options import FORMATS, OPTIONS, WORDS, Grade, Option, format_of_path, put
+
+__all__ = ["put_options", "refuse_word", "words_of"]
+
+_PLAIN: Final = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "parallel_tool_calls")
+_BY_NAME: Final = {option.name: option for option in OPTIONS}
+
+
+def put_options(
+    body: dict[str, Any], request: ChatRequest, format: str, drops: Drops, *, but: Collection[str] = ()
+) -> None:
+    """Write the plain options of *request* into *body*, as *format* spells them; note in *drops* those that it has not.
+
+    Args:
+        body: the body of the request.
+        request: the canonical request.
+        format: ``chat``, ``responses``, ``messages``, ``ollama``, ``gemini``, ``bedrock`` or ``cohere``.
+        drops: collects what cannot be expressed.
+        but: options that the caller writes.
+    """
+    for name in _PLAIN:
+        value, path = getattr(request, name), _BY_NAME[name].path(format)
+        if name in but or value in (None, ()):
+            continue
+        if path is None:
+            drops.add(name, f"{FORMATS[format][0]} has no such option")
+        else:
+            put(body, path, list(value) if isinstance(value, tuple) else value)
+
+
+def words_of(option: str, format: str) -> Mapping[Any, Any]:
+    """How *format* says each word of *option* that it has: of ``tool_choice`` or ``reasoning_effort``."""
+    return WORDS[option].get(format, {})
+
+
+def refuse_word(option: str, format: str, drops: Drops) -> None:
+    """Note in *drops* that the word of *option* is none of those that *format* has."""
+    *most, last = words_of(option, format)
+    drops.add(option, f"{FORMATS[format][0]} knows {', '.join(most)} and {last}")
+
+
+def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
+    """*built*, for *request*, with those of its ``extra_options`` that the API has, and the others among what is dropped."""
+    if not request.extra_options:
+        return built
+    values, format = thaw(request.extra_options), format_of_path(built.path) or ""
+    body, dropped = copy_json(built.body), list(built.dropped)
+    for option in OPTIONS:
+        if option.name in values:
+            value, path = values[option.name], option.path(format, request.provider)
+            written = None if path is None else option.written(value, format)
+            if path is None or written is None or not put(body, path, written):
+                dropped += _lost(option, value, format, path)
+            elif format in option.replaces:
+                _take(body, option.replaces[format])
+    return attrs.evolve(built, body=body, dropped=tuple(dropped))
+
+
+def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator[Dropped]:
+    grade = option.lost(value, format)
+    if grade is Grade.HARMLESS:
+        return
+    label = FORMATS[format][0] if format else "the API"
+    why = f"{label} has no such option"
+    if path is not None and format in option.values:
+        why = f"{label} knows {' and '.join(map(str, option.values[format].values()))}"
+    elif path is not None:
+        why = f"the request says {path} otherwise"
+    elif format == "chat" and len(option.spellings) > 1:
+        why = "no such option of this server is known"
+    yield Dropped(option.name, why, refuses=grade is Grade.DANGEROUS)
+
+
+def _take(body: dict[str, Any], path: str) -> None:
+    *outer, last = path.split(".")
+    for step in outer:
+        body = body.get(step, {})
+    body.pop(last, None)

@@ -1,0 +1,177 @@
+"""Reads what requests in the form of Chat Completions are made of: messages, parts, calls, tools, choices and formats.
+
+A program's dictionaries and a client's JSON are read by the same functions. What has no canonical place stays in the
+:class:`~crosswalk.wire.fields.Fields`, with its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.tools import CallKind, ToolCall
+from crosswalk.wire.fields import Fields, placed
+
+__all__ = [
+    "ROLES",
+    "read_calls",
+    "read_choice",
+    "read_content",
+    "read_format",
+    "read_image",
+    "read_message",
+    "read_role",
+    "read_source",
+    "read_tool",
+]
+
+ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}
+"""The roles of messages."""
+_PARTS: Final = (TextPart, ImagePart, AudioPart, FilePart)
+
+
+def read_role(message: Fields) -> Role:
+    """The role of *message*."""
+    role = ROLES.get(message.text("role") or "")
+    if role is None:
+        message.refuse(f"must be one of {', '.join(ROLES)}", "role")
+    return role
+
+
+def read_message(message: Fields, role: Role) -> ChatMessage:
+    """*message*, which *role* says."""
+    content = read_content(message)
+    if role is not Role.ASSISTANT:
+        content = message.need("content", content)
+    calls = [*read_calls(message)] if role is Role.ASSISTANT else None
+    id = message.text("tool_call_id") if role is Role.TOOL else None
+    with placed(message):
+        return ChatMessage(
+            role, content, name=message.text("name"), tool_calls=calls or None, tool_call_id=id
+        )
+
+
+def read_content(message: Fields) -> str | list[ContentPart] | None:
+    """What *message* says: a text, or parts."""
+    content = message.look("content")
+    if isinstance(content, str | None):
+        message.take("content")
+        return content
+    parts = message.each("content", *_PARTS)
+    read = (_part(part) if isinstance(part, Fields) else part for part in parts)
+    return [part for part in read if part is not None]
+
+
+def _part(part: Fields) -> ContentPart | None:
+    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
+    kind = part.need("type", part.text("type"))
+    if kind in ("text", "refusal"):
+        with placed(part, kind):
+            return TextPart(part.need(kind, part.text(kind)))
+    if kind == "image_url":
+        if isinstance(part.look(kind), str):
+            return read_image(part, kind)
+        image = part.need(kind, part.object(kind))
+        if image.look("detail") == "auto":
+            image.take("detail")
+        return read_image(image, "url")
+    if kind == "input_audio":
+        sound = part.need(kind, part.object(kind))
+        format = sound.need("format", sound.text("format"))
+        data = sound.need("data", sound.text("data"))
+        with placed(sound, "data"):
+            return AudioPart(data=data, media_type=f"audio/{'mpeg' if format == 'mp3' else format}")
+    if kind == "file" and isinstance(part.look("file"), dict) and "file_data" in part.look("file"):
+        file = part.need(kind, part.object(kind))
+        where = read_source(file.need("file_data", file.text("file_data")))
+        with placed(file, "file_data"):
+            return FilePart(**where, name=file.text("filename"))
+    part.leave("must be text, image_url, input_audio, or a file with file_data")
+    return None
+
+
+def read_image(fields: Fields, name: str) -> ImagePart:
+    """The image whose URL is in the field *name*."""
+    with placed(fields, name):
+        return ImagePart(**read_source(fields.need(name, fields.text(name))))
+
+
+def read_source(url: str) -> dict[str, str]:
+    """Where something lies: in its own URL, if that holds base64, else there."""
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        kind = head[len("data:") : -len(";base64")].partition(";")[0]
+        return {"data": data, "media_type": kind or "text/plain"}
+    return {"url": url}
+
+
+def read_calls(message: Fields) -> Iterator[ToolCall]:
+    """The calls in *message*; those of an unknown type stay unread."""
+    for call in message.each("tool_calls", ToolCall):
+        if isinstance(call, ToolCall):
+            yield call
+        elif call.look("type") in (None, "function", "custom"):
+            yield _call(call, call.text("type") or "function")
+        else:
+            call.leave("must be a function or a custom call")
+
+
+def _call(call: Fields, kind: str) -> ToolCall:
+    call.whole("index")
+    tool = call.need(kind, call.object(kind))
+    name, id = tool.need("name", tool.text("name")), call.need("id", call.text("id"))
+    if kind == "custom":
+        with placed(call):
+            return ToolCall(id, name, tool.text("input") or "", CallKind.CUSTOM)
+    if isinstance(tool.look("arguments"), dict):  # as Ollama has them
+        arguments: str | None = dump_json(tool.take("arguments")).decode()
+    else:
+        arguments = tool.text("arguments")
+    with placed(call):
+        return ToolCall(id, name, "{}" if arguments is None else arguments)
+
+
+def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
+    """The fields of the ``ToolDefinition`` that *tool* is, with the schema of its arguments under *parameters*."""
+    said = {
+        "name": tool.need("name", tool.text("name")),
+        "description": tool.text("description"),
+        "parameters": tool.plain(parameters),
+        "strict": tool.flag("strict"),
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def read_choice(choice: Fields, nested: str | None = "function") -> str | None:
+    """The name of the tool that *choice* wants, below *nested*; ``None`` for another choice, which stays unread."""
+    if choice.need("type", choice.text("type")) != "function":
+        choice.leave()
+        return None
+    tool = choice if nested is None else choice.need(nested, choice.object(nested))
+    return str(tool.need("name", tool.text("name")))
+
+
+def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str, Any] | None:
+    """The fields of the ``ResponseFormat`` that *wanted* is; ``None`` for free text, and for a kind that stays unread.
+
+    Args:
+        wanted: the format.
+        nested: the field with the description of a schema; ``None`` where that is flat.
+    """
+    kind = wanted.need("type", wanted.text("type"))
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return {}
+    if kind != "json_schema":
+        wanted.leave()
+        return None
+    about = wanted if nested is None else wanted.need(nested, wanted.object(nested))
+    said = {
+        "schema": about.need("schema", about.plain("schema")),
+        "name": about.text("name"),
+        "strict": bool(about.flag("strict")),
+    }
+    return {name: value for name, value in said.items() if value is not None}

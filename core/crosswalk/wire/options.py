@@ -1,0 +1,326 @@
+"""Options of a request, format by format: how each is spelt, with which values, and how its loss counts.
+
+Whatever reads a request, builds one, or refuses one for an option works by :data:`OPTIONS` and :data:`WORDS`.
+Facts: the references of the APIs, the types of their Python SDKs, the parameters of vLLM, SGLang, llama.cpp and OpenRouter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+__all__ = [
+    "FORMATS",
+    "NESTED",
+    "OPTIONS",
+    "WORDS",
+    "Grade",
+    "Option",
+    "format_of_path",
+    "option_of",
+    "options_read",
+    "put",
+]
+
+
+class Grade(StrEnum):
+    """How the loss of an option counts."""
+
+    HARMLESS = "harmless"
+    """The answer is the same: it is not reported."""
+    CHANGED = "changed"
+    """The answer is as good, but its cost, its record or its details may differ: it is reported."""
+    DANGEROUS = "dangerous"
+    """The answer would be another one: the request is refused, unless the caller says otherwise."""
+
+
+FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
+    {
+        "chat": ("Chat Completions", ("/chat/completions",)),
+        "responses": ("the Responses API", ("/responses",)),
+        "messages": ("the Messages API", ("/messages",)),
+        "ollama": ("Ollama's chat", ("/api/chat",)),
+        "gemini": ("Gemini's generateContent", (":generateContent", ":streamGenerateContent")),
+        "bedrock": ("Converse", ("/converse", "/converse-stream")),
+        "cohere": ("Cohere's chat", ("/v2/chat",)),
+    }
+)
+"""What people call each format, and what the paths of its endpoints end with."""
+
+_CHAT_SERVERS: Final = ("openai", "vllm", "sglang", "llamacpp", "openrouter")
+"""Providers that have options of their own in Chat Completions."""
+_CACHE_ALONE: Final = ("chat", "responses", "ollama", "gemini")
+"""Formats whose servers cache a prompt without being told."""
+
+
+def format_of_path(path: str) -> str | None:
+    """The format of a request to *path*; ``None`` for another one."""
+    plain = path.partition("?")[0]
+    return next((name for name, (_, ends) in FORMATS.items() if plain.endswith(ends)), None)
+
+
+@attrs.frozen
+class Option:
+    """An option of a request.
+
+    Attributes:
+        name: its name in this table; the one of the field of a ``ChatRequest`` where there is one.
+        grade: how its loss counts.
+        spellings: its path in each format that has it, or for a provider that has it in that format. ``include[]=word`` is
+            an item of a list. Of several paths the first is written.
+        values: in formats with other values, what each value is called there; any other value cannot be said.
+        neutral: the value that changes nothing: its loss is harmless.
+        harmless_in: formats in which nothing is lost without it.
+        replaces: the path that has to go where this option is written, by format.
+    """
+
+    name: str
+    grade: Grade
+    spellings: Mapping[str, tuple[str, ...]]
+    values: Mapping[str, Mapping[Any, Any]] = {}
+    neutral: Any = None
+    harmless_in: tuple[str, ...] = ()
+    replaces: Mapping[str, str] = {}
+
+    def path(self, format: str | None, provider: str | None = None) -> str | None:
+        """Its path in *format* at *provider*; ``None`` where there is none."""
+        own = self.spellings.get(provider or "", ()) if format == "chat" else ()
+        paths = own or self.spellings.get(format or "", ())
+        return paths[0] if paths else None
+
+    def written(self, value: Any, format: str) -> Any:
+        """*value* as *format* says it; ``None`` if it cannot."""
+        values = self.values.get(format)
+        return value if values is None else values.get(value)
+
+    def read(self, value: Any, format: str) -> Any:
+        """The *value* that *format* says, as the table calls it; ``None`` for one that is not there."""
+        values = self.values.get(format)
+        if values is None:
+            return value
+        return next((name for name, written in values.items() if written == value), None)
+
+    def lost(self, value: Any, format: str | None) -> Grade:
+        """How it counts that *value* is not said to a server of *format*."""
+        is_neutral = value == self.neutral and type(value) is type(self.neutral)
+        return Grade.HARMLESS if is_neutral or format in self.harmless_in else self.grade
+
+
+def _option(
+    name: str,
+    grade: Grade,
+    *,
+    values: Mapping[str, Mapping[Any, Any]] | None = None,
+    neutral: Any = None,
+    harmless_in: tuple[str, ...] = (),
+    replaces: Mapping[str, str] | None = None,
+    **spellings: str | tuple[str, ...],
+) -> Option:
+    paths = {
+        format: (spelling,) if isinstance(spelling, str) else spelling
+        for format, spelling in spellings.items()
+    }
+    return Option(name, grade, paths, values or {}, neutral, harmless_in, replaces or {})
+
+
+_LOST, _CHANGED, _NOTHING = Grade.DANGEROUS, Grade.CHANGED, Grade.HARMLESS
+_LOGPROBS: Final = "include[]=message.output_text.logprobs"
+
+OPTIONS: Final[tuple[Option, ...]] = (
+    # Fields of a ChatRequest.
+    _option(
+        "temperature", _LOST, chat="temperature", completions="temperature", responses="temperature", messages="temperature",
+        ollama="options.temperature", gemini="generationConfig.temperature", bedrock="inferenceConfig.temperature",
+        cohere="temperature",
+    ),
+    _option(
+        "top_p", _LOST, chat="top_p", completions="top_p", responses="top_p", messages="top_p", ollama="options.top_p",
+        gemini="generationConfig.topP", bedrock="inferenceConfig.topP", cohere="p",
+    ),
+    _option(
+        "top_k", _LOST, vllm="top_k", sglang="top_k", llamacpp="top_k", openrouter="top_k", completions="top_k",
+        messages="top_k", ollama="options.top_k", gemini="generationConfig.topK", cohere="k",
+    ),
+    _option(
+        "max_tokens", _LOST, chat=("max_tokens", "max_completion_tokens"), completions="max_tokens",
+        responses="max_output_tokens", messages="max_tokens", ollama="options.num_predict",
+        gemini="generationConfig.maxOutputTokens", bedrock="inferenceConfig.maxTokens", cohere="max_tokens",
+    ),
+    _option(
+        "stop", _LOST, chat="stop", completions="stop", messages="stop_sequences", ollama="options.stop",
+        gemini="generationConfig.stopSequences", bedrock="inferenceConfig.stopSequences", cohere="stop_sequences",
+    ),
+    _option(
+        "seed", _LOST, chat="seed", completions="seed", ollama="options.seed", gemini="generationConfig.seed", cohere="seed",
+    ),
+    _option("parallel_tool_calls", _LOST, chat="parallel_tool_calls", responses="parallel_tool_calls"),
+    # Sampling.
+    _option(
+        "frequency_penalty", _LOST, neutral=0, chat="frequency_penalty", completions="frequency_penalty",
+        ollama="options.frequency_penalty",
+        gemini="generationConfig.frequencyPenalty", cohere="frequency_penalty",
+    ),
+    _option(
+        "presence_penalty", _LOST, neutral=0, chat="presence_penalty", completions="presence_penalty",
+        ollama="options.presence_penalty",
+        gemini="generationConfig.presencePenalty", cohere="presence_penalty",
+    ),
+    _option(
+        "repeat_penalty", _LOST, neutral=1, vllm="repetition_penalty", sglang="repetition_penalty",
+        openrouter="repetition_penalty", llamacpp="repeat_penalty", ollama="options.repeat_penalty",
+    ),
+    _option(
+        "min_p", _LOST, vllm="min_p", sglang="min_p", openrouter="min_p", llamacpp="min_p", ollama="options.min_p",
+    ),
+    *(
+        _option(name, _LOST, llamacpp=name, ollama=f"options.{name}")
+        for name in ("repeat_last_n", "typical_p", "mirostat", "mirostat_tau", "mirostat_eta")
+    ),
+    _option("logit_bias", _LOST, neutral={}, chat="logit_bias", completions="logit_bias"),
+    # The answer.
+    _option("n", _LOST, neutral=1, chat="n", completions="n", gemini="generationConfig.candidateCount"),
+    _option(
+        "logprobs", _LOST, neutral=False, chat="logprobs", responses=_LOGPROBS, ollama="logprobs",
+        gemini="generationConfig.responseLogprobs", cohere="logprobs",
+    ),
+    _option(
+        "top_logprobs", _LOST, neutral=0, chat="top_logprobs", responses="top_logprobs", ollama="top_logprobs",
+        gemini="generationConfig.logprobs",
+    ),
+    _option("verbosity", _LOST, neutral="medium", openai="verbosity", openrouter="verbosity", responses="text.verbosity"),
+    _option("modalities", _LOST, neutral=["text"], chat="modalities"),
+    _option("best_of", _LOST, neutral=1, completions="best_of"),
+    _option("prediction", _CHANGED, openai="prediction"),
+    _option("moderation", _LOST, openai="moderation", responses="moderation"),
+    _option("encrypted_reasoning", _CHANGED, responses="include[]=reasoning.encrypted_content"),
+    _option(
+        "reasoning_summary", _CHANGED, responses="reasoning.summary",
+        gemini="generationConfig.thinkingConfig.includeThoughts",
+        values={"gemini": {"auto": True, "concise": True, "detailed": True}},
+    ),
+    _option(
+        "thinking_budget", _CHANGED, messages="thinking.budget_tokens",
+        gemini="generationConfig.thinkingConfig.thinkingBudget",
+        replaces={"gemini": "generationConfig.thinkingConfig.thinkingLevel"},
+    ),
+    _option("think", _CHANGED, ollama="think"),
+    _option("truncation", _LOST, neutral="disabled", responses="truncation"),
+    _option("background", _LOST, neutral=False, responses="background"),
+    # Who asks, what is recorded, what it costs.
+    _option("user", _CHANGED, chat="user", completions="user", responses="user", messages="metadata.user_id"),
+    _option(
+        "safety_identifier", _CHANGED, openai="safety_identifier", responses="safety_identifier",
+        messages="metadata.user_id",
+    ),
+    _option("metadata", _CHANGED, neutral={}, openai="metadata", responses="metadata"),
+    _option("store", _CHANGED, neutral=False, openai="store", responses="store"),
+    _option("prompt_cache_key", _CHANGED, openai="prompt_cache_key", responses="prompt_cache_key"),
+    _option(
+        "prompt_cache_retention", _CHANGED, openai="prompt_cache_retention", responses="prompt_cache_retention",
+    ),
+    _option("cache_control", _CHANGED, harmless_in=_CACHE_ALONE, openrouter="cache_control", messages="cache_control"),
+    _option(
+        "service_tier", _CHANGED, neutral="auto", openai="service_tier", openrouter="service_tier",
+        responses="service_tier", messages="service_tier", gemini="serviceTier",
+        values={
+            "messages": {"auto": "auto", "default": "standard_only"},
+            "gemini": {"default": "standard", "flex": "flex", "priority": "priority"},
+        },
+    ),
+    _option("speed", _CHANGED, neutral="standard", messages="speed"),
+    _option(
+        "include_obfuscation", _CHANGED, neutral=False, openai="stream_options.include_obfuscation",
+        responses="stream_options.include_obfuscation",
+    ),
+    # How Ollama runs the model.
+    _option("keep_alive", _CHANGED, ollama="keep_alive"),
+    *(
+        _option(name, _CHANGED, ollama=f"options.{name}")
+        for name in (
+            "num_ctx", "num_batch", "num_gpu", "num_keep", "num_thread", "main_gpu", "numa", "low_vram", "f16_kv",
+            "use_mmap", "use_mlock",
+        )
+    ),
+    *(_option(name, _LOST, ollama=f"options.{name}") for name in ("penalize_newline", "tfs_z")),
+    *(_option(name, _LOST, ollama=name) for name in ("truncate", "shift")),
+)  # fmt: skip
+"""The options of all formats. Of two with one spelling the first is read; where a format has one spelling for two, the first
+that is set is written."""
+
+NESTED: Final[Mapping[str, Option]] = MappingProxyType(
+    {
+        option.name: option
+        for option in (
+            _option("cache_control", _CHANGED, harmless_in=_CACHE_ALONE),
+            *(
+                _option(name, _CHANGED)
+                for name in (
+                    "annotations", "detail", "id", "include", "input_examples", "is_error", "metadata", "status",
+                )
+            ),
+        )
+    }
+)  # fmt: skip
+"""What may be said within a message, a tool or a list and changes nothing essential, by the name of its field."""
+
+_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
+_SAME_EFFORTS: Final = {word: word for word in _EFFORTS}
+
+WORDS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = MappingProxyType(
+    {
+        "reasoning_effort": {
+            "chat": _SAME_EFFORTS,
+            "responses": _SAME_EFFORTS,
+            "messages": {word: word for word in _EFFORTS[2:]},
+            "ollama": {"none": False, "low": "low", "medium": "medium", "high": "high"},
+            "gemini": {word: word.upper() for word in _EFFORTS[1:]},
+            "bedrock": {word: word for word in _EFFORTS[2:]},
+        },
+        "tool_choice": {
+            "chat": {word: word for word in ("auto", "none", "required")},
+            "responses": {word: word for word in ("auto", "none", "required")},
+            "messages": {"auto": "auto", "none": "none", "required": "any"},
+            "gemini": {"auto": "AUTO", "none": "NONE", "required": "ANY"},
+            "bedrock": {"auto": "auto", "required": "any"},
+            "cohere": {"none": "NONE", "required": "REQUIRED"},
+        },
+    }
+)
+"""The words of a format for each word of a ``ChatRequest``, for options that have words of their own."""
+
+
+def _by_path() -> Iterator[tuple[tuple[str, str], Option]]:
+    for option in reversed(OPTIONS):
+        for column, paths in option.spellings.items():
+            for path in paths:
+                yield ("chat" if column in _CHAT_SERVERS else column, path), option
+
+
+_BY_PATH: Final[Mapping[tuple[str, str], Option]] = MappingProxyType(dict(_by_path()))
+
+
+def options_read(format: str) -> dict[str, Option]:
+    """The options that a request in *format* may have, by path."""
+    return {path: option for (column, path), option in _BY_PATH.items() if column == format}
+
+
+def option_of(format: str, path: str) -> Option | None:
+    """The option that a request in *format* spells *path*; ``None`` for one that the table does not have."""
+    return _BY_PATH.get((format, path))
+
+
+def put(body: dict[str, Any], path: str, value: Any) -> bool:
+    """Write *value* at *path* into *body*; tell whether nothing else stands there."""
+    path, is_item, item = path.partition("[]=")
+    *outer, last = path.split(".")
+    for step in outer:
+        body = body.setdefault(step, {})
+    if is_item:
+        items = body.setdefault(last, [])
+        items += [] if item in items else [item]
+        return True
+    return bool(body.setdefault(last, value) == value)

@@ -1,0 +1,95 @@
+"""Every field of a request reaches every format that has a word for it; a loss counts as the table says."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from crosswalk.convert import WireForm
+from crosswalk.service import HTTPRequest, UnsupportedRequestError, build_http_request
+from crosswalk_serve.requests import read_request
+
+FIELDS = tomllib.loads((Path(__file__).parents[2] / "request_fields.toml").read_text())["field"]
+FORMATS = {
+    "chat": ("openai-chat", "openai", {"messages": [{"role": "user", "content": "Hi"}]}),
+    "responses": ("openai-responses", "openai_responses", {"input": "Hi"}),
+    "messages": (
+        "anthropic",
+        "anthropic",
+        {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9},
+    ),
+    "ollama": ("ollama", "ollama", {"messages": [{"role": "user", "content": "Hi"}], "stream": False}),
+    "gemini": ("gemini", "gemini", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
+}
+"""The name, the provider and the least request of each format."""
+
+
+def sent(row: dict[str, Any], provider: str) -> HTTPRequest:
+    """The request to *provider* for the client's request of *row*."""
+    form, _, least = FORMATS[row["from"]]
+    body = orjson.dumps({"model": "m", **least, **row["send"]})
+    return build_http_request(read_request(WireForm.of(form), body).request, provider)
+
+
+def case(number: int, row: dict[str, Any], target: str) -> Any:
+    marks: Any = ()
+    if target in row.get("fails", ()):
+        marks = pytest.mark.xfail(strict=True, reason="not carried yet")
+    return pytest.param(
+        row, target, marks=marks, id=f"{number}-{row['from']}-{','.join(row['send'])}-{target}"
+    )
+
+
+def foreign() -> Iterator[Any]:
+    for number, row in enumerate(FIELDS):
+        for target in row:
+            if target not in ("from", "send", "fails"):
+                yield case(number, row, target)
+
+
+@pytest.mark.parametrize(("row", "target"), [*foreign()])
+def test_a_field_reaches_a_format(row: dict[str, Any], target: str) -> None:
+    wanted, provider = row[target], FORMATS[target][1] if target in FORMATS else target
+    if wanted == "dangerous":
+        with pytest.raises(UnsupportedRequestError, match="cannot|must be"):
+            sent(row, provider)
+        return
+    built = sent(row, provider)
+    if isinstance(wanted, dict):
+        assert missing(wanted, built.body) == []
+    reported = [(dropped.option, dropped.reason) for dropped in built.dropped]
+    assert bool(reported) is (wanted == "changed"), reported
+
+
+@pytest.mark.parametrize(
+    ("row", "form"), [case(number, row, row["from"]) for number, row in enumerate(FIELDS)]
+)
+def test_a_field_reaches_its_own_format_as_it_was_sent(row: dict[str, Any], form: str) -> None:
+    built = sent(row, FORMATS[form][1])
+    assert built.dropped == ()
+    assert missing(row["send"], built.body) == []
+
+
+def missing(wanted: Any, found: Any, path: str = "") -> list[str]:
+    """The paths at which *found* does not hold what is *wanted*."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        inner = [
+            missing(value, found.get(name), f"{path}.{name}".removeprefix("."))
+            for name, value in wanted.items()
+        ]
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = zip(wanted, found, strict=True)
+        inner = [missing(one, other, f"{path}[{number}]") for number, (one, other) in enumerate(pairs)]
+    else:
+        return [] if wanted == found else [f"{path}: {found!r}, not {wanted!r}"]
+    return [problem for problems in inner for problem in problems]
+
+
+def test_the_table_is_large_enough() -> None:
+    assert len(FIELDS) >= 120
+    assert {row["from"] for row in FIELDS} == FORMATS.keys()
