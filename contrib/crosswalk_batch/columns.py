@@ -350,14 +350,7 @@ class Struct(Column):
             for name, item in given.items():
                 if item is None and (cls, name) in _DEFAULTS:
                     given[name] = _DEFAULTS[cls, name]
-            made = cls(**{name: item for name, item in given.items() if item is not None or name in asked})
-            yield _with_message(made) if cls is ChatResponse and "refusal" in given else made
-
-
-def _with_message(response: ChatResponse) -> ChatResponse:
-    """*response* with its error's message as the refusal, where it is one."""
-    message = None if response.refusal is not None else _error_message(response)
-    return response if message is None else attrs.evolve(response, refusal=message)
+            yield cls(**{name: item for name, item in given.items() if item is not None or name in asked})
 
 
 def _nulls(values: _Values) -> pa.Array | None:
