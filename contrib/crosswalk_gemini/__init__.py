@@ -226,10 +226,12 @@ class Gemini:
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
+        """See the hook ``map_finish_reason``; vague words are errors of a candidate that has produced nothing."""
         if state.dialect is LAYER:
             word: FinishReason | None = LAYER.finish_reasons.get(reason)
             return word
+        if reason in _VAGUE and not state.own(Answers):
+            return None  # it stands in another provider's answer, and nobody knows what that has produced
         return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl

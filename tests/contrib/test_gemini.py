@@ -1296,7 +1296,8 @@ def test_it_recognizes_its_own(event: Any, expected: Recognition) -> None:
 def test_the_hooks_read_alone() -> None:
     state = MappingState("gemini")
     assert plugin.map_usage({"usageMetadata": {"candidatesTokenCount": 1}}, state) == UsageInfo(0, 1)
-    assert plugin.map_finish_reason("OTHER", state) is FinishReason.ERROR
+    assert plugin.map_finish_reason("MALFORMED_RESPONSE", state) is FinishReason.ERROR
+    assert plugin.map_finish_reason("OTHER", state) is None  # this dialect has read no candidate
     event = error(500, "INTERNAL")
     assert [delta.finish_reason for delta in plugin.map_delta(event, state)] == [FinishReason.ERROR]
     assert (event, plugin.extensions(event, state)) == ({}, {})

@@ -32,6 +32,7 @@ from crosswalk.mapping.cost import look_at_cost
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
+from crosswalk.mapping.native_finish import NATIVE, native_end
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
 from crosswalk.plugin.state import MappingState
@@ -309,6 +310,10 @@ class OpenAIChatDialect:
         finish = take_string(choice, "finish_reason")
         if finish:
             yield ResponseDelta(raw_finish_reason=finish, choice=index)
+        if NATIVE in choice:
+            end = native_end(choice, index, self.finish_reasons, self.speaks, state)
+            if end is not None:
+                yield end
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         """The reasoning of a message or delta; under both of its names it counts once."""
