@@ -283,6 +283,8 @@ class OpenAIChatDialect:
                     reasoning_delta=reasoning or None, refusal_delta=refusal or None, choice=index
                 )
             raise
+        if "refusal" in part:
+            refusal = take_string(part, "refusal")  # of the content's parts
         if "text" in choice:
             if not content:
                 content = take_string(choice, "text")
