@@ -68,12 +68,40 @@ ACCESS = Access(
 )
 
 
+_STATUS_WORDS = (
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+)
+"""The words that Google's services write in the ``status`` of an error, in the order of the numbers of ``google.rpc.Code``.
+
+The rows of a batch that failed have the number alone, from 1.
+"""
+_BY_NUMBER = {
+    str(number): ErrorKind.TIMEOUT if word == "CANCELLED" else error_info(None, {"code": word}).kind
+    for number, word in enumerate(_STATUS_WORDS, 1)
+}
+
+
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
-    info = error_info(status, body)
+    info = error_info(status, body, codes=_BY_NUMBER)
     if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
         return refined(info, ErrorKind.AUTHENTICATION)
-    return refined(info, ErrorKind.TIMEOUT, retryable=False) if info.code == "CANCELLED" else info
+    return refined(info, ErrorKind.TIMEOUT, retryable=False) if info.code in ("CANCELLED", "1") else info
 
 
 def _reasons(body: Any) -> list[str]:
@@ -82,27 +110,6 @@ def _reasons(body: Any) -> list[str]:
         case {"error": {"details": list(items)}}:
             return [str(item.get("reason")) for item in items if isinstance(item, dict)]
     return []
-
-
-_STATUS_WORDS = {
-    "ABORTED",
-    "ALREADY_EXISTS",
-    "CANCELLED",
-    "DATA_LOSS",
-    "DEADLINE_EXCEEDED",
-    "FAILED_PRECONDITION",
-    "INTERNAL",
-    "INVALID_ARGUMENT",
-    "NOT_FOUND",
-    "OUT_OF_RANGE",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "UNAUTHENTICATED",
-    "UNAVAILABLE",
-    "UNIMPLEMENTED",
-    "UNKNOWN",
-}
-"""The words that Google's services write in the ``status`` of an error, beside its number."""
 
 
 class OpenAILayer(OpenAIChatDialect):
