@@ -24,6 +24,10 @@ def chunks(*deltas: dict[str, Any], finish: str = "stop", **more: Any) -> bytes:
     return b"".join(b"data: %s\n\n" % event for event in [*events, b"[DONE]"])
 
 
+def native(word: Any, *, finish: str | None = "stop", text: str = "Hi") -> bytes:
+    return chat({"content": text}, finish, native_finish_reason=word)
+
+
 def message(*content: dict[str, Any], stop: str, **more: Any) -> bytes:
     about = {"id": "m", "type": "message", "role": "assistant", "model": "claude", "stop_sequence": None}
     counts = {"input_tokens": 3, "output_tokens": 2}
@@ -71,13 +75,26 @@ CASES: list[tuple[str, bytes, str, str | None]] = [
     # The model pauses, and goes on when it is asked again.
     ("anthropic", message(TEXT, stop="pause_turn"), "stop", "paused"),
     ("anthropic", message(TEXT, stop="compaction"), "stop", "paused"),
-    # An aggregator's two words contradict each other.
-    ("openrouter", chat({"content": ""}, "stop", native_finish_reason="error"), "error", "error"),
-    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="MALFORMED_FUNCTION_CALL"), "error", "error"),
+    # The word of the provider behind an aggregator contradicts the aggregator's own, whoever reads the answer.
+    ("openrouter", native("error", text=""), "error", "error"),
+    ("openrouter", native("MALFORMED_FUNCTION_CALL"), "error", "error"),
     ("openrouter", chunks({"content": "Hi"}, finish="stop", native_finish_reason="failed"), "error", "error"),
-    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="SAFETY"), "content_filter", "content_filter"),
-    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="max_tokens"), "length", "length"),
-    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="end_turn"), "stop", None),
-    ("openrouter", chat({"content": "Hi"}, "stop", native_finish_reason="novel"), "stop", None),
+    ("openrouter", native("SAFETY"), "content_filter", "content_filter"),
+    ("openrouter", native("max_tokens"), "length", "length"),
+    ("openrouter", native("end_turn"), "stop", None),
+    ("openrouter", native("novel"), "stop", None),
+    ("openai", native("malformed_model_output"), "error", "error"),
+    ("groq", native("network_error"), "error", "error"),
+    ("together", chunks({"content": "Hi"}, finish="stop", native_finish_reason="TIMEOUT"), "error", "error"),
+    ("vllm", native("error", finish="length"), "error", "error"),
+    ("openai", native("max_output_tokens"), "length", "length"),
+    ("mistral", native("abort"), "cancelled", "cancelled"),
+    ("deepseek", native("STOP"), "stop", None),
+    ("xai", native("completed", finish="length"), "length", "length"),
+    ("openai", native("OTHER"), "stop", None),
+    ("openai", native("tool_use"), "tool_calls", "missing_call"),
+    ("openai", native("pause_turn"), "stop", "paused"),
+    ("openai", native(["error"]), "stop", None),
+    ("openai", native(""), "stop", None),
 ]  # fmt: skip
 """Read with ``unknown="keep"``."""

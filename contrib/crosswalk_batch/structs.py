@@ -191,14 +191,7 @@ class Struct(Column):
             for name, item in given.items():
                 if item is None and (cls, name) in _DEFAULTS:
                     given[name] = _DEFAULTS[cls, name]
-            made = cls(**{name: item for name, item in given.items() if item is not None or name in asked})
-            yield _with_message(made) if cls is ChatResponse and "refusal" in given else made
-
-
-def _with_message(response: ChatResponse) -> ChatResponse:
-    """Return *response* with the message of its error as the refusal, if it has an error."""
-    message = None if response.refusal is not None else _error_message(response)
-    return response if message is None else attrs.evolve(response, refusal=message)
+            yield cls(**{name: item for name, item in given.items() if item is not None or name in asked})
 
 
 def _fields(cls: type, path: tuple[type, ...], include_raw: bool) -> Iterator[Field]:

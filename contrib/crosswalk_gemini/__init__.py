@@ -69,12 +69,40 @@ ACCESS = Access(
 )
 
 
+_STATUS_WORDS = (
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+)
+"""The words that Google's services write in the ``status`` of an error, in the order of the numbers of ``google.rpc.Code``.
+
+The rows of a batch that failed have the number alone, from 1.
+"""
+_BY_NUMBER = {
+    str(number): ErrorKind.TIMEOUT if word == "CANCELLED" else error_info(None, {"code": word}).kind
+    for number, word in enumerate(_STATUS_WORDS, 1)
+}
+
+
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
     """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
-    info = error_info(status, body)
+    info = error_info(status, body, codes=_BY_NUMBER)
     if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
         return refined(info, ErrorKind.AUTHENTICATION)
-    return refined(info, ErrorKind.TIMEOUT, retryable=False) if info.code == "CANCELLED" else info
+    return refined(info, ErrorKind.TIMEOUT, retryable=False) if info.code in ("CANCELLED", "1") else info
 
 
 def _reasons(body: Any) -> list[str]:
@@ -206,10 +234,12 @@ class Gemini:
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """See the hook ``map_finish_reason``; vague words are errors where the chunk does not say what was produced."""
+        """See the hook ``map_finish_reason``; vague words are errors of a candidate that has produced nothing."""
         if state.dialect is LAYER:
             word: FinishReason | None = LAYER.finish_reasons.get(reason)
             return word
+        if reason in _VAGUE and not state.own(Answers):
+            return None  # it stands in another provider's answer, and nobody knows what that has produced
         return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -384,44 +384,11 @@ class OpenRouter(ChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice, then its error, or the end that the provider behind OpenRouter tells in its own word."""
-        ended = _native_end(choice, index)
+        """The deltas of one choice, then its error."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("error"):
             return chain(deltas, (error_delta(error_info(None, choice.pop("error"))),))
-        return deltas if ended is None else chain(deltas, (ended,))
-
-
-_NATIVE_ENDS: Final[Mapping[str, FinishReason]] = {
-    word: reason
-    for reason, words in (
-        (
-            FinishReason.ERROR,
-            "error failed failure network_error insufficient_system_resource malformed_function_call malformed_response"
-            " unexpected_tool_call too_many_tool_calls",
-        ),
-        (FinishReason.CANCELLED, "cancelled canceled abort aborted"),
-        (
-            FinishReason.CONTENT_FILTER,
-            "content_filter refusal safety recitation blocklist prohibited_content spii",
-        ),
-        (FinishReason.LENGTH, "length max_tokens max_output_tokens model_context_window_exceeded"),
-    )
-    for word in words.split()
-}
-"""Finish words of the providers behind OpenRouter, in small letters, that contradict its ``stop``."""
-
-
-def _native_end(choice: dict[str, Any], index: int) -> ResponseDelta | None:
-    """How *choice* ended in its provider's own word, where OpenRouter's says less; ``None`` where it does not."""
-    word = choice.get("native_finish_reason")
-    reason = _NATIVE_ENDS.get(word.lower()) if isinstance(word, str) else None
-    if reason is FinishReason.ERROR:
-        message = f"the provider ended the answer with {word!r}"
-        return error_delta(error_info(None, {"code": word, "message": message}))
-    if reason is None or choice.get("finish_reason") != "stop":
-        return None
-    return ResponseDelta(finish_reason=reason, choice=index)
+        return deltas
 
 
 class Mistral(ChatDialect):

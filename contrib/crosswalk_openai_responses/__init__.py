@@ -126,8 +126,11 @@ class ResponsesDialect:
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """See the hook ``map_finish_reason``."""
-        return self.finish_reasons.get("failed" if reason.startswith("failed:") else reason)
+        """See the hook ``map_finish_reason``; an aggregator passes on why an answer is incomplete, without the status."""
+        known = self.finish_reasons
+        return known.get("failed" if reason.startswith("failed:") else reason) or known.get(
+            f"incomplete:{reason}"
+        )
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

@@ -653,6 +653,26 @@ def test_http_errors(body: dict[str, Any], kind: str, retryable: bool) -> None:
         assert info.raw == sent
 
 
+@pytest.mark.parametrize(
+    ("number", "kind", "retryable"),
+    [
+        (1, "timeout", False),
+        (2, "unknown", False),
+        (3, "invalid_request", False),
+        (4, "timeout", True),
+        (7, "permission", False),
+        (8, "rate_limit", True),
+        (13, "server", True),
+        (16, "authentication", False),
+        (17, "unknown", False),
+    ],
+)
+def test_a_failed_row_of_a_batch_has_a_number_of_google_rpc(number: int, kind: str, retryable: bool) -> None:
+    info = read({"error": {"code": number, "message": "The request failed."}}).error_info
+    assert info is not None
+    assert (info.kind, info.retryable, info.code, info.status) == (kind, retryable, str(number), None)
+
+
 def test_an_error_that_is_no_json_is_an_error() -> None:
     response = normalize(b"<html><body>Bad Gateway</body></html>", "gemini", status=502)
     assert response.error_info is not None
@@ -1294,7 +1314,8 @@ def test_it_recognizes_its_own(event: Any, expected: Recognition) -> None:
 def test_the_hooks_read_alone() -> None:
     state = MappingState("gemini")
     assert plugin.map_usage({"usageMetadata": {"candidatesTokenCount": 1}}, state) == UsageInfo(0, 1)
-    assert plugin.map_finish_reason("OTHER", state) is FinishReason.ERROR
+    assert plugin.map_finish_reason("MALFORMED_RESPONSE", state) is FinishReason.ERROR
+    assert plugin.map_finish_reason("OTHER", state) is None  # this dialect has read no candidate
     event = error(500, "INTERNAL")
     assert [delta.finish_reason for delta in plugin.map_delta(event, state)] == [FinishReason.ERROR]
     assert (event, plugin.extensions(event, state)) == ({}, {})

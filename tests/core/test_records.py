@@ -184,14 +184,17 @@ def test_a_path_names_something(text: str) -> None:
         ({**OPENAI, "response": None, "error": {"code": "batch_cancelled"}}, "openai", "batch_cancelled", "unknown"),
         ({"custom_id": "a", "result": {"type": "expired"}}, "anthropic", "expired", "timeout"),
         ({"custom_id": "a", "result": {"type": "canceled"}}, "anthropic", "canceled", "unknown"),
+        ({"key": "a", "error": {"code": 4, "message": "Late."}}, "gemini", "4", "timeout"),
+        ({"key": "a", "error": {"code": 8, "message": "Enough.", "status": "RESOURCE_EXHAUSTED"}}, "gemini", "RESOURCE_EXHAUSTED", "rate_limit"),
+        ({"processed_time": "2026-11-20T10:00:00Z", "request": {}, "status": "Late."}, "gemini", None, "unknown"),
     ],
 )  # fmt: skip
 def test_a_request_whose_batch_ended_before_is_an_error(
-    record: Any, provider: str | None, code: str, kind: str
+    record: Any, provider: str, code: str | None, kind: str
 ) -> None:
     """Not a line without an answer: what became of it is known."""
     found = read_record(orjson.dumps(record))
-    assert (found.provider, found.id) == (provider, record["custom_id"])
+    assert (found.provider, found.id) == (provider, record.get("custom_id", record.get("key")))
     info = normalize(found.body, provider).error_info
     assert info is not None
     assert (info.code, info.kind) == (code, kind)

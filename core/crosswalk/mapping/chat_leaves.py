@@ -23,6 +23,7 @@ _WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
     """Take the text of a message or delta: a string, the text parts of a list, or an object of JSON mode as its JSON.
 
+    The refusal parts of a list become the ``refusal`` of *part*, where it has none of its own.
     A part of another type stays in the list, and the text is noted as unmapped: nobody knows what it says.
 
     Raises:
@@ -47,14 +48,19 @@ _TEXT_PARTS = (None, "text", "output_text")
 def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
     """Take the text parts of a list of content; ``None`` where it has none."""
     items = take_objects(part, "content")
-    texts = []
+    texts, refusals = [], []
     for item in items:
         kind = item.get("type")
         if (kind is None or type(kind) is str) and kind in _TEXT_PARTS and item.get("text") is not None:
             texts.append(take_string(item, "text"))
             item.pop("type", None)
+        elif kind == "refusal" and not part.get("refusal") and type(item.get("refusal")) is str:
+            refusals.append(take_string(item, "refusal"))
+            item.pop("type", None)
         else:
             state.note("message.content", Provenance.UNMAPPED)
+    if refusals:
+        part["refusal"] = "".join(filter(None, refusals))
     if not any(items):
         part.pop("content", None)
     return "".join(text for text in texts if text is not None) if texts else None

@@ -34,6 +34,7 @@ from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
 from crosswalk.mapping.dialects import event_type
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
+from crosswalk.mapping.native_finish import NATIVE, native_end
 from crosswalk.mapping.times_and_costs import look_at_cost
 from crosswalk.plugin.hookspecs import hookimpl
 from crosswalk.plugin.info import Access, LogprobReader, ProviderInfo, Recognition, WayBack
@@ -287,6 +288,8 @@ class OpenAIChatDialect:
                     reasoning_delta=reasoning or None, refusal_delta=refusal or None, choice=index
                 )
             raise
+        if "refusal" in part:
+            refusal = take_string(part, "refusal")  # of the content's parts
         if "text" in choice:
             if not content:
                 content = take_string(choice, "text")
@@ -320,6 +323,10 @@ class OpenAIChatDialect:
         finish = take_string(choice, "finish_reason")
         if finish:
             yield ResponseDelta(raw_finish_reason=finish, choice=index)
+        if NATIVE in choice:
+            end = native_end(choice, index, self.finish_reasons, self.speaks, state)
+            if end is not None:
+                yield end
 
     def _gave(self, method: str, value: object, wanted: str, state: MappingState) -> PluginError:
         """The error of an override that gave *value*: said where it happens, and not where a delta is made of it."""

@@ -184,7 +184,8 @@ class ChatResponse:
         metadata: provider, model, timing, and the provider's remaining fields.
         created: when the provider says it was created, else when it was read; UTC.
         model: the model that answered; ``unknown`` where the answer does not say.
-        refusal: why the model declined, or what went wrong for an error response; ``None`` otherwise.
+        refusal: why the model declined, or what went wrong for an error response, which always has one; ``None``
+            otherwise.
         content_filter_results: moderation verdicts; ``None`` when the provider gave none.
         raw_finish_reason: the provider's own word for why it ended, verbatim; ``None`` when it gave none.
         segments: the typed parts of the answer, in the order in which they came.
@@ -195,7 +196,8 @@ class ChatResponse:
 
     Raises:
         ResponseValidationError: an empty id (``ACODE-RSP-001``), no message (``-002``),
-            an invalid finish reason (``-003``), an empty model (``-006``), or a field of another type.
+            an invalid finish reason (``-003``), an empty model (``-006``), a message of another role, or a field of
+            another type.
     """
 
     id: str
@@ -240,6 +242,9 @@ class ChatResponse:
         for segment in self.segments:
             if type(segment) is not Segment:
                 check_items(self, "segments", Segment)
+        if self.finish_reason is FinishReason.ERROR and self.refusal is None:
+            failure = self._error_segment()
+            object.__setattr__(self, "refusal", NO_CAUSE if failure is None else failure.content or NO_CAUSE)
         if self.content_filter_results:
             check_items(self, "content_filter_results", ContentFilterResult)
         if self.logprobs:
@@ -334,10 +339,13 @@ class ChatResponse:
         """What the provider said about its failure; ``None`` when this is no error response."""
         if self.finish_reason is not FinishReason.ERROR:
             return None
-        for segment in self.segments:
-            if segment.type is SegmentType.ERROR:
-                return read_error(segment)
+        segment = self._error_segment()
+        if segment is not None:
+            return read_error(segment)
         return ErrorInfo(ErrorKind.UNKNOWN, self.refusal or NO_CAUSE)
+
+    def _error_segment(self) -> Segment | None:
+        return next((segment for segment in self.segments if segment.type is SegmentType.ERROR), None)
 
     def raise_for_error(self) -> ChatResponse:
         """This response, unless it is an error response.

@@ -434,9 +434,18 @@ def test_the_text_parts_of_a_list_are_the_text(parts: list[Any], text: str) -> N
     assert "choices" not in response.metadata.extensions
 
 
+@pytest.mark.parametrize("form", [{"content": [{"type": "refusal", "refusal": "No."}]}, {"refusal": "No."}])
+def test_a_refusal_in_a_list_is_the_refusal(form: dict[str, Any]) -> None:
+    """OpenAI documents it as a part of an assistant's content."""
+    response = made(body(form))
+    assert (response.text, response.refusal, response.incomplete_reason) == ("", "No.", "refusal")
+    assert "choices" not in response.metadata.extensions
+
+
 @pytest.mark.parametrize(
     "part",
     [
+        {"type": "refusal", "refusal": None},
         {"type": "odd", "text": "x"},
         {"type": "text"},
         {"type": "text", "text": None},

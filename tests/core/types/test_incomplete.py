@@ -61,3 +61,10 @@ def test_a_response_is_the_assistants() -> None:
         attrs.evolve(answer, message=ChatMessage.user("Hi"))
     with pytest.raises(ResponseValidationError, match="a message of the assistant, not of the user"):
         Alternative(1, ChatMessage.user("Hi"), FinishReason.STOP)
+
+
+def test_an_error_says_what_went_wrong() -> None:
+    """FR-097, whoever makes the response."""
+    answer = ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m")
+    assert attrs.evolve(answer, finish_reason="error").refusal == "the generation failed"
+    assert attrs.evolve(answer, finish_reason="error", refusal="it broke").refusal == "it broke"

@@ -1,0 +1,69 @@
+"""The finish word of the provider behind an aggregator, where the aggregator's own word says less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from crosswalk.errors import PluginError
+from crosswalk.mapping.failures import error_delta, error_info
+from crosswalk.plugin.registry import registry
+from crosswalk.plugin.state import MappingState
+from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.finish import PAUSES, FinishReason
+
+__all__ = ["NATIVE", "native_end"]
+
+NATIVE: Final = "native_finish_reason"
+"""Where OpenRouter, and services in front of it, pass on the word."""
+
+
+def native_end(
+    choice: dict[str, Any],
+    index: int,
+    own: Mapping[str, FinishReason],
+    speaks: Iterable[str],
+    state: MappingState,
+) -> ResponseDelta | None:
+    """The end of *choice* in its native word; ``None`` where that says no more than the word that was read.
+
+    Args:
+        choice: the choice. Its native word stays, and reaches the extensions.
+        index: its number.
+        own: the finish words of the dialect that reads the choice.
+        speaks: the providers whose finish words are tried before those of the other shipped ones.
+        state: the state of this answer.
+    """
+    word = choice[NATIVE]
+    if not isinstance(word, str) or not word:
+        return None
+    reason = own.get(word) or _meaning(word, speaks, state)
+    if reason is FinishReason.ERROR:
+        message = f"the provider ended the answer with {word[:60]!r}"
+        return error_delta(error_info(None, {"code": word, "message": message}))
+    end = state.ends.get(index)
+    if reason is None or end is None:
+        return None
+    if reason is not FinishReason.STOP:
+        return ResponseDelta(finish_reason=reason, choice=index)
+    if word in PAUSES and end.reason is reason and end.raw not in PAUSES:
+        choice["finish_reason"] = end.raw
+        return ResponseDelta(finish_reason=reason, raw_finish_reason=word, choice=index)
+    return None
+
+
+def _meaning(word: str, speaks: Iterable[str], state: MappingState) -> FinishReason | None:
+    """What *word* means to the first shipped provider that knows it; a canonical word means what it says.
+
+    Only shipped providers are asked, so that no installed plugin changes how another provider's answer ends.
+    """
+    with suppress(ValueError):
+        return FinishReason(word)
+    for name in dict.fromkeys((*speaks, *registry.names())):
+        if registry.is_shipped(name):
+            with suppress(PluginError):
+                reason = registry.shipped(name).map_finish_reason(word, state)
+                if reason is not None:
+                    return reason
+    return None
