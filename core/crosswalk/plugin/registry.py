@@ -37,7 +37,6 @@ from crosswalk.plugin.mapper import (
     resolve,
 )
 from crosswalk.text import meant
-from crosswalk.version import __version__
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -458,6 +457,9 @@ _UNDESCRIBED: Final = "provider_info failed"
 def _broken(name: str, point: Point | None, cause: str) -> PluginError:
     distribution = point.dist.name if point is not None and point.dist is not None else None
     source = f" (from distribution {distribution!r})" if distribution else ""
+    # It loads importlib.metadata, which reading answers does not need.
+    from crosswalk.version import __version__
+
     needed = None if point is None else unmet_requirement(point, OURS, __version__)
     if needed is not None:
         cause += (

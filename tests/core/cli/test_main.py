@@ -45,7 +45,6 @@ def test_the_version_is_the_distribution_s(run: Run) -> None:
         ["normalize", "--created", "2026-01-01T00:00:00"],
         ["check", "--provider", "ollama", "--sample", "0", "x"],
         ["check", "--provider", "ollama", "--jobs", "many", "x"],
-        ["check", "x"],
     ],
 )
 def test_a_wrong_command_line_is_status_2(run: Run, argv: list[str]) -> None:
@@ -53,6 +52,11 @@ def test_a_wrong_command_line_is_status_2(run: Run, argv: list[str]) -> None:
     assert done.status == 2
     assert done.out == ""
     assert "error: " in done.err
+
+
+def test_check_asks_for_the_provider(run: Run) -> None:
+    done = run("check", "x")
+    assert (done.status, done.out, done.err) == (2, "", "crosswalk check: which provider? say --provider\n")
 
 
 def test_alone_it_shows_the_help(run: Run) -> None:
