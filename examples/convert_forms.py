@@ -33,7 +33,7 @@ ANSWER = b"""{
 def main() -> None:
     answer = normalize(ANSWER, "anthropic")
     for form in WireForm:
-        converted = convert(answer, form)
+        converted = convert(answer, form, losses="report")
         print(
             f"{form}: {len(converted.value)} bytes; signature named: {signature_is_named(converted.report)}"
         )

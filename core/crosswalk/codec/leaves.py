@@ -115,11 +115,11 @@ def _decimal(text: str) -> Decimal:
     return Decimal(text)
 
 
-def made_of(json_type: type, name: str, make: Callable[[Any], Any]) -> Read:
-    """A hook for values of *json_type* alone, which JSON calls *name*; *make* makes something of them."""
+def made_of(json_type: type, name: str, make: Callable[[Any], Any], other_type: type | None = None) -> Read:
+    """A hook for values of *json_type*, which JSON calls *name*, or of *other_type*, which unstructuring makes of them."""
 
     def read(value: Any, _: Any) -> Any:
-        if type(value) is not json_type:
+        if type(value) is not json_type and type(value) is not other_type:
             raise Problem.wrong_type(name, value)
         return make(value)
 
@@ -263,7 +263,7 @@ def _array_factory(kind: Any, converter: BaseConverter) -> Read:
                 raise Problem(f"expected an array of length {len(items)}, got one of {len(value)}")
             return tuple(read_pair(value, kind))
 
-        return made_of(list, "array", make_pair)
+        return made_of(list, "array", make_pair, tuple)
     read = list_structure_factory(_list[items[0] if items else Any], converter)
     return made_of(list, "array", lambda value: make(read(value, kind)))
 

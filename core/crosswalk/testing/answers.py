@@ -25,7 +25,7 @@ from crosswalk.testing.perturbation import (
     show_path,
 )
 from crosswalk.testing.problems import Problem
-from crosswalk.text import counted
+from crosswalk.text import clean_message, counted
 from crosswalk.types.error_info import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
@@ -151,8 +151,12 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     elif not retryable and kind in _TRANSIENT and status in _PASSING:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may not be retried")
     message = " ".join((response["refusal"] or "").split())
-    sentences = [" ".join(text.split()) for text in strings(case.events[0]) if " " in text.strip()]
-    if sentences and not any(text[:_START] in message or message[:_START] in text for text in sentences):
+    texts = [clean_message(text) for text in strings(case.events[0])]
+    is_sent = (
+        any(text[:_START] in message or message[:_START] in text for text in texts if " " in text)
+        or message in texts
+    )
+    if any(" " in text for text in texts) and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         body = case.capture.body

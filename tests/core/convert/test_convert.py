@@ -1056,7 +1056,7 @@ def test_what_cannot_be_converted_at_all() -> None:
 @given(chat_responses)
 def test_no_answer_loses_anything_in_silence(response: ChatResponse) -> None:
     for form in FORMS:
-        conversion = convert(response, form)
+        conversion = convert(response, form, losses="report")
         accept_body(conversion)
         assert hidden_losses(response, read_body(conversion), conversion.report) == []
 
