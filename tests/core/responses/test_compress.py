@@ -108,12 +108,12 @@ def test_a_title_that_is_too_long_is_cut() -> None:
     assert Chunk(content="").stub() == ""
 
 
-def test_short_contents_may_grow(value: CitedResponse) -> None:
-    data = {
-        "output": [{"type": "file_search_call", "queries": [], "results": [{"file_id": "a", "text": "x"}]}]
-    }
-    [report] = CitedResponse.of(parse_response(data)).compress_chunks("all").reports
-    assert report.saved_characters == 1 - len("[1] a")
+def test_a_content_that_is_no_longer_than_its_line_stays() -> None:
+    results = [{"file_id": "a", "text": text} for text in ("x", "x" * len("[1] a"), "x" * len("[1] a") + "y")]
+    data = {"output": [{"type": "file_search_call", "queries": [], "results": results}]}
+    short = CitedResponse.of(parse_response(data)).compress_chunks("all")
+    assert [chunk.content for chunk in short.chunks] == ["x", "xxxxx", "[1] a"]
+    assert [report.saved_characters for report in short.reports] == [1]
 
 
 @pytest.mark.parametrize("mode", ["", "ALL", None, 3, []])

@@ -13,7 +13,7 @@ from crosswalk.responses.errors import ResponsesValueError
 __all__ = ["CompressionMode", "CompressionReport"]
 
 CompressionMode: TypeAlias = Literal["all", "deduplicate", "nonrefed"]
-"""``all``: each content, unless empty, becomes a line with number and title. ``deduplicate``: of chunks with equal
+"""``all``: each content becomes a line with number and title, if that is shorter. ``deduplicate``: of chunks with equal
 annotations the first stays. ``nonrefed``: chunks of sources that the answer does not reference go. The last two keep
 all while there are unread markers in the answer."""
 
@@ -43,7 +43,7 @@ class CompressionReport:
 
     @property
     def saved_characters(self) -> int:
-        """How much shorter the contents are together; below 0 where lines are longer than what they stand for."""
+        """How much shorter the contents are together."""
         return self.characters_before - self.characters_after
 
 
@@ -67,10 +67,7 @@ def compress(
             f"expected {', '.join(get_args(CompressionMode))}", path="compress_chunks.mode"
         )
     if mode == "all":
-        # Where a server only names a source there is nothing to replace.
-        left = tuple(
-            attrs.evolve(chunk, content=chunk.stub(marker)) if chunk.content else chunk for chunk in chunks
-        )
+        left = tuple(_shorter(chunk, marker) for chunk in chunks)
     elif unread:
         left = tuple(chunks)
     elif mode == "deduplicate":
@@ -97,3 +94,9 @@ def _first_ones(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         elif chunk.annotation not in seen:
             seen.add(chunk.annotation)
             yield chunk
+
+
+def _shorter(chunk: Chunk, marker: str) -> Chunk:
+    """*chunk* with its line with number and title for a content that is longer."""
+    line = chunk.stub(marker)
+    return attrs.evolve(chunk, content=line) if len(line) < len(chunk.content) else chunk
