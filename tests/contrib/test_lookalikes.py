@@ -520,6 +520,18 @@ def test_openrouter_the_word_of_the_provider_behind_it() -> None:
     assert extensions(response)["choices"] == [{"index": 0, "native_finish_reason": "end_turn"}]
 
 
+def test_openrouter_a_native_word_that_no_shipped_provider_knows() -> None:
+    """A foreign plugin is not asked, whatever it says."""
+    end = chunk({}, "stop")
+    end["choices"][0]["native_finish_reason"] = "weary"
+    registry.register(one_more := lookalikes.Groq(), "foreign")
+    try:
+        response = stream("openrouter", chunk({"content": "x"}), end)
+    finally:
+        registry.unregister(one_more, "foreign")
+    assert (response.finish_reason, response.is_complete) == ("stop", True)
+
+
 def test_openrouter_error_of_a_choice() -> None:
     whole = body({"content": "Par"}, "error")
     whole["choices"][0]["error"] = {"code": 429, "message": "Upstream is busy"}

@@ -89,8 +89,7 @@ def _write_table(traces: list[Trace]) -> None:
         [event, wire, value, where.replace(_EXTENSIONS, "…"), how.partition(": ")[0]]
         for event, wire, value, where, how in rows
     ]
-    if short != rows:
-        say(f"… is {_EXTENSIONS}; --json says why another value is refused")
+    say(f"… is {_EXTENSIONS}; --json says why another value is refused")
     skip = len({event for event, *_ in rows}) == 1  # the column would say nothing
     write_table(_HEADINGS[skip:], [row[skip:] for row in short])
 

@@ -180,7 +180,10 @@ def add_leaves(converter: BaseConverter) -> None:
     }
     for kind, write in writes.items():
         converter.register_unstructure_hook(kind, write)
-    converter.register_unstructure_hook_func(lambda kind: kind is Any, plain_view)
+    converter.register_unstructure_hook_func(
+        lambda kind: kind is Any,
+        lambda value: plain_view(value) if isinstance(value, FrozenObject) else converter.unstructure(value),
+    )
 
 
 # ----------------------------------------------------------------------------------------------- words

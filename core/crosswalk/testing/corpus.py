@@ -6,7 +6,7 @@ servers that it ran itself, or written after a provider's public documents; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +24,10 @@ __all__ = ["Corpus", "compare_answer"]
 
 _CHECKOUT = Path(__file__).parents[3]
 _INSTALLED = Path(__file__).parent / "corpus"
+_PLACES = (
+    (_INSTALLED / "captures", _INSTALLED / "canonical"),
+    (_CHECKOUT / "tests/captures", _CHECKOUT / "snapshots"),
+)
 
 
 @attrs.frozen
@@ -40,16 +44,17 @@ class Corpus:
     canonical: Path
 
     @classmethod
-    def installed(cls) -> Self:
+    def installed(cls, places: Iterable[tuple[Path, Path]] | None = None) -> Self:
         """The corpus that comes with Crosswalk.
 
+        Args:
+            places: pairs of folders, captures and canonical JSON, of which the first that exists counts. ``None`` for those
+                of a wheel and of a clone.
+
         Raises:
-            ConfigurationError: this installation has none.
+            ConfigurationError: none of them exists.
         """
-        for captures, canonical in (
-            (_INSTALLED / "captures", _INSTALLED / "canonical"),
-            (_CHECKOUT / "tests/captures", _CHECKOUT / "snapshots"),
-        ):
+        for captures, canonical in _PLACES if places is None else places:
             if captures.is_dir() and canonical.is_dir():
                 return cls(captures, canonical)
         raise ConfigurationError("this installation has no corpus")

@@ -19,6 +19,7 @@ from crosswalk.service import HostedTool, HostedToolKind, NamedTool, ReasoningEf
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import AudioPart, FilePart, ImagePart, TextPart
 from crosswalk_serve.app import create_app
+from crosswalk_serve.forms import form_at
 from crosswalk_serve.requests import Incoming, read_request
 
 HI = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
@@ -174,9 +175,11 @@ def test_results_belong_to_their_calls() -> None:
                     {"functionResponse": {"name": "tide", "response": {"m": 3, "t": 1}, "parts": [png]}},
                 ],
             },
+            {"role": "model", "parts": [{"functionCall": {"name": "sun"}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "sun", "response": {"up": "yes"}}}]},
         ]
     )
-    _, turn, wind, said, tide = incoming.request.messages
+    _, turn, wind, said, tide, _, sun = incoming.request.messages
     assert isinstance(turn, ChatResponse)
     assert turn.reasoning == "Look."
     assert [call.id for call in turn.tool_calls] == ["call_1_1", "call_1_2"]
@@ -184,6 +187,11 @@ def test_results_belong_to_their_calls() -> None:
     assert [one.tool_call_id for one in results] == ["call_1_2", "call_1_1"]
     assert [(one.text, one.is_error) for one in results] == [("calm", True), ('{"m":3,"t":1}', None)]
     assert message_of(said).text == "And:"
+    assert message_of(sun).text == '{"up":"yes"}'
+
+
+def test_the_path_tells_geminis_clients() -> None:
+    assert form_at("/v1beta/models", frozenset()) is WireForm.GEMINI
 
 
 # Answers.

@@ -246,6 +246,16 @@ def test_the_reasoning_of_an_answer_goes_back_to_servers_of_the_dialect_alone() 
     assert "two and two" not in str(built.body)
 
 
+def test_an_option_that_is_null_says_nothing() -> None:
+    assert read_request(CHAT, orjson.dumps(LEAST[CHAT] | {"model": "m", "seed": None})).request.seed is None
+
+
+def test_an_unknown_object_is_not_told_to_a_kindred_api() -> None:
+    body = orjson.dumps(LEAST[COMPLETIONS] | {"model": "m", "acme": {"a": 1}})
+    with pytest.raises(UnsupportedRequestError, match="acme"):
+        build_http_request(read_request(COMPLETIONS, body).request, "openai")
+
+
 def test_defaults_need_no_place() -> None:
     said = {"n": 1, "logprobs": False, "presence_penalty": 0, "service_tier": "auto"}
     incoming = read(CHAT, **said)

@@ -11,6 +11,7 @@ from crosswalk import ResponseDelta
 from crosswalk.cli import check
 from crosswalk.cli.logs import many
 from crosswalk.config import Settings
+from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.registry import registry
 from crosswalk.plugins import ProviderInfo, hookimpl
 from crosswalk.testing import CHECKS, Corpus, compare_answer, normalized
@@ -289,6 +290,11 @@ def test_an_answer_that_raises_is_compared_by_the_errors_name() -> None:
     assert compare_answer(capture, canonical, {**answer, "error": "ValueError"})
     (problem,) = compare_answer(capture, canonical, {"response": {"message": 7}})
     assert "cannot be read as a response" in str(problem)
+
+
+def test_an_installation_without_the_corpus_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="has no corpus"):
+        Corpus.installed([(tmp_path / "captures", tmp_path / "canonical")])
 
 
 def test_what_a_mapper_makes_up_is_not_compared() -> None:

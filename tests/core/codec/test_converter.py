@@ -280,6 +280,51 @@ def test_what_is_unstructured_is_structured_again(answer: ChatResponse) -> None:
     assert (read.same_content(answer), read.created) == (True, answer.created)
 
 
+def test_what_is_unstructured_by_hand_is_structured_again() -> None:
+    """The times and pairs that unstructuring leaves to orjson."""
+    made = new_converter()
+    time = datetime(2026, 1, 2, tzinfo=UTC)
+    assert made.structure(time, datetime) == time
+    assert made.structure((1, 2), tuple[int, int]) == (1, 2)
+
+
+def test_a_type_that_json_has_no_form_for_is_refused() -> None:
+    with pytest.raises(TypeError, match="no JSON is read as <class 'complex'>"):
+        new_converter().structure(1, complex)
+
+
+def test_a_note_on_an_error_does_not_hide_its_place() -> None:
+    def refuse(value: Any, _: Any) -> Own:
+        error = ValueError("not one")
+        error.add_note("a hint")
+        raise error
+
+    made = new_converter()
+    made.register_structure_hook(Own, refuse)
+    with pytest.raises(cattrs.ClassValidationError) as caught:
+        made.structure({"own": 1}, HoldsOwn)
+    (problem,) = problems_in(caught.value)
+    assert problem.at == ".own"
+
+
+@attrs.define
+class HoldsAnything:
+    value: Any
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (ToolCall("c", "f"), b'{"value":{"id":"c","name":"f","arguments":"{}"}}'),
+        ([UUID(int=1)], b'{"value":["00000000-0000-0000-0000-000000000001"]}'),
+        ({"a": {1}}, b'{"value":{"a":[1]}}'),
+        ({"a": [1, None, "x"]}, b'{"value":{"a":[1,null,"x"]}}'),
+    ],
+)
+def test_a_field_of_any_type_is_written_by_its_value(value: Any, written: bytes) -> None:
+    assert new_converter().dumps(HoldsAnything(value)) == written
+
+
 @pytest.mark.parametrize("make", [new_converter, cattrs.Converter])
 def test_a_class_may_bring_its_hooks(make: Any) -> None:
     made = make()

@@ -814,6 +814,7 @@ NEWER = (
         ("Requires-Dist: httpx>=900\nRequires-Dist: crosswalk_llm[testing]>=999.1,<1000\n", True),
         ("Requires-Dist: crosswalk-llm (>=999.1) ; python_version > '3'\n", True),
         ("Requires-Dist: crosswalk-llm>=0.0.1\n", False),
+        ("Requires-Dist: crosswalk-llm>=0.0\n", False),
         ("Requires-Dist: crosswalk-llm\n", False),
         ("", False),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ollama import Message
-from openai.types.chat import ChatCompletionMessage
+from openai.types.chat import ChatCompletionContentPartTextParam, ChatCompletionMessage
 
 from crosswalk import ChatMessage, ChatResponse, ResponseValidationError, ToolCall, UsageInfo
 from crosswalk.agent import ChatAgent, ChatConfig, ChatSession, ToolDefinitionError, ToolRegistry
@@ -39,6 +39,15 @@ CONVERSATION = [
     {"role": "tool", "tool_call_id": "c1", "content": "42"},
     {"role": "assistant", "content": "It is 42."},
 ]
+
+
+def test_a_message_may_hold_objects_of_an_sdk() -> None:
+    part = ChatCompletionContentPartTextParam(type="text", text="Look")
+    sdk = ChatCompletionMessage(role="assistant", content="It is 42.")
+    parts = [part, Message(role="user", content="x")]
+    assert ChatRequest([{"role": "user", "content": [part]}, sdk]).messages[0].content == (TextPart("Look"),)
+    with pytest.raises(ResponseValidationError):
+        ChatRequest([{"role": "user", "content": parts}])
 
 
 def test_openais_conversation_is_the_canonical_one() -> None:

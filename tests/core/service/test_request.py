@@ -32,6 +32,7 @@ from crosswalk.service import (
     UnsupportedRequestError,
     build_http_request,
 )
+from crosswalk.service.request import as_request
 from wires import Echo, registry_of
 
 TOOL = ToolDefinition("f")
@@ -459,6 +460,11 @@ def test_options_that_several_apis_have(
     built = build_http_request(request, provider, on_unsupported="drop")
     assert {name: built.body.get(name) for name in body} == body
     assert [(one.option, one.reason, one.refuses) for one in built.dropped] == dropped
+
+
+def test_a_dictionary_may_have_such_an_option() -> None:
+    given = {"messages": [{"role": "user", "content": "Hi"}], "frequency_penalty": 0.3}
+    assert as_request(given).extra_options == {"frequency_penalty": 0.3}
 
 
 def test_an_option_that_no_api_has() -> None:
