@@ -1,7 +1,7 @@
-"""The corpus: captures that may be published, the statements about them, and the canonical JSON that they are read as.
+"""The corpus: captures that may be published, the statements about them, and their canonical JSON.
 
-It tests a plugin, and any other program that writes canonical JSON. All of its captures were recorded by this project from
-servers that it ran itself, or written after a provider's public documents; the README beside them says which.
+It tests a plugin, and any other program that writes canonical JSON. All of its captures were recorded by this project
+from servers that it ran itself, or written after a provider's public documents. The README in their folder says which.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _INSTALLED = Path(__file__).parent / "corpus"
 
 @attrs.frozen
 class Corpus:
-    """Captures and what they are read as, in a folder for each provider.
+    """Captures and their canonical JSON, in a folder for each provider.
 
     Attributes:
         captures: the folder of captures, statements and exceptions.
         canonical: the folder of canonical JSON: ``PROVIDER/CASE.json``, an object with ``response``, or with ``error``,
-            the name of what must be raised, and ``partial``.
+            the name of the error that must be raised, and ``partial``.
     """
 
     captures: Path
@@ -41,10 +41,10 @@ class Corpus:
 
     @classmethod
     def installed(cls) -> Self:
-        """The corpus that comes with Crosswalk.
+        """Return the corpus that comes with Crosswalk.
 
         Raises:
-            ConfigurationError: this installation has none.
+            ConfigurationError: this installation has no corpus.
         """
         for captures, canonical in (
             (_INSTALLED / "captures", _INSTALLED / "canonical"),
@@ -55,11 +55,11 @@ class Corpus:
         raise ConfigurationError("this installation has no corpus")
 
     def providers(self) -> list[str]:
-        """The providers of which it has captures."""
+        """The providers with captures."""
         return sorted(folder.name for folder in self.canonical.iterdir() if folder.is_dir())
 
     def load(self, provider: str) -> list[tuple[Capture, Any]]:
-        """The captures of *provider*, each with its canonical JSON.
+        """Load the captures of *provider*, each with its canonical JSON.
 
         Raises:
             ConfigurationError: there are none.
@@ -76,9 +76,9 @@ class Corpus:
 
 
 def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Problem]:
-    """Compare *answer*, which a mapper made of *capture*, with its statement and its canonical JSON.
+    """Compare *answer*, a mapper's result for *capture*, with its statement and its canonical JSON.
 
-    Compared is what the provider said: not an id or a time that a mapper makes up, nor the words of an error.
+    Ids and times that a mapper makes up are not compared, and neither are the words of an error.
 
     Args:
         capture: the capture.
@@ -125,7 +125,7 @@ _COMPARED = ("response", "error", "partial")
 
 
 def _made_up(response: dict[str, Any]) -> set[str]:
-    """The values of *response* that its mapper has made: ids and times."""
+    """Return the values of *response* that its mapper has made: ids and times."""
     provenance = response.get("metadata", {}).get("provenance", {})
     synthetic = {path for path, why in provenance.items() if why == Provenance.SYNTHETIC}
     calls = response.get("message", {}).get("tool_calls", ())
