@@ -1,8 +1,8 @@
-"""What the parser makes of the public tests of json_repair, jsonrepair and BAML, with every difference and its reason.
+"""Runs the parser on the public tests of json_repair, jsonrepair and BAML, and shows each difference with its reason.
 
-Run it on checkouts of yours: ``python -m benchmarks.public_tests FOLDER...``. Nothing of them is part of this project. A
-case counts where the expected result is an object or array. A JSON Schema of its keys and types is made of that result,
-so the parser knows as much as a user who has a class.
+Run it on your own checkouts: ``python -m benchmarks.public_tests FOLDER...``. This project contains no part of them. A
+case counts if the expected result is an object or array. A JSON Schema of its keys and types is made of that result,
+so the parser has the same information as a user with a class.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPES = {
 
 
 def cases_in(file: Path) -> Iterator[tuple[str, Any]]:
-    """The texts in *file*, each with what its tests expect of it."""
+    """Yield the texts in *file*, each with the result that its tests expect."""
     source = file.read_text(errors="replace")
     if file.suffix == ".py":
         for node in ast.walk(ast.parse(source)):
@@ -76,7 +76,7 @@ def _js_text(literal: str) -> str:
 
 
 def schema_of(value: Any) -> dict[str, Any]:
-    """A JSON Schema that *value* keeps, with its keys and types."""
+    """Return a JSON Schema that *value* fulfils, with its keys and types."""
     schema: dict[str, Any] = {"type": _TYPES[type(value)]}
     if isinstance(value, dict):
         schema |= {"properties": {key: schema_of(each) for key, each in value.items()}, "required": [*value]}
@@ -87,7 +87,7 @@ def schema_of(value: Any) -> dict[str, Any]:
 
 
 def main(folders: list[str]) -> None:
-    """Print how often the results agree for each folder, and each difference."""
+    """Print the number of results that agree for each folder, and each difference."""
     for folder in folders:
         counts: Counter[str] = Counter()
         differences = []
