@@ -232,7 +232,7 @@ class Case:
 
     @property
     def _hint(self) -> str:
-        """Return a hint about declarations for an author if the bytes were taken for the wrong framing."""
+        """A hint about declarations for an author if the bytes were taken for the wrong framing."""
         if self.mapper.info.framing is not None:
             return ""
         if self.events:

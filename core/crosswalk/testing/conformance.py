@@ -139,7 +139,7 @@ class ProviderConformance:
     def test_typed_fields_that_no_capture_shows_are_reported(
         self, record_property: Callable[[str, object], None]
     ) -> None:
-        """A missing statement is not a failure: the end of the run lists it."""
+        """Such a field is not a failure: the end of the run lists it."""
         missing = unproven(registry.mapper(self.provider), self.conformance_captures())
         if missing:
             record_property(UNPROVEN, f"{self.provider}: {', '.join(missing)}")

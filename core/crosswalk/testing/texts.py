@@ -114,7 +114,7 @@ def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
 
 
 def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
-    """The digits of a number are text: a server never writes the other digits that Python's ``int`` takes."""
+    """A number that is sent as text has one spelling: the others that Python's ``int`` takes are not read as a number."""
     for text in (f" {place.value}\n", f"1_{place.value}"):
         after = case.map(place.put(case.events, text))
         if (
