@@ -1,1 +1,1 @@
-"""Crosswalk measured against floors and peers."""
+"""Benchmarks of Crosswalk against floors and peers."""

@@ -1,8 +1,8 @@
 """Measures Crosswalk against floors and peers, all in one run: ``python -m benchmarks`` (from the project's root).
 
-Times are CPU seconds, medians over interleaved rounds; a ratio compares two medians of the same run. The floor
-of a stream is ``orjson.loads`` on its lines, already split; of a body, ``orjson.loads`` on it. The last table
-has the rows that miss their bar, those of streams, bodies and a start by a quarter or more.
+Times are CPU seconds, medians over interleaved rounds. A ratio compares two medians of the same run. The floor
+of a stream is ``orjson.loads`` on its lines, already split. The floor of a body is ``orjson.loads`` on it. The last
+table lists the rows that miss their bar. Rows of streams, bodies and a start are listed if they miss it by a quarter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARTS: Final = (
 
 
 def main() -> None:
-    """Run what was asked for, print its tables, and then what is above its bar."""
+    """Run the requested parts, print their tables, and then the rows above their bar."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     tables = f"which tables, of {', '.join(PARTS)}; all by default"
     parser.add_argument("part", nargs="*", metavar="PART", help=tables)
@@ -46,9 +46,9 @@ def main() -> None:
         parser.error("--rounds is at least 1")
     above = []
     for name in given.part or PARTS:
-        # Each is loaded when its turn comes: some need peers that few have installed.
+        # Each is loaded on its turn: some need peers that are rarely installed.
         rows = import_module(f"benchmarks.{name}").main(given.rounds)
-        above += [(name, row) for row in rows or ()]  # a part without a bar gives None
+        above += [(name, row) for row in rows or ()]  # a part without a bar returns None
     print_above(above)
 
 

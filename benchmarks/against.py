@@ -1,7 +1,7 @@
-"""This checkout against another one, pair by pair: ``python -m benchmarks.against PATH [ROUNDS] [NAME…]``.
+"""Compares this checkout with another one, pair by pair: ``python -m benchmarks.against PATH [ROUNDS] [NAME…]``.
 
-Both run side by side, each in a process of its own, and take their turns: what else the machine does hits both alike. A
-ratio is the median over the pairs of rounds; below 1 this checkout is faster.
+Each checkout runs in a separate process, and they take turns, so other load on the machine affects both equally. A
+ratio is the median over the pairs of rounds. Below 1 this checkout is faster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HERE = Path(__file__).parents[1]
 
 
 def functions() -> dict[str, Callable[[], object]]:
-    """What to measure, by name: only what both checkouts have."""
+    """Return the functions to measure, by name: only those that both checkouts have."""
     from benchmarks.bodies import log_of, ways_of
     from benchmarks.responses import call_lines, text_lines
     from benchmarks.streams import ways_to_read
@@ -62,7 +62,7 @@ def functions() -> dict[str, Callable[[], object]]:
 
 
 def work() -> None:
-    """Answer each line, the name of a function, with the CPU seconds that it took and what it gave."""
+    """Answer each line, the name of a function, with its CPU seconds and its result."""
     known = functions()
     print(json.dumps(list(known)), flush=True)
     for line in sys.stdin:
@@ -88,7 +88,7 @@ class Checkout:
         self.names: list[str] = self._answer()
 
     def run(self, name: str) -> tuple[float, str]:
-        """The CPU seconds of the function, and what it gave."""
+        """Return the CPU seconds of the function, and its result."""
         assert self._process.stdin is not None
         print(name, file=self._process.stdin, flush=True)
         spent, given = self._answer()
@@ -99,7 +99,7 @@ class Checkout:
         return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.communicate()
 
 

@@ -1,6 +1,6 @@
-"""What each library makes of the corpus of answers (``tests/answer_corpus.py``): right, refused, or wrong.
+"""The results of each library on the corpus of answers (``tests/answer_corpus.py``): right, refused, or wrong.
 
-Whatever a library gives is read by the same strict schema; a value that the schema refuses is a refusal. The peers are
+The same strict schema reads every library's result. A value that the schema refuses is a refusal. The peers are
 optional, in the extra ``bench``.
 """
 
@@ -49,7 +49,7 @@ PEERS: dict[str, Callable[[], Callable[[str], Any]]] = {
 
 
 def outcome(answer: Answer, value: Any) -> str:
-    """The column for *value*, ``None`` where there is none."""
+    """Return the column for *value*, which is ``None`` if there is none."""
     if "taken_back" in answer.want:
         return "right refusal" if value is None else "taken back in prose"
     if "refused" in answer.want:
@@ -61,7 +61,7 @@ def outcome(answer: Answer, value: Any) -> str:
 
 
 def ours(corpus: list[Answer]) -> Counter[str]:
-    """What our own parser makes of it."""
+    """Count the outcomes of our own parser."""
     parsers: dict[str, StructuredParser[Any]] = {
         name: StructuredParser(each) for name, each in SCHEMAS.items()
     }
@@ -69,7 +69,7 @@ def ours(corpus: list[Answer]) -> Counter[str]:
 
 
 def theirs(corpus: list[Answer], parse: Callable[[str], Any]) -> Counter[str]:
-    """What a function from a text to data makes of it."""
+    """Count the outcomes of a function from a text to data."""
     found: Counter[str] = Counter()
     for answer in corpus:
         schema: Schema[Any] | Any = SCHEMAS[answer.schema]
@@ -78,7 +78,7 @@ def theirs(corpus: list[Answer], parse: Callable[[str], Any]) -> Counter[str]:
             value = schema.read(parse(answer.text))[0]
         except ValueError:
             pass
-        except Exception:  # a parser that says no so, says no all the same
+        except Exception:  # any exception counts as a refusal
             found["raised other"] += 1
         found[outcome(answer, value)] += 1
     return found

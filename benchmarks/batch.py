@@ -1,7 +1,7 @@
-"""A log to columns: what ``crosswalk batch`` does with a piece of a log, against ``orjson.loads`` on the same lines.
+"""A log to columns: the work of ``crosswalk batch`` on a piece of a log, against ``orjson.loads`` on the same lines.
 
-``map`` is ``normalize_batch``, which gives columns; ``part`` is all that a process does with the piece: it is read, cut,
-mapped and stored as Parquet. ``to_arrow`` and ``from_arrow`` are compared with ``to_json`` and ``from_json``.
+``map`` is ``normalize_batch``, which returns columns. ``part`` is the whole work of a process on the piece: it is read,
+cut, mapped and stored as Parquet. ``to_arrow`` and ``from_arrow`` are compared with ``to_json`` and ``from_json``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BYTES = 1_000_000
 
 
 def log_of(size: int) -> bytes:
-    """A log of a megabyte: bodies of *size* bytes, of each provider in turn."""
+    """Return a log of a megabyte: bodies of *size* bytes, of each provider in turn."""
     lines = []
     for number in range(_BYTES // size):
         provider = PROVIDERS[number % len(PROVIDERS)]

@@ -1,7 +1,7 @@
 """Whole answers of every size: read and looked at, written as canonical JSON, and read from that.
 
-The floor is ``orjson.loads`` on the body. ``read`` is a call of ``normalize`` whose text, usage, finish reason, extensions,
-time and id are then asked for.
+The floor is ``orjson.loads`` on the body. ``read`` is a call of ``normalize`` and then access to the text, usage,
+finish reason, extensions, time and id.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Log: TypeAlias = Sequence[tuple[bytes, str]]
 
 
 def looked_at(response: ChatResponse) -> object:
-    """What somebody asks of a response."""
+    """Access the usual fields of a response."""
     metadata = response.metadata
     return (
         response.text or response.tool_calls,
@@ -33,13 +33,13 @@ def looked_at(response: ChatResponse) -> object:
 
 
 def log_of(body: Body, size: int) -> Log:
-    """So many answers that the process clock is not too coarse for them, no two alike."""
+    """Return different answers, enough of them for the resolution of the process clock."""
     count = max(4, 200_000 // (size + 1_000))
     return [(body.written(size, number), body.provider) for number in range(count)]
 
 
 def ways_of(log: Log) -> dict[str, Callable[[], object]]:
-    """What can be done with each body of *log*."""
+    """Return the functions to measure for each body of *log*."""
     responses = [normalize(*one) for one in log]
     written = [to_json(response) for response in responses]
     return {
@@ -51,7 +51,7 @@ def ways_of(log: Log) -> dict[str, Callable[[], object]]:
 
 
 def main(rounds: int) -> list[Above]:
-    """Print the table of bodies; give those that miss their bar."""
+    """Print the table of bodies. Return the rows that miss their bar."""
     rows, above = [], []
 
     def add(name: str, bar: float | None, log: Log) -> None:

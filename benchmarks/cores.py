@@ -1,10 +1,10 @@
-"""What more processes give: a log of every provider through ``crosswalk batch``, with one process and with two.
+"""The gain from more processes: a log of every provider through ``crosswalk batch``, with one process and with two.
 
-``python -m benchmarks.cores RECORDS`` does it for a log of any size; ``--keep FOLDER`` keeps the log and what came of it.
+``python -m benchmarks.cores RECORDS`` does it for a log of any size. ``--keep FOLDER`` keeps the log and the output.
 
-The clock tells it only on a machine that does nothing else, so CPU seconds stand beside it: those of all processes; and
-which share of them is spent by the one that starts, cuts the log and keeps the manifest, all of which cannot be shared.
-*Two runs* are two single processes beside each other, each with the whole log: as fast as two can be on this machine.
+The clock is only reliable on a machine that does nothing else, so the table also has CPU seconds: those of all
+processes, and the share of the first process, which starts, cuts the log and keeps the manifest, and cannot be parallel.
+*Two runs* are two single processes at the same time, each with the whole log: two cannot be faster on this machine.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from crosswalk.testing.captures import Capture, load_captures
 RECORDS: Final = 100_000
 _CAPTURES: Final = Path(__file__).parents[1] / "tests" / "captures"
 _BODIES: Final = 2
-"""How many bodies of each provider the log has in turn."""
+"""The number of bodies of each provider that the log has in turn."""
 _STREAMED: Final = 10
-"""One record of so many is a stream."""
+"""One record of this many is a stream."""
 _TEXTS: Final = {"text", "content", "generated_text", "response"}
 _COUNTS: Final = {"prompt_tokens", "input_tokens", "promptTokenCount", "prompt_eval_count"}
 _TOTALS: Final = {"total_tokens", "totalTokenCount", "totalTokens"}
@@ -49,14 +49,14 @@ print(json.dumps({
 
 @attrs.frozen
 class Took:
-    """What one run took.
+    """The cost of one run.
 
     Attributes:
         seconds: by the clock.
         own: CPU seconds of the process that was started.
         others: CPU seconds of its workers.
-        own_peak: the most memory that it had, in KiB.
-        peak: the most that any of its processes had, in KiB.
+        own_peak: its peak memory, in KiB.
+        peak: the highest peak memory of all its processes, in KiB.
     """
 
     seconds: float
@@ -72,7 +72,7 @@ class Took:
 
 
 def log_lines(count: int) -> Iterator[bytes]:
-    """A log of *count* records: the providers of the captures in turn, with other texts and counts in each record."""
+    """Yield a log of *count* records: the captures' providers in turn, with other texts and counts in each record."""
     makers = [
         (
             _makers([one for one in of if not one.stream][:_BODIES]),
@@ -89,7 +89,7 @@ def log_lines(count: int) -> Iterator[bytes]:
 
 
 def _usable(folder: Path) -> list[Capture]:
-    """Whole answers that can stand in a log as text."""
+    """Return whole answers that a log can hold as text."""
     found = load_captures(folder)
     return [one for one in found if one.status == 200 and one.complete]
 
@@ -112,7 +112,7 @@ def _maker(body: bytes) -> Callable[[int], Any]:
 
 
 def _varied(value: Any, number: int, key: str = "") -> Any:
-    """*value* with another text, id, time and count of the prompt, and totals that are still the sum."""
+    """Return *value* with another text, id, time and count of the prompt, and totals that are still the sum."""
     if type(value) is dict:
         return {name: _varied(item, number, name) for name, item in value.items()}
     if type(value) is list:

@@ -1,9 +1,9 @@
-"""What a gateway costs: the same upstream asked directly, through ``crosswalk serve``, and through LiteLLM's proxy.
+"""The cost of a gateway: the same upstream called directly, through ``crosswalk serve``, and through LiteLLM's proxy.
 
-The upstream and each gateway are processes of their own on this machine. A gateway's cost is the CPU time of its processes
-(read from ``/proc``, so this part needs Linux) while the requests run; the latency that it adds is the difference of the
-medians, and of the 99th percentiles, of requests sent one after the other through it and past it. LiteLLM takes part where
-its command is found: on the path, or where the variable ``LITELLM`` says.
+The upstream and each gateway are separate processes on this machine. A gateway's cost is the CPU time of its processes
+(read from ``/proc``, so this part needs Linux) while the requests run. The latency that it adds is the difference of
+the medians, and of the 99th percentiles, of sequential requests through it and past it. LiteLLM takes part if
+its command is found on the path, or at the path in the variable ``LITELLM``.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from benchmarks.service import PATHS, body_of, events_of
 
 EVENTS = 500
 BODIES = 40
-"""How many bodies are asked for in a round."""
+"""The number of bodies that are requested in a round."""
 STREAMS = 3
 BAR = 10.0
-"""How many times less CPU than LiteLLM's proxy."""
+"""The CPU of LiteLLM's proxy, in times ours."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PATIENCE = 120.0
 _MESSAGES = [{"role": "user", "content": "hello"}]
@@ -47,10 +47,10 @@ class Row:
     """One kind of request.
 
     Attributes:
-        title: what it is, for the table.
-        form: whose form the client speaks.
-        is_stream: whether it asks for a stream; of so many events.
-        count: how many requests a round has.
+        title: its title in the table.
+        form: the wire format of the client.
+        is_stream: whether it asks for a stream, with a fixed number of events.
+        count: the number of requests in a round.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def units(self) -> int:
-        """What the cost is divided by: requests, or events."""
+        """The divisor of the cost: the number of requests, or of events."""
         return self.count * EVENTS if self.is_stream else self.count
 
 
@@ -77,7 +77,7 @@ class Gateway:
     """A gateway that runs.
 
     Attributes:
-        url: where it listens.
+        url: its address.
         process: its first process.
     """
 
@@ -109,7 +109,7 @@ def _free_port() -> int:
 
 @contextmanager
 def _gateway(command: list[str], port: int, healthy: str) -> Iterator[Gateway]:
-    """The gateway that *command* starts, once *healthy* answers."""
+    """Yield the gateway that *command* starts, once *healthy* answers."""
     url = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, stderr=said)
@@ -162,7 +162,7 @@ def _litellm(litellm: str, upstream: str, folder: Path) -> Iterator[Gateway]:
         }
         for name in ("whole", "stream")
     ]
-    settings = {"dangerously_permit_weak_or_unset_master_key": True}  # neither gateway asks for a key
+    settings = {"dangerously_permit_weak_or_unset_master_key": True}  # neither gateway requires a key
     config.write_text(json.dumps({"model_list": models, "general_settings": settings}))
     command = [litellm, "--config", str(config), "--port", str(port), "--host", "127.0.0.1"]
     with _gateway(command, port, "/health/liveliness") as gateway:
@@ -170,7 +170,7 @@ def _litellm(litellm: str, upstream: str, folder: Path) -> Iterator[Gateway]:
 
 
 def _request(client: httpx2.Client, url: str, row: Row) -> float:
-    """How long one request takes, in seconds; it must be answered in full."""
+    """Return the seconds of one request, which must be answered in full."""
     name = "stream" if row.is_stream else "whole"
     asked = {**_ASKED[row.form], "model": name, "stream": row.is_stream}
     started = time.perf_counter()
@@ -187,7 +187,7 @@ def _percentile(times: list[float], share: float) -> float:
 
 
 def main(rounds: int) -> list[Above]:
-    """Measure and print; the rows above their bar."""
+    """Measure and print. Return the rows above their bar."""
     served = {
         "whole": Served([body_of("vllm", 500)], "application/json"),
         "stream": Served(events_of("vllm", EVENTS), "text/event-stream"),
@@ -207,7 +207,7 @@ def _measured(client: httpx2.Client, upstream: str, gateways: dict[str, Gateway]
     rows: list[tuple[str, ...]] = []
     above: list[Above] = []
     for row in ROWS:
-        # Past the gateways the upstream is asked in its own form: it knows no other.
+        # Without a gateway the upstream is called in its own format, the only one that it supports.
         name = "stream" if row.is_stream else "whole"
         direct = attrs.evolve(row, form="vllm")
         cost: dict[str, float] = dict.fromkeys(gateways, 0.0)

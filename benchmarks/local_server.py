@@ -1,4 +1,4 @@
-"""A server in a process of its own that answers every request with the same bytes, so that clients can be compared."""
+"""A server in a separate process that answers every request with the same bytes, so that clients can be compared."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PAUSE = 0.0003
 
 @attrs.frozen
 class Served:
-    """What one path is answered with.
+    """The answer of one path.
 
     Attributes:
         pieces: the body, in the pieces in which a server flushes it.
-        content_type: what it is.
-        is_live: whether each piece is sent when the one before has been read; else all are sent at once.
+        content_type: its media type.
+        is_live: whether each piece is sent after the previous one has been read. Otherwise all are sent at once.
     """
 
     pieces: Sequence[bytes]
@@ -31,7 +31,7 @@ class Served:
     is_live: bool = False
 
     def packets(self) -> list[bytes]:
-        """What is written, one after the other."""
+        """Return the pieces to write, one after the other."""
         head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n" % self.content_type.encode()
         if len(self.pieces) == 1:
             return [head + b"Content-Length: %d\r\n\r\n" % len(self.pieces[0]) + self.pieces[0]]
@@ -72,7 +72,7 @@ def _run(listener: socket.socket, served: dict[str, Served]) -> None:
 
 @contextmanager
 def running(served: dict[str, Served]) -> Iterator[str]:
-    """A server's URL; below ``URL/NAME`` any path is answered with what *served* has under that name."""
+    """Yield a server's URL. Below ``URL/NAME`` any path is answered with *served* under that name."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
         process = multiprocessing.get_context("fork").Process(
             target=_run, args=(listener, served), daemon=True

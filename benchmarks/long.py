@@ -1,4 +1,4 @@
-"""Long answers: does the last event of a million cost what the first did, and what does a long tool call cost?"""
+"""Long answers: the cost of the last event of a million compared with the first, and the cost of a long tool call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PIECE = 10
 CALL_BAR = 1.0
 """CPU seconds for a tool call of a megabyte in pieces of ten bytes."""
 FLAT = 1.5
-"""Times what an event of the second tenth costs, one of the last may: nothing that grows with the stream, and some noise."""
+"""Limit for an event of the last tenth, in times one of the second: it allows noise but no growth with the stream."""
 _START = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "save", "arguments": ""}}
 
 
@@ -29,7 +29,7 @@ def _chunk(call: dict[str, object], finish: str | None = None) -> bytes:
 
 
 def call_of(size: int) -> list[bytes]:
-    """The chunks of a stream with one call, whose arguments are *size* bytes in small pieces, an event each."""
+    """Return the chunks of a stream with one call with arguments of *size* bytes in small pieces, an event each."""
     text = json.dumps({"text": "x" * (size - 12)})
     pieces = (text[start : start + PIECE] for start in range(0, size, PIECE))
     said = (_chunk({"index": 0, "function": {"arguments": piece}}) for piece in pieces)
@@ -37,7 +37,7 @@ def call_of(size: int) -> list[bytes]:
 
 
 def tenths(provider: str, count: int) -> list[float]:
-    """Microseconds an event in each tenth of a stream of *count* chunks, an event each."""
+    """Return the microseconds per event in each tenth of a stream of *count* chunks, an event each."""
     lines = {"ollama": ollama_lines, "vllm": vllm_lines}[provider](1000)
     start, *some, _ = [framed(provider, [line]).removesuffix(b"data: [DONE]\n\n") for line in lines[:-1]]
     ends = framed(provider, lines[-2:])
@@ -59,7 +59,7 @@ def tenths(provider: str, count: int) -> list[float]:
 
 
 def main(rounds: int) -> list[Above]:
-    """Print the table; give the rows that are above their bar."""
+    """Print the table. Return the rows that are above their bar."""
     rows, above = [], []
     chunks, times = call_of(CALL), []
     for _ in range(max(1, rounds // 5)):

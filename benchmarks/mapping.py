@@ -1,4 +1,4 @@
-"""Streams: bytes to a built response, beside what peers take for it."""
+"""Streams: bytes to a built response, compared with peers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINES = {"ollama": ollama_lines, "vllm": vllm_lines}
 
 
 def stream_functions(provider: str) -> tuple[dict[str, Callable[[], object]], int]:
-    """What to measure for one provider's stream, and how many lines it has."""
+    """Return the functions to measure for one provider's stream, and its number of lines."""
     lines = LINES[provider](PIECES)
     data = framed(provider, lines)
     large = chunks(data)

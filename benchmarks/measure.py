@@ -11,10 +11,10 @@ __all__ = ["Above", "is_met", "medians", "print_above", "print_table", "verdict"
 
 
 class Above(NamedTuple):
-    """A row that costs more than it may.
+    """A row that costs more than its limit.
 
     Attributes:
-        row: which.
+        row: the title of the row.
         times: its ratio to the floor.
         bar: the ratio that is wanted.
     """
@@ -34,14 +34,14 @@ def is_met(times: float, bar: float) -> bool:
 
 
 def verdict(times: float, bar: float | None) -> tuple[str, str]:
-    """The two cells that hold *bar* and whether *times* meets it; empty where there is no bar."""
+    """Return two cells: *bar*, and whether *times* meets it. They are empty if there is no bar."""
     if bar is None:
         return "", ""
     return f"{bar:g}", "met" if is_met(times, bar) else "MISSED"
 
 
 def medians(functions: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """CPU seconds of each function: the median over *rounds* in which all take their turns, after one to warm up."""
+    """Return the CPU seconds of each function: the median over *rounds* of all in turn, after a warm-up round."""
     times: dict[str, list[float]] = {name: [] for name in functions}
     for number in range(rounds + 1):
         for name, function in functions.items():
@@ -64,6 +64,6 @@ def print_table(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]]
 
 
 def print_above(rows: Sequence[tuple[str, Above]]) -> None:
-    """Print which rows of which part are above their bar."""
+    """Print the rows of each part that are above their bar."""
     cells = [(f"{part}: {one.row}", f"{one.times:.2f}", f"{one.bar:g}") for part, one in rows]
     print_table("rows above their bar", ("", "measured", "bar"), cells or [("none", "", "")])

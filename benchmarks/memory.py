@@ -14,8 +14,8 @@ from crosswalk import normalize_stream
 
 
 def allocated(make: Callable[[], object], times: int = 1) -> float:
-    """Bytes that what *make* gives holds on to."""
-    make()  # whatever is made only once
+    """Return the bytes that the result of *make* holds."""
+    make()  # creates everything that is made only once
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -27,7 +27,7 @@ def allocated(make: Callable[[], object], times: int = 1) -> float:
 
 
 def main(rounds: int) -> None:
-    """Print the table; *rounds* is not needed, memory does not vary."""
+    """Print the table. *rounds* is ignored, because memory does not vary."""
     data = framed("ollama", ollama_lines(PIECES))
     given = chunks(data)
 

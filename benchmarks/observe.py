@@ -1,7 +1,7 @@
-"""What watching costs: a stream read with and without the layer, raw and by the openai SDK, over one local socket.
+"""The cost of watching: a stream read with and without the layer, raw and by the openai SDK, over one local socket.
 
-*Passed on* is what the application's thread does for the layer: nothing is mapped, for there is no room. *Mapped* has the
-watcher's thread as well, up to the record in a sink that does nothing.
+*Passed on* is the work of the application's thread for the layer: nothing is mapped, because there is no room. *Mapped*
+includes the watcher's thread, up to the record in a sink that does nothing.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from crosswalk_observe import Watcher
 PATH = PATHS["vllm"]
 ASKED = orjson.dumps({"model": "m", "stream": True})
 BAR = 1.5
-"""Times the same stream unwatched: what passing on may cost the application."""
+"""Times the same stream unwatched: the limit for the cost of passing on to the application."""
 
 
 def ways(
     url: str, watcher: Watcher | None, runner: asyncio.Runner, stack: ExitStack
 ) -> dict[str, Callable[[], object]]:
-    """What reads a stream at *url*, by name; up to the record where *watcher* makes one."""
+    """Return the functions that read a stream at *url*, by name, up to the record if *watcher* makes one."""
 
     def watched(transport: Any) -> Any:
         return transport if watcher is None else watcher.transport(transport)
@@ -77,8 +77,10 @@ def _to_the_record(way: Callable[[], object], watcher: Watcher) -> Callable[[], 
 
 
 def main(rounds: int) -> list[Above]:
-    """Print a table; give the rows of what passing on makes slower than the bar allows."""
-    logging.getLogger("crosswalk.observe").setLevel(logging.ERROR)  # one of them drops all, on purpose
+    """Print a table. Return the rows in which passing on is slower than the bar allows."""
+    logging.getLogger("crosswalk.observe").setLevel(
+        logging.ERROR
+    )  # one of the watchers drops everything on purpose
     live, many = events_of("vllm", LIVE_PIECES), events_of("vllm", PIECES)
     kind = "text/event-stream"
     served = {"live": Served(live, kind, is_live=True), "burst": Served(many, kind)}

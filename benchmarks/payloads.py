@@ -1,4 +1,4 @@
-"""What the benchmarks read: answers as the real servers frame them, as long as one likes."""
+"""The input of the benchmarks: answers in the framing of the real servers, of any length."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 CHUNK = 4096
 WORDS = (" the", " round", "ing", " and", " fox", ",", ".", " token", "\n", ' "quoted"')
-"""The pieces of an answer; two in ten need an escape in JSON."""
+"""The pieces of an answer. Two in ten need an escape in JSON."""
 
 _OLLAMA = (
     '{"model":"tiny","created_at":"2026-11-20T09:48:23.%09dZ","message":{"role":"assistant","content":%s},'
@@ -36,12 +36,12 @@ _VLLM_END = (
 
 
 def words(count: int) -> list[str]:
-    """*count* pieces of text."""
+    """Return *count* pieces of text."""
     return [WORDS[number % len(WORDS)] for number in range(count)]
 
 
 def ollama_lines(count: int) -> list[bytes]:
-    """The lines of a native Ollama stream of *count* pieces."""
+    """Return the lines of a native Ollama stream of *count* pieces."""
     lines = [
         _OLLAMA % (371791712 + number * 37, json.dumps(word)) for number, word in enumerate(words(count))
     ]
@@ -49,18 +49,18 @@ def ollama_lines(count: int) -> list[bytes]:
 
 
 def vllm_lines(count: int) -> list[bytes]:
-    """The data of a vLLM chat stream of *count* pieces."""
+    """Return the data of a vLLM chat stream of *count* pieces."""
     lines = [_VLLM % json.dumps(word) for word in words(count)]
     return [line.encode() for line in (_VLLM_START, *lines, *_VLLM_END)]
 
 
 def framed(provider: str, lines: list[bytes]) -> bytes:
-    """*lines* as the provider's server frames them."""
+    """Return *lines* as the provider's server frames them."""
     if provider == "ollama":
         return b"".join(line + b"\n" for line in lines)
     return b"".join(b"data: " + line + b"\n\n" for line in lines) + b"data: [DONE]\n\n"
 
 
 def chunks(data: bytes, size: int = CHUNK) -> list[bytes]:
-    """*data* as it might come from a socket."""
+    """Return *data* in pieces, as from a socket."""
     return [data[start : start + size] for start in range(0, len(data), size)]

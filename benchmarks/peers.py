@@ -1,4 +1,4 @@
-"""The providers' own SDKs, where installed (``pip install 'crosswalk-llm[bench]'``), through their real parse paths.
+"""The providers' own SDKs, if installed (``pip install 'crosswalk-llm[bench]'``), through their real parse paths.
 
 They read the same bytes from an in-memory transport, so that no network is measured.
 """
@@ -16,7 +16,7 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 
 
 def peers(provider: str) -> dict[str, Run]:
-    """The peers that can read this provider's stream, by name."""
+    """Return the peers that can read this provider's stream, by name."""
     found: dict[str, Run] = {}
     if provider == "ollama" and importlib.util.find_spec("ollama"):
         found["ollama SDK"] = _ollama()
@@ -54,7 +54,7 @@ def _openai() -> Run:
     import openai
     from openai import _base_client
 
-    # Whichever of httpx and its successor this version uses.
+    # Either httpx or its successor, depending on the version.
     httpx = getattr(_base_client, "httpx2", None) or _base_client.httpx
     holder: dict[str, list[bytes]] = {}
     transport = _transport(httpx, "text/event-stream", holder)

@@ -1,6 +1,6 @@
-"""The recorded answers of ``tests/captures``: what the first pass over all of them costs, against a later one.
+"""The recorded answers of ``tests/captures``: the cost of the first pass over all of them, compared with a later one.
 
-Each pass runs in a process of its own, in which the plugins are resolved first: importing them is not reading.
+Each pass runs in a separate process, in which the plugins are resolved first: importing them does not count as reading.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from benchmarks.payloads import chunks
 ROOT: Final = Path(__file__).parents[1]
 BAR: Final = 1.2
 LATER: Final = 5
-"""How many passes come after the first."""
+"""The number of passes after the first."""
 
 
 def passes() -> dict[str, list[float]]:
-    """CPU seconds of each pass over the recorded bodies and streams."""
+    """Return the CPU seconds of each pass over the recorded bodies and streams."""
     from crosswalk import registry
     from crosswalk.errors import CrosswalkError
     from crosswalk.mapping.options import ReaderOptions
@@ -50,7 +50,7 @@ def passes() -> dict[str, list[float]]:
                     drain(reader.read(one) if kind == "streams" else reader.read_whole(one))
                 drain(reader.finish())
                 reader.response()
-            except CrosswalkError:  # some answers were recorded because they break off
+            except CrosswalkError:  # some recorded answers are incomplete on purpose
                 pass
 
     spent: dict[str, list[float]] = {kind: [] for kind in answers}
@@ -64,7 +64,7 @@ def passes() -> dict[str, list[float]]:
 
 
 def main(rounds: int) -> list[Above]:
-    """Print the table; give the rows that miss their bar."""
+    """Print the table. Return the rows that miss their bar."""
     command = [
         sys.executable,
         "-c",

@@ -30,7 +30,7 @@ USAGE = {
 
 
 def text_lines() -> list[bytes]:
-    """The data of a stream of one message."""
+    """Return the data of a stream of one message."""
     pieces = words(PIECES)
     part = {"type": "output_text", "annotations": [], "logprobs": [], "text": "".join(pieces)}
     item = {"id": ITEM, "type": "message", "status": "completed", "content": [part], "role": "assistant"}
@@ -50,7 +50,7 @@ def text_lines() -> list[bytes]:
 
 
 def call_lines() -> list[bytes]:
-    """The data of a stream of one function call."""
+    """Return the data of a stream of one function call."""
     arguments = json.dumps({"text": "".join(words(PIECES))})
     pieces = [arguments[start : start + 5] for start in range(0, len(arguments), 5)]
     item = {
@@ -77,7 +77,7 @@ def _numbered(*events: dict[str, object]) -> list[bytes]:
 
 
 def functions(lines: list[bytes]) -> dict[str, Callable[[], object]]:
-    """What to measure."""
+    """Return the functions to measure."""
 
     def accumulated(*, look_each: int = 0) -> object:
         accumulator = ResponseAccumulator()
@@ -103,7 +103,7 @@ def _openai(lines: list[bytes]) -> dict[str, Callable[[], object]]:
     from openai._models import construct_type
     from openai.types.responses import ResponseStreamEvent
 
-    # Whichever of httpx and its successor this version uses.
+    # Either httpx or its successor, depending on the version.
     httpx = getattr(_base_client, "httpx2", None) or _base_client.httpx
     body = b"".join(b"data: " + line + b"\n\n" for line in lines)
     answer = httpx.MockTransport(

@@ -1,4 +1,4 @@
-"""The providers' own SDKs over a real socket, with and without ``await``, where installed (``crosswalk-llm[bench]``)."""
+"""The providers' own SDKs over a real socket, with and without ``await``, if installed (``crosswalk-llm[bench]``)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class SDK:
     """One provider's SDK.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         stream: reads a stream to its end, as events.
-        complete: asks for a body.
+        complete: requests a body.
         astream: as ``stream``, in an event loop.
         acomplete: as ``complete``, in an event loop.
     """
@@ -33,7 +33,7 @@ class SDK:
 
 
 def sdk(provider: str, url: str) -> SDK | None:
-    """The SDK of *provider*, for a server at *url*; ``None`` where it is not installed."""
+    """Return the SDK of *provider*, for a server at *url*, or ``None`` if it is not installed."""
     package, make = {
         "ollama": ("ollama", _ollama),
         "vllm": ("openai", _openai),
@@ -64,7 +64,7 @@ def _openai(url: str) -> SDK:
     import openai
     from openai import _base_client
 
-    # Whichever of httpx and its successor this version uses.
+    # Either httpx or its successor, depending on the version.
     httpx: Any = getattr(_base_client, "httpx2", None) or _base_client.httpx  # type: ignore[attr-defined]
     given: Any = {"api_key": "none", "base_url": f"{url}/v1"}
     client = openai.OpenAI(http_client=httpx.Client(verify=False), **given)

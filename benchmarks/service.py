@@ -1,7 +1,7 @@
-"""What the service costs over the bare HTTP client, and what the providers' own SDKs cost, over one local socket.
+"""The cost of the service over the bare HTTP client, and of the providers' own SDKs, over one local socket.
 
-The server runs in a process of its own, so that what is measured is this process's work: CPU seconds, the HTTP client's
-included. A live stream sends an event when the one before has been read; the others come as fast as they can be read.
+The server runs in a separate process, so the figures are this process's work: CPU seconds, including the HTTP client's.
+A live stream sends an event after the previous one has been read. The others arrive as fast as they can be read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from crosswalk.service import ChatRequest, Endpoint, LLMService, SyncLLMService
 PIECES = 1_000
 LIVE_PIECES = 250
 CALLS = 20
-"""How many bodies are asked for in a round."""
+"""The number of bodies that are requested in a round."""
 STREAM_BAR = 12.0
-"""Microseconds an event above the raw bytes."""
+"""Microseconds per event above the raw bytes."""
 BODY_BAR = 2.0
 """Times a bare ``post``."""
 PLAIN = {"verify": False}
@@ -44,7 +44,7 @@ _ANTHROPIC_END = (
 
 
 def events_of(provider: str, count: int) -> list[bytes]:
-    """The events of a stream of *count* pieces, as the server frames and flushes them."""
+    """Return the events of a stream of *count* pieces, as the server frames and flushes them."""
     if provider == "anthropic":
         head = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":'
         text = (f"{head}{json.dumps(word)}}}}}" for word in words(count))
@@ -57,7 +57,7 @@ def events_of(provider: str, count: int) -> list[bytes]:
 
 
 def body_of(provider: str, size: int) -> bytes:
-    """A body with *size* bytes of text, in what the server says around it at the least."""
+    """Return a body with *size* bytes of text and the fewest other fields that the server sends."""
     text = ("the lazy dog sleeps " * (size // 20 + 1))[:size]
     usage = {"prompt_tokens": 20, "completion_tokens": 40, "total_tokens": 60}
     message = {"role": "assistant", "content": text}
@@ -82,12 +82,12 @@ def body_of(provider: str, size: int) -> bytes:
 
 @attrs.frozen
 class Asked:
-    """The ways to ask one server for one answer.
+    """The ways to request one answer from one server.
 
     Attributes:
-        provider: whose dialect it speaks.
-        url: where it is.
-        runner: runs what is asynchronous.
+        provider: the provider with the server's dialect.
+        url: the server's address.
+        runner: runs the asynchronous ways.
     """
 
     provider: str
@@ -95,7 +95,7 @@ class Asked:
     runner: asyncio.Runner
 
     def ways(self, *, is_stream: bool) -> dict[str, Callable[[], object]]:
-        """The functions to measure, by name: first both floors, then the service, then the SDK."""
+        """Return the functions to measure, by name: first both floors, then the service, then the SDK."""
         url = self.url + PATHS[self.provider]
         content = orjson.dumps({"model": "m", "stream": is_stream})
         client, aclient = httpx2.Client(**PLAIN), httpx2.AsyncClient(**PLAIN)
@@ -161,7 +161,7 @@ class Asked:
 
 
 def main(rounds: int) -> list[Above]:
-    """Print a table for each provider; give the rows that are above their bar, or slower than the SDK."""
+    """Print a table for each provider. Return the rows that are above their bar, or slower than the SDK."""
     above: list[Above] = []
     for provider in PATHS:
         kind = "application/x-ndjson" if provider == "ollama" else "text/event-stream"
@@ -190,7 +190,7 @@ def main(rounds: int) -> list[Above]:
 
 
 def _rows(found: dict[str, float], per: int, *, is_stream: bool) -> tuple[list[tuple[str, ...]], list[Above]]:
-    """The rows of one kind of answer, and which are above their bar, or slower than the SDK."""
+    """Return the rows of one kind of answer, and those that are above their bar, or slower than the SDK."""
     names = list(found)
     rows, above = [], []
     for number, name in enumerate(names):

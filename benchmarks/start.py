@@ -1,7 +1,7 @@
-"""What a fresh process pays for its first answer, and for importing: CPU time and modules, in interpreters of their own.
+"""The cost of the first answer of a fresh process, and of importing: CPU time and modules, in separate interpreters.
 
-The floor is Python's own start with the libraries that reading needs: orjson, attrs, pluggy. Bytecode is cached in a folder
-of its own, as it is where a package is installed.
+The floor is Python's own start with the libraries that reading needs: orjson, attrs, pluggy. Bytecode is cached in a
+separate folder, as for an installed package.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ print(used.ru_utime + used.ru_stime, len(sys.modules), ",".join(name for name in
 IMPORT_BAR = 0.5
 """Times the floor: importing the package loads nothing (P7)."""
 FIRST_USE_BAR = 2.0
-"""Times the floor: Crosswalk's own classes and hooks cost no more than the libraries that they are made with."""
+"""Times the floor: Crosswalk's own classes and hooks cost no more than the libraries that make them."""
 COMMAND_BAR = 1.5
-"""Times the floor: a third of what the command took before it was made light (4.7 times, with detection)."""
+"""Times the floor: a third of the command's cost before it was made light (4.7 times, with detection)."""
 
 _SILENT = "import io; sys.stdout = io.TextIOWrapper(io.BytesIO())"
 _COMMAND = "from crosswalk.cli import main; main()"
@@ -66,7 +66,7 @@ ROWS: tuple[tuple[str, str, float | None], ...] = (
 
 
 def main(rounds: int) -> list[Above]:
-    """Print the table; give the rows that are above their bar."""
+    """Print the table. Return the rows that are above their bar."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "answer.response.json")
         with open(file, "wb") as body:

@@ -1,6 +1,6 @@
-"""Streams of every wire form: read live, one event a read, and from a log, in reads of 4 KiB.
+"""Streams of every wire format: read live, one event a read, and from a log, in reads of 4 KiB.
 
-The bar is for live streams. ``hooks`` is a log where the plugin's hooks get each event, as if none repeated another.
+The bar is for live streams. ``hooks`` is a log in which the plugin's hooks get each event, as if none repeated another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crosswalk.plugin.mapper import Mapper
 
 
 def ways_to_read(stream: Stream) -> dict[str, Callable[[], object]]:
-    """What can be done with the answers of *stream*, short ones as many as have the pieces of a long one."""
+    """Return the ways to read the answers of *stream*. Short ones together have the pieces of a long one."""
     answers = [stream.answer(number) for number in range(PIECES // stream.pieces)]
     datas = [data for answer in answers for data in answer.datas]
     live = [answer.frames for answer in answers]
@@ -46,7 +46,7 @@ def ways_to_read(stream: Stream) -> dict[str, Callable[[], object]]:
 
 
 def main(rounds: int) -> list[Above]:
-    """Print the table of streams; give those that miss their bar."""
+    """Print the table of streams. Return the rows that miss their bar."""
     rows, above = [], []
     for name, stream in STREAMS.items():
         found = medians(ways_to_read(stream), rounds)

@@ -1,7 +1,7 @@
-"""Structured answers: the chain on valid input, the cost of repair, and that nothing grows with the square.
+"""Structured answers: the chain on valid input, the cost of repair, and a check that nothing is quadratic.
 
 The floor of a valid answer is ``orjson.loads`` and the structuring that the parser uses itself. The sizes of the other
-tables are 10 KB, 100 KB and 1 MB: what is linear takes ten times as long from one to the next.
+tables are 10 KB, 100 KB and 1 MB: linear work takes ten times as long from one to the next.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Long:
 
 
 def long(size: int) -> str:
-    """A valid answer of *size* characters: half of it one text, half of it items."""
+    """Return a valid answer of *size* characters: half of it one text, half of it items."""
     items = [{"title": f"ADR.{n}", "count": n, "note": None} for n in range(size // 100)]
     return orjson.dumps({"answer": "word " * (size // 10), "items": items}).decode()
 
 
 def malformed(size: int) -> dict[str, str]:
-    """Malformed answers of *size* characters, ordinary damage first, then what is meant to take long."""
+    """Return malformed answers of *size* characters: first ordinary damage, then texts that are meant to take long."""
     valid = long(size)
     return {
         "valid": valid,
@@ -103,7 +103,7 @@ def overhead(rounds: int) -> None:
 
 
 def growth(rounds: int) -> None:
-    """Print what each kind of text costs at each size, and how it ends."""
+    """Print the cost of each kind of text at each size, and its result."""
     parser = StructuredParser(Long)
     by_size = [malformed(size) for size in SIZES]
     rows = []
@@ -120,7 +120,7 @@ def growth(rounds: int) -> None:
 
 
 def streams(rounds: int) -> None:
-    """Print what a stream in pieces of 8 characters costs, by size."""
+    """Print the cost of a stream in pieces of 8 characters, by size."""
     parser = StructuredParser(Long)
     spent = []
     for size in SIZES:

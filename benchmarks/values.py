@@ -1,4 +1,4 @@
-"""Single values, each against the most it may cost."""
+"""Single values, each against its highest allowed cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REPEAT = 2_000
 
 
 def response(text: str) -> ChatResponse:
-    """A response such as a mapper builds."""
+    """Return a response like that of a mapper."""
     return ChatResponse(
         id="resp-1",
         message=ChatMessage.assistant(text),
@@ -97,7 +97,7 @@ def main(rounds: int) -> None:
 
 
 def _quick(run: Callable[[], object], times: int = 200) -> float:
-    """CPU seconds of something too short for the process clock's own resolution."""
+    """Return the CPU seconds of a function that is too short for the resolution of the process clock."""
     before = time.process_time()
     for _ in range(times):
         run()

@@ -1,6 +1,6 @@
-"""Whole answers of every wire form, as data: what a server sends, and what it may cost to read.
+"""Whole answers of every wire format, as data: the body that a server sends, and the limit for the cost of reading it.
 
-A template is the JSON of a body. What changes from answer to answer stands in it as ``$name``: see :meth:`Body.written`.
+A template is the JSON of a body. Parts that change between answers are written ``$name``, see :meth:`Body.written`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import orjson
 __all__ = ["BODIES", "TEXTS", "Body"]
 
 _SIZES: Final = 400, 10_000, 100_000
-"""Bytes of the bodies to measure, or a little more where the form itself is as long."""
+"""Bytes of the bodies to measure, or a little more if the format itself is longer."""
 _BARS: Final = {400: 50.0, 10_000: 6.0, 100_000: 2.0}
-"""How many times the floor a body of so many bytes may cost."""
+"""The limit for the cost of a body of this many bytes, as a multiple of the floor."""
 
 
 @attrs.frozen
@@ -25,7 +25,7 @@ class Body:
     """A row for each size.
 
     Attributes:
-        provider: whose body it is.
+        provider: the provider of the body.
         template: the body.
         sizes: the bytes of those to measure.
     """
@@ -35,22 +35,26 @@ class Body:
     sizes: tuple[int, ...] = _SIZES[:2]
 
     def bar(self, size: int) -> float | None:
-        """How many times ``orjson.loads`` one of *size* bytes may cost; ``None`` with log probabilities."""
+        """Return the limit for *size* bytes, in times ``orjson.loads``, or ``None`` with log probabilities."""
         return None if "$probs" in self.template else _BARS[size]
 
     def written(self, size: int, number: int = 1, *, model: str = "tiny") -> bytes:
-        """A body of *size* bytes, or a little more, of the *number*-th answer of a log.
+        """Return a body of *size* bytes, or a little more, of the *number*-th answer of a log.
 
-        These stand in a template, beside ``$model``: ``$text``, the text; ``$other``, another; ``$arguments``, JSON with the
-        text; ``$probs``, log probabilities of as many tokens as there is room for, or some more; ``$id``, ``$second``,
-        ``$stamp`` and ``$nanoseconds`` of the answer; ``$in``, ``$out`` and ``$total``, its counts; ``$mean``, the mean
-        of its log probabilities.
+        A template may contain these names apart from ``$model``:
+
+        - ``$text``, the text, and ``$other``, another text,
+        - ``$arguments``, JSON with the text,
+        - ``$probs``, log probabilities of as many tokens as there is room for, or some more,
+        - ``$id``, ``$second``, ``$stamp`` and ``$nanoseconds`` of the answer,
+        - ``$in``, ``$out`` and ``$total``, its counts,
+        - ``$mean``, the mean of its log probabilities.
         """
         empty = len(self._filled("", 0, number, model))
         line = f'the lazy dog {number} sleeps and says "no".\n'
         if "$probs" in self.template:
             each = len(self._filled("", 1, number, model)) - empty
-            tokens = (size - empty) // each + 1 + number % 5  # no two answers are as long
+            tokens = (size - empty) // each + 1 + number % 5  # all answers differ in length
             return self._filled(" dog" * tokens, tokens, number, model)
         text = line * (size // len(line) + 1)
         return self._filled(text[: max(size - empty, 20)], 0, number, model)
@@ -67,7 +71,7 @@ class Body:
 
 
 def _token(number: int) -> str:
-    """What vLLM says of a token: its log probability, and that of another."""
+    """Return a token as vLLM writes it: its log probability, and that of another token."""
     token = {"token": " dog", "logprob": -0.25 - number % 97 / 1024, "bytes": [32, 100, 111, 103]}
     other = {"token": " cat", "logprob": -1.5 - number % 89 / 1024, "bytes": [32, 99, 97, 116]}
     return json.dumps({**token, "top_logprobs": [token, other]})
@@ -77,7 +81,7 @@ _NULLS = '"refusal":null,"annotations":null,"audio":null,"function_call":null,"r
 
 
 def _vllm(*choices: str) -> str:
-    """A body of vLLM's; of each choice its message without nulls, and the rest."""
+    """Return a body of vLLM: for each choice its message without nulls, and the rest."""
     return (
         '{"id":"chatcmpl-9ca274c8$id","object":"chat.completion","created":$second,"model":"$model",'
         f'"choices":[{",".join(choices)}],'
@@ -87,14 +91,14 @@ def _vllm(*choices: str) -> str:
 
 
 def _choice(said: str, finish: str = "stop", probs: str = "null", index: int = 0) -> str:
-    """A choice of vLLM's."""
+    """Return a choice of vLLM."""
     message = f'{{"role":"assistant",{said},{_NULLS}}}'
     more = '"stop_reason":null,"token_ids":null'
     return f'{{"index":{index},"message":{message},"logprobs":{probs},"finish_reason":"{finish}",{more}}}'
 
 
 def _calls(count: int) -> str:
-    """So many calls as OpenAI's dialect has them."""
+    """Return *count* calls in OpenAI's dialect."""
     call = '{"id":"call_%d$id","type":"function","function":{"name":"save","arguments":$arguments}}'
     return f'"content":null,"tool_calls":[{",".join(call % number for number in range(count))}]'
 

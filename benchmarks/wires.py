@@ -1,6 +1,6 @@
-"""Streams of every wire form, as data: how one starts, what comes for each piece, how it ends, and what it may cost.
+"""Streams of every wire format, as data: the start, the events of each piece, the end, and the limit for the cost.
 
-A template is the JSON of an event. What changes stands in it as ``$name``: see :meth:`Stream.answer`.
+A template is the JSON of an event. Parts that change are written ``$name``, see :meth:`Stream.answer`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from benchmarks.payloads import words
 __all__ = ["PIECES", "STREAMS", "Answer", "Stream"]
 
 PIECES: Final = 1_000
-"""How many pieces are read of each stream, of one answer or of many short ones."""
+"""The number of pieces that are read of each stream, of one answer or of many short ones."""
 _NAMED: Final = ("anthropic", "openai_responses", "cohere")
-"""Whose SSE events bear the name of their type."""
+"""The providers that name their SSE events after the type."""
 
 
 class Answer(NamedTuple):
@@ -40,14 +40,14 @@ class Stream:
     """One row of the table.
 
     Attributes:
-        provider: whose stream it is.
-        bar: how many times ``orjson.loads`` it may cost live, an event a read.
+        provider: the provider of the stream.
+        bar: the limit for its live cost, an event a read, in times ``orjson.loads``.
         piece: the template of an event with a piece.
-        start: the templates of the events before; one with ``$turn`` is sent for each turn.
-        end: those of the events behind, likewise.
-        turns: how many choices or calls take turns to say a piece.
-        opens: what the framing puts before an event: nothing where each is a line.
-        pieces: how many an answer has.
+        start: the templates of the events before. One with ``$turn`` is sent for each turn.
+        end: the templates of the events after, in the same way.
+        turns: the number of choices or calls that take turns to send a piece.
+        opens: the text that the framing puts before an event. Empty if each event is a line.
+        pieces: the number of pieces of an answer.
     """
 
     provider: str
@@ -60,13 +60,19 @@ class Stream:
     pieces: int = PIECES
 
     def answer(self, number: int = 0) -> Answer:
-        """An answer, whose id and time are those of its *number*.
+        """Return an answer with the id and time of its *number*.
 
-        These stand in a template: ``$text`` and ``$arguments``, a piece of a text or of the arguments of a call,
-        ``$whole`` and ``$call``, all of them; ``$turn``, whose piece it is; ``$n``, which piece, from 1, and ``$total``,
-        with the 20 tokens of the prompt; ``$event``, which event, from 0;
-        ``$token``, ``$logprob``, ``$less`` and ``$bytes`` of a token and its rival; ``$stamp``, a time; ``$pad``, padding
-        that is now longer, now shorter; ``$id`` and ``$second``, of the answer.
+        A template may contain these names:
+
+        - ``$text`` and ``$arguments``, a piece of a text or of the arguments of a call,
+        - ``$whole`` and ``$call``, all of them,
+        - ``$turn``, the choice or call of the piece,
+        - ``$n``, the number of the piece, from 1, and ``$total``, with the 20 tokens of the prompt,
+        - ``$event``, the number of the event, from 0,
+        - ``$token``, ``$logprob``, ``$less`` and ``$bytes`` of a token and its rival,
+        - ``$stamp``, a time,
+        - ``$pad``, padding of varying length,
+        - ``$id`` and ``$second``, of the answer.
         """
         texts = words(self.pieces)
         calls = _arguments(max(1, self.pieces // self.turns))
@@ -111,7 +117,7 @@ class Stream:
 
 
 def _arguments(count: int) -> list[str]:
-    """The arguments of a call in *count* pieces."""
+    """Return the arguments of a call in *count* pieces."""
     text = json.dumps({"text": "the lazy dog " * (count // 3)})
     size = max(1, len(text) // count)
     cuts = [text[n * size : (n + 1) * size] for n in range(count - 1)]
@@ -121,14 +127,14 @@ def _arguments(count: int) -> list[str]:
 def _chunk(
     delta: str, *, choice: str = "0", probs: str = "null", finish: str = "null", more: str = ""
 ) -> str:
-    """A chunk of OpenAI's dialect with one choice."""
+    """Return a chunk of OpenAI's dialect with one choice."""
     said = f'"index":{choice},"delta":{{{delta}}},"logprobs":{probs},"finish_reason":{finish}'
     about = '"id":"chatcmpl-9ca274c8$id","object":"chat.completion.chunk","created":$second,"model":"tiny"'
     return f'{{{about},"choices":[{{{said}}}]{more}}}'
 
 
 def _call(said: str, index: str = "0") -> str:
-    """What a chunk says of a tool call."""
+    """Return the part of a chunk for a tool call."""
     return f'"tool_calls":[{{"index":{index},{said}}}]'
 
 
@@ -158,7 +164,7 @@ _LINE_END = ('{"model":"tiny","created_at":$stamp,"message":{"role":"assistant",
 
 
 def _anthropic(block: str, delta: str) -> dict[str, Any]:
-    """A message of Anthropic's with one block."""
+    """Return a message of Anthropic with one block."""
     return {
         "start": (
             '{"type":"message_start","message":{"id":"msg_$id","type":"message","role":"assistant","model":"tiny","content":[],'
@@ -175,7 +181,7 @@ def _anthropic(block: str, delta: str) -> dict[str, Any]:
 
 
 def _gemini(part: str, counts: str) -> dict[str, Any]:
-    """An answer of Gemini's, each of whose events is a whole one."""
+    """Return an answer of Gemini. Each of its events is a whole answer."""
     event = (
         '{"candidates":[{"content":{"parts":[{%s}],"role":"model"}%s,"index":$turn}],"usageMetadata":{"promptTokenCount":20,'
         f'{counts}"totalTokenCount":$total}},"modelVersion":"tiny","responseId":"r-$id"}}'
@@ -192,15 +198,15 @@ _RESPONSE = (
 def _responses(
     kind: str, said: str, item: str, first: str, last: str, ends: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A response with one item.
+    """Return a response with one item.
 
     Args:
-        kind: what its deltas are called, without the end of that.
-        said: what a delta says, and where in the item.
-        item: what the item has, first and last.
-        first: what of it there is at first.
-        last: what is there in the end.
-        ends: what the events say that come between the last delta and the end of the item, by type.
+        kind: the type of its deltas, without ``response.`` and ``.delta``.
+        said: the content of a delta, and its position in the item.
+        item: the fields that the item has first and last.
+        first: the fields at first.
+        last: the fields in the end.
+        ends: the content of the events between the last delta and the end of the item, by type.
     """
 
     def event(type: str, more: str) -> str:
@@ -225,7 +231,7 @@ def _responses(
 
 
 def _cohere(kind: str, start: str, piece: str, more: str = "") -> dict[str, Any]:
-    """A message of Cohere's with one part; *more* is what else an event with a piece has."""
+    """Return a message of Cohere with one part. *more* is added to each event with a piece."""
     index = ',"index":0' if start else ""
     event = f'{{"type":"{kind}-%s"{index}%s}}'
     message = ',"delta":{"message":{%s}}'
@@ -246,7 +252,7 @@ def _cohere(kind: str, start: str, piece: str, more: str = "") -> dict[str, Any]
 
 
 def _bedrock(delta: str, start: str = "") -> dict[str, Any]:
-    """A message of Bedrock's with one block."""
+    """Return a message of Bedrock with one block."""
     begins = f'contentBlockStart {{"contentBlockIndex":0,"start":{{{start}}},"p":"abcd"}}'
     return {
         "start": ('messageStart {"role":"assistant","p":"abcdef"}', *([begins] if start else [])),
@@ -260,7 +266,7 @@ def _bedrock(delta: str, start: str = "") -> dict[str, Any]:
 
 
 def _dialect(provider: str, delta: str, bar: float, **more: Any) -> Stream:
-    """A stream of OpenAI's dialect; with a call where *delta* has none of its own but goes on with one."""
+    """Return a stream of OpenAI's dialect, with a call first if *delta* continues one."""
     calls = "$arguments" in delta
     start = (_chunk(_call(_CALLING, "$turn")),) if calls else ()
     return Stream(provider, bar, _chunk(delta, **more), start, _CALLED if calls else _STOP)

@@ -1,7 +1,7 @@
-"""An agent with two tools, turn by turn: what the model asks for, what the tools give, and the answer.
+"""Run an agent with two tools, step by step: the model's calls, the results of the tools, and the answer.
 
 python examples/agent_with_tools.py                                        (recorded answers, no model needed)
-python examples/agent_with_tools.py vllm http://localhost:8000 my-model    (a server of your own)
+python examples/agent_with_tools.py vllm http://localhost:8000 my-model    (your own server)
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ async def get_time(zone: str) -> str:
     Args:
         zone: a name of the IANA time zone database, such as Europe/Paris.
     """
-    await asyncio.sleep(0)  # a real one would ask somebody
+    await asyncio.sleep(0)  # a real tool would ask a server
     return f"12:00 in {zone}"
 
 
 async def ask(endpoint: Endpoint, question: str) -> int:
-    """Ask, and show every step."""
+    """Ask *question* and show every step."""
     async with LLMService(endpoint) as service:
         agent = Agent(service, [get_weather, get_time], max_turns=5)
         async for step in agent.stream(question):
@@ -62,12 +62,12 @@ async def ask(endpoint: Endpoint, question: str) -> int:
 
 
 def harmless(text: str) -> str:
-    """*text* without control characters: what a model writes must not command the terminal."""
+    """Return *text* without control characters: model output must not control the terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def recorded() -> ReplayServer:
-    """A server that answers as vLLM did: first it asks for both tools, then it answers."""
+    """Return a server that answers as vLLM did: first with calls of both tools, then with text."""
     server = ReplayServer()
     for case in ("reasoning_tool_auto_parallel_seed4_stream", "reasoning_chat_think_stream"):
         server.add(load_capture(RECORDED / f"{case}.response.sse"))

@@ -1,4 +1,4 @@
-"""Ask a server, whole and streamed, and see what happens when it fails. Runs without a model: recordings answer.
+"""Ask a server, whole and streamed, and see its failures. Runs without a model: recordings answer.
 
 python examples/ask_a_server.py                                   # a server in this process replays recordings
 python examples/ask_a_server.py ollama llama3.2 "Why is the sky blue?"   # or ask a real one
@@ -19,7 +19,7 @@ CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "vllm"
 
 
 async def ask(service: LLMService, question: str) -> ChatResponse:
-    """Print the answer while it comes."""
+    """Print the answer while it arrives."""
     async with service.stream(ChatRequest(question)) as events:
         async for event in events:
             if event.delta is not None and event.delta.content_delta:
@@ -29,14 +29,14 @@ async def ask(service: LLMService, question: str) -> ChatResponse:
 
 
 def report(response: ChatResponse) -> None:
-    """Print how it went."""
+    """Print the attempts, the finish reason and the number of tokens."""
     for attempt in response.attempts:
         print(f"  {attempt.provider_name}/{attempt.model}: {attempt.outcome} {attempt.error or ''}".rstrip())
     print(f"  {response.finish_reason}, {response.usage.total_tokens} tokens")
 
 
 async def replayed() -> None:
-    """Two answers of a server that fails first, and one of a server that always does."""
+    """Ask a server that fails at first twice, and one that always fails."""
     with ReplayServer() as server:
         recording = load_capture(CAPTURES / "chat_think_stream.response.sse")
         server.add(Answer.failure(503)).add(recording, times=2)
@@ -52,7 +52,7 @@ async def replayed() -> None:
 
 
 async def real(provider: str, model: str, question: str) -> None:
-    """Ask the server that the environment names, or the provider's default one."""
+    """Ask the server at the address in the environment, or at the provider's default one."""
     async with LLMService(Endpoint(provider, model=model)) as service:
         report(await ask(service, question))
 

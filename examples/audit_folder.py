@@ -1,9 +1,9 @@
-"""Read a folder of logged answers, of any framing; add up tokens and list what went wrong.
+"""Read a folder of logged answers, of any framing, add up tokens, and list the failures.
 
     python examples/audit_folder.py tests/captures/ollama ollama
 
-Leave the provider out to have each file's detected. The HTTP status of a file is read from
-``MANIFEST.jsonl`` in the folder where there is one.
+Without a provider, it detects that of each file. The HTTP status of a file is read from
+``MANIFEST.jsonl`` in the folder if there is one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crosswalk import ChatResponse, CrosswalkError, FinishReason, MappingError, 
 
 @attrs.define
 class Audit:
-    """What was found."""
+    """The results of the audit."""
 
     usage: UsageInfo = UsageInfo.EMPTY
     uncounted: int = 0
@@ -46,7 +46,7 @@ def audit(folder: Path, provider: str | None) -> Audit:
             continue
         status = statuses.get(file.name, 200)
         try:
-            # An audit keeps what nobody knows, and does not stop at it.
+            # An audit stores unknown values and does not stop at them.
             response = normalize(file.read_bytes(), provider, status=status, unknown="keep", keep_raw=False)
         except MappingError as error:
             if error.partial is None:
@@ -61,7 +61,7 @@ def audit(folder: Path, provider: str | None) -> Audit:
 
 
 def read_statuses(folder: Path) -> dict[str, int]:
-    """The HTTP status of each file that the manifest names."""
+    """Return the HTTP status of each file in the manifest."""
     manifest = folder / "MANIFEST.jsonl"
     lines = manifest.read_text().splitlines() if manifest.exists() else []
     entries = [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""A chat with tools: Ctrl-C stops an answer, a killed program goes on where it was, one provider takes over from another.
+"""A chat with tools: Ctrl-C stops an answer, a killed program resumes, one provider takes over from another.
 
 python examples/chat_app.py chats.db ann                                        (recorded answers, no model needed)
 python examples/chat_app.py chats.db ann ollama http://localhost:11434 llama3.2 vllm http://localhost:8000 qwen
@@ -44,7 +44,7 @@ def get_weather(city: str, unit: str = "celsius") -> dict[str, object]:
 
 
 class Chat:
-    """One user's conversation, kept with every step."""
+    """One user's conversation, stored at every step."""
 
     def __init__(self, service: SyncLLMService, store: SQLiteStore, user: str, notes: Path) -> None:
         self.store = store
@@ -69,7 +69,7 @@ class Chat:
         )
 
     def say(self, text: str | None) -> None:
-        """Ask *text*, or go on with what is unanswered, and show what happens."""
+        """Send *text*, or continue with the unanswered message, and show everything that happens."""
         run = self.agent.stream(text, session=self.session, save=self.store.save)
         with run:
             try:
@@ -87,7 +87,7 @@ class Chat:
 
 
 def show(run: SyncAgentRun[object]) -> None:
-    """Print what a run does as it happens."""
+    """Print the events of a run as they happen."""
     for step in run:
         if isinstance(step, StreamEvent) and step.event_type == "response.retried":
             print("\n[again]")
@@ -104,12 +104,12 @@ def show(run: SyncAgentRun[object]) -> None:
 
 
 def printable(text: str) -> str:
-    """*text* without what would command the terminal."""
+    """Return *text* without control sequences for the terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def ask(prompt: str) -> str:
-    """What the user types; nothing at the end of the input."""
+    """Return the user's input, or an empty text at the end of the input."""
     print(prompt, end="", flush=True)
     return sys.stdin.readline().strip()
 

@@ -1,4 +1,4 @@
-"""A conversation that is kept in a file and goes on from there: run it twice.
+"""Store a conversation in a file and continue it from there: run it twice.
 
 python examples/chat_session.py session.json "Hello!"                              (recorded answers, no model needed)
 python examples/chat_session.py session.json "Hello!" ollama http://localhost:11434 llama3.2
@@ -20,7 +20,7 @@ RECORDED = Path(__file__).parent.parent / "tests/captures/vllm/reasoning_chat_th
 
 
 def chat(file: Path, text: str, endpoint: Endpoint) -> None:
-    """Say *text* in the conversation of *file*, show the answer while it comes, and keep both."""
+    """Add *text* to the conversation in *file*, show the answer while it arrives, and store both."""
     session = ChatSession.load(file) if file.exists() else ChatSession([ChatMessage.system("Be brief.")])
     session.add_message(ChatMessage.user(text))
     with SyncLLMService(endpoint) as service:
@@ -31,9 +31,9 @@ def chat(file: Path, text: str, endpoint: Endpoint) -> None:
 
 
 def shown(stream: ChatStream) -> ChatResponse:
-    """Print what comes, and give the whole answer."""
+    """Print the text as it arrives, and return the whole answer."""
     for delta in stream:
-        # What a model writes must not command the terminal.
+        # Model output must not control the terminal.
         text = "".join(
             c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
             for c in delta.content_delta or ""

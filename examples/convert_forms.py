@@ -1,8 +1,8 @@
-"""Write one answer in three wire forms, whole and streamed, and say what each of them cannot express.
+"""Write one answer in three wire formats, whole and streamed, and list the parts that each of them cannot express.
 
     python examples/convert_forms.py
 
-The answer is one of Anthropic's, with signed reasoning and a call of a tool.
+The answer is from Anthropic, with signed reasoning and a tool call.
 """
 
 from __future__ import annotations

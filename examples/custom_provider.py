@@ -1,8 +1,8 @@
-"""A provider in one file: registered in the program, used as if it were installed.
+"""Register a provider from one file in the program, and use it as if it were installed.
 
     python examples/custom_provider.py
 
-``docs/plugins.md`` makes a package of such a plugin and tests it.
+``docs/plugins.md`` turns such a plugin into a package and tests it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Parrot:
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
-        """Text, or the end. What is not taken stays in the extensions."""
+        """Map text, or the end. All other fields stay in the extensions."""
         event = require_object(event)
         match take_string(event, "type"):
             case "say":
@@ -57,14 +57,14 @@ class Parrot:
 
     @hookimpl
     def map_finish_reason(self, reason: str) -> FinishReason:
-        """Why it stopped."""
+        """Map the reason why the answer ended."""
         if reason not in self.finish_reasons:
             raise UnknownFinishReasonError(reason)
         return self.finish_reasons[reason]
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts of the last event."""
+        """Return the counts of the last event."""
         return state.usage_info(accept_count(event, "heard"), accept_count(event, "said"))
 
 

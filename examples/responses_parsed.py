@@ -2,7 +2,7 @@
 
     python examples/responses_parsed.py
 
-The request is what one would send to ``POST /v1/responses``; the answer here is one that a server gave, so that
+A program would send the request to ``POST /v1/responses``. The answer here was recorded from a server, so that
 the program runs without one.
 """
 
@@ -26,7 +26,7 @@ from crosswalk.responses import (
 
 @attrs.frozen
 class Event:
-    """What the model is asked to find."""
+    """The event that the model is to extract."""
 
     name: str
     day: str
@@ -51,7 +51,7 @@ ANSWER = rb"""{"id":"resp_01","object":"response","created_at":1790000000,"statu
 
 
 def request() -> ResponseCreateParams:
-    """What is sent."""
+    """Return the request."""
     return ResponseCreateParams(
         model="tiny",
         input=(EasyInputMessage(role=MessageRole.USER, content="Alice and Bob go to a fair on Friday."),),
@@ -62,12 +62,12 @@ def request() -> ResponseCreateParams:
 
 
 def read(body: bytes) -> ParsedResponse[Event]:
-    """What comes back, as a value."""
+    """Return the response as a value."""
     return parse_output(parse_response(body), Event)
 
 
 def main() -> None:
-    """Show both."""
+    """Show the request and the response."""
     print(f"request: {len(to_json(request()))} bytes")
     parsed = read(ANSWER)
     print(parsed.output_parsed)

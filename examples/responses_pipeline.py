@@ -1,8 +1,8 @@
-"""Show a stream while it comes: Event -> Processor -> Display.
+"""Show a stream while it arrives: Event -> Processor -> Display.
 
     python examples/responses_pipeline.py [plain | live | jsonl]
 
-The events are those of one search on the web and an answer; a real program would get them from a server.
+The events are those of one web search and an answer. A real program would get them from a server.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ STREAM = [
 
 
 def events() -> Iterator[ResponseStreamEvent]:
-    """What the server sends."""
+    """Return the events that the server sends."""
     for number, event in enumerate(STREAM):
         yield parse_event({"sequence_number": number, **event})
 
 
 def count_words(snapshot: ResponseSnapshot) -> list[Update]:
-    """A processor: how many words the answer has."""
+    """Count the words of the answer: a custom processor."""
     return [Update(kind="words", text=str(len(snapshot.text.split())))]
 
 
 def main() -> None:
-    """Take the events through a pipeline with one more processor."""
+    """Send the events through a pipeline with an additional processor."""
     processors = default_processors()
     processors.register("words", count_words, ResponseCompletedEvent)
     display = displays.make(sys.argv[1] if len(sys.argv) > 1 else "plain", sys.stdout)

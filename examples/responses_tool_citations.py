@@ -1,9 +1,9 @@
-"""Show where an answer comes from: ToolCall -> Chunk -> Annotation.
+"""Show the sources of an answer: ToolCall -> Chunk -> Annotation.
 
     python examples/responses_tool_citations.py
 
-A model asked in a chat for two searches. The program runs them, numbers what they found, and looks at which of it
-the answer rests on. The searches and the answer are made up, so that it runs without a server.
+A model in a chat asked for two searches. The program runs them, numbers the results, and finds those that
+support the answer. The searches and the answer are made up, so that it runs without a server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAP = "Trams 4 and 11 stop in front of the museum; the car park has two hundred 
 
 
 def run(call: ResponseToolCall) -> ResponseToolCall:
-    """The *call* with what it found; a real program would search here."""
+    """Return the *call* with its result. A real program would search here."""
     if isinstance(call, FileSearchToolCall):
         found = FileSearchResult(file_id="file_rules", filename="rules.pdf", text=RULES)
         call = call.advance("searching")
@@ -45,7 +45,7 @@ def run(call: ResponseToolCall) -> ResponseToolCall:
 
 
 def answer(text: str) -> Response:
-    """What the model says when it has read the chunks."""
+    """Return the model's answer after it has read the chunks."""
     message = ResponseOutputMessage(id="msg_1", content=(ResponseOutputText(text=text),))
     return Response(id="resp_1", output=(message,))
 

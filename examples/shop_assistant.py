@@ -37,7 +37,7 @@ def main() -> int:
     if said == "--refuse":
         decision = rest.pop(0)
     approved = {call.id: decision for call in session.open_calls} if decision is not None else {}
-    with SyncLLMService(*rest, retry=1, timeout=120) as service:  # the next server is asked where one fails
+    with SyncLLMService(*rest, retry=1, timeout=120) as service:  # if a server fails, the next one is asked
         agent = SyncAgent(
             service, [price, order], approve=lambda call: None, limits=UsageLimits(total_tokens=20_000)
         )

@@ -1,4 +1,4 @@
-"""Ask a live server and show the answer while it comes: reasoning dimmed, then the text, then the numbers.
+"""Ask a live server and show the answer while it arrives: reasoning dimmed, then the text, then the numbers.
 
 python examples/stream_to_terminal.py ollama http://localhost:11434/api/chat llama3.2 "Why is the sky blue?"
 python examples/stream_to_terminal.py vllm http://localhost:8000/v1/chat/completions my-model "Why?"
@@ -20,7 +20,7 @@ DIM, PLAIN = ("\x1b[2m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
 
 
 def ask(provider: str, url: str, model: str, question: str) -> ChatResponse:
-    """Send *question* and print the answer as it comes."""
+    """Send *question* and print the answer as it arrives."""
     body = {"model": model, "stream": True, "messages": [{"role": "user", "content": question}]}
     if provider != "ollama":
         body["stream_options"] = {"include_usage": True}
@@ -31,7 +31,7 @@ def ask(provider: str, url: str, model: str, question: str) -> ChatResponse:
     except urllib.error.HTTPError as error:
         return normalize(error.read(), provider, status=error.code)
     with answer:
-        # The timer starts when the stream is made; what passed since the request belongs to it as well.
+        # The timer starts with the stream, so the time since the request is added.
         waited = time.perf_counter() - started
         stream = normalize_stream(chunks(answer), provider, timer=Stopwatch(waited))
         for delta in stream:
@@ -43,7 +43,7 @@ def ask(provider: str, url: str, model: str, question: str) -> ChatResponse:
 
 
 class Stopwatch:
-    """A timer whose first reading lies *waited* seconds back."""
+    """A timer that started *waited* seconds ago."""
 
     def __init__(self, waited: float) -> None:
         self.waited = waited
@@ -55,18 +55,18 @@ class Stopwatch:
 
 
 def chunks(answer: HTTPResponse) -> Iterator[bytes]:
-    """The bytes of *answer* as they arrive, cut wherever the network cut them."""
+    """Yield the bytes of *answer* as they arrive, in the pieces that the network delivers."""
     while chunk := answer.read1(65536):
         yield chunk
 
 
 def harmless(text: str) -> str:
-    """*text* without control characters: what a model writes must not command the terminal."""
+    """Return *text* without control characters: model output must not control the terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def milliseconds(seconds: float) -> str:
-    """*seconds* for people."""
+    """Return *seconds* in readable form."""
     return f"{seconds * 1000:.0f} ms"
 
 

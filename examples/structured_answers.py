@@ -1,4 +1,4 @@
-"""Read validated values out of recorded answers of a model, and say for each how it was got.
+"""Read validated values from recorded answers of a model, and show how each was obtained.
 
     python examples/structured_answers.py ANSWERS.txt
 
@@ -36,12 +36,12 @@ I cannot cook.
 
 @attrs.frozen
 class Recipe:
-    """How to cook something.
+    """The recipe of a dish.
 
     Attributes:
-        title: what it is called.
-        minutes: how long it takes.
-        steps: what to do, in order.
+        title: its name.
+        minutes: the time it takes.
+        steps: its steps, in order.
     """
 
     title: str
@@ -56,7 +56,7 @@ RULES: list[Invariant[Recipe]] = [
 
 
 def main(arguments: list[str]) -> int:
-    """Run from the command line; 1 where an answer had no valid value."""
+    """Run from the command line. Return 1 if an answer had no valid value."""
     text = Path(arguments[0]).read_text(encoding="utf-8") if arguments else MADE_UP
     metrics = ParserMetrics()
     parser = StructuredParser(Schema(Recipe, RULES), metrics=metrics)

@@ -1,4 +1,4 @@
-"""A program that calls openai's SDK, and five lines: its exchanges as OpenTelemetry's spans.
+"""Watch a program that calls openai's SDK with five lines: its exchanges become OpenTelemetry spans.
 
 python examples/watch_openai.py      (a recorded answer, no model needed)
 OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_API_KEY=none python examples/watch_openai.py my-model
@@ -23,7 +23,7 @@ RECORDED = Path(crosswalk.__file__).parent / "cli/recordings"
 
 
 def as_it_was(model: str) -> None:
-    """The program: it knows nothing of being watched."""
+    """Run the program itself, which does not know that it is watched."""
     client = openai.OpenAI()
     messages: list[openai.types.chat.ChatCompletionMessageParam] = [
         {"role": "user", "content": "What is the answer?"}
@@ -34,7 +34,7 @@ def as_it_was(model: str) -> None:
 
 
 def told(span: ReadableSpan) -> str:
-    """*span* as lines."""
+    """Return *span* as lines."""
     said = (f"  {name} = {value}" for name, value in sorted((span.attributes or {}).items()))
     return "\n".join([f"{span.name}, {'below' if span.parent else 'no'} parent", *said])
 
@@ -42,13 +42,13 @@ def told(span: ReadableSpan) -> str:
 def main(model: str) -> None:
     """Watch the program."""
     spans = InMemorySpanExporter()
-    tracers = TracerProvider()  # a program that is traced has one
+    tracers = TracerProvider()  # a traced program already has one
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     with Watcher(OpenTelemetrySink(tracers)) as watcher:
         install(watcher)
         with tracers.get_tracer("program").start_as_current_span("program"):
             as_it_was(model)
-    # Exchanges are told behind the program's back: one may end before its parent, or after it.
+    # Exchanges are reported from a second thread: one may end before its parent, or after it.
     for span in sorted(spans.get_finished_spans(), key=lambda span: span.start_time or 0):
         print(told(span))
 

@@ -58,7 +58,7 @@ class Counts:
 
     @property
     def relative_percent(self) -> float:
-        """Sentences that begin with a relative word, in percent."""
+        """The percentage of sentences that begin with a relative word."""
         return 100 * self.relative / max(self.sentences, 1)
 
     def per_thousand(self, count: int) -> float:
@@ -85,7 +85,7 @@ class Counts:
 
 
 def page_prose(page: Path) -> str:
-    """The sentences of a Markdown *page*."""
+    """Return the sentences of a Markdown *page*."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^\s*\|.*$|^#.*$|^<.*$|^!\[.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
@@ -93,14 +93,14 @@ def page_prose(page: Path) -> str:
 
 
 def docstrings(module: Path) -> str:
-    """The docstrings of a Python *module*."""
+    """Return the docstrings of a Python *module*."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = (node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, kinds))
     return "\n\n".join(filter(None, map(ast.get_docstring, nodes)))
 
 
 def report(texts: Iterable[tuple[str, str]]) -> Counts:
-    """Print the figures of each text by name, and of all; gives the latter."""
+    """Print the figures of each text by name, and of all texts together, which are returned."""
     everything = []
     for name, text in texts:
         everything.append(text)
@@ -111,7 +111,7 @@ def report(texts: Iterable[tuple[str, str]]) -> Counts:
 
 
 def main(paths: list[str]) -> int:
-    """Print the figures; gives the exit status."""
+    """Print the figures. Return the exit status."""
     if paths:
         report((path, docstrings(Path(path))) for path in paths)
         return 0

@@ -1,4 +1,4 @@
-"""Measure how many small faults the tests of a room find: ``python scripts/mutate.py --room mapping --count 30``.
+"""Measures the share of small faults that a room's tests find: ``python scripts/mutate.py --room mapping --count 30``.
 
 A room is a folder of core/crosswalk. Each mutant is one change in one of its modules: a comparison turned, a condition
 negated, a number one higher, a statement left out. Only the room's own tests run, on a copy of the tree.
@@ -35,26 +35,26 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 class Replacer(ast.NodeTransformer):
-    """Puts *new* in the place of *old*."""
+    """Replaces *old* by *new*."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self.old = old
         self.new = new
 
     def visit(self, node: ast.AST) -> ast.AST:
-        """Give *new* for *old*, any other node as it is."""
+        """Return *new* for *old*, and any other node unchanged."""
         return self.new if node is self.old else super().generic_visit(node)
 
 
 def mutants(tree: ast.Module) -> list[tuple[ast.AST, str, ast.AST]]:
-    """Every change of a function of a module: the node, what is changed, and the node that takes its place."""
+    """Return every change of a function of a module: the node, a description of the change, and the new node."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     nodes = {id(node): node for function in functions for part in function.body for node in ast.walk(part)}
     return [(node, name, new) for node in nodes.values() for name, new in changes(node)]
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """What may be put in the place of *node*, each with a name."""
+    """Yield the possible replacements of *node*, each with a name."""
     changed = copy.copy(node)
     if isinstance(changed, ast.Compare):
         changed.ops = [COMPARISONS[type(changed.ops[0])](), *changed.ops[1:]]
@@ -82,7 +82,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def run(tree: Path, tests: list[str], limit: float | None) -> bool:
-    """Whether the tests pass in *tree* within *limit* seconds."""
+    """Run the tests in *tree*. Return whether they pass within *limit* seconds."""
     paths = os.pathsep.join(str(tree / name) for name in ("core", "plugins", "contrib"))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -95,7 +95,7 @@ def run(tree: Path, tests: list[str], limit: float | None) -> bool:
 
 
 def main() -> int:
-    """Print a line for each mutant, then the rate; arguments that are not known go to pytest."""
+    """Print a line for each mutant, then the rate. Unknown arguments are passed to pytest."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--room", required=True, help="a folder of core/crosswalk")
     parser.add_argument("--count", type=int, default=30, help="how many mutants")

@@ -1,7 +1,7 @@
-"""Records the terminal for README's pictures: ``python scripts/pictures.py`` writes ``docs/*.svg`` anew.
+"""Records the terminal for README's pictures: ``python scripts/pictures.py`` rewrites ``docs/*.svg``.
 
-The commands run for real in a pseudo-terminal; ``ask`` asks a server that replays what an Ollama once sent. The test that
-holds the pictures current compares what they say, leaving out measured times.
+The commands really run, in a pseudo-terminal. ``ask`` calls a server that replays a recorded answer of Ollama. A test
+compares the text of the pictures with current output, without measured times.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PICTURES = {
 
 
 def record(name: str) -> str:
-    """The picture of that name, recorded now, as SVG."""
+    """Record the picture of that name now, and return it as SVG."""
     width, command = PICTURES[name]
     with ReplayServer(
         [load_capture(ROOT / CAPTURES / "go_chat_think_true_stream.response.ndjson")]
@@ -45,12 +45,12 @@ def record(name: str) -> str:
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(f"\x1b[1m$ {command}\x1b[0m\n{printed}"))
     svg = console.export_svg(title="", unique_id=f"crosswalk-{name}")
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # fonts that would be fetched
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # fonts that would be downloaded
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
 def _run(command: str, width: int, **environment: str) -> str:
-    """What *command* leaves on a terminal that wide."""
+    """Return the output of *command* on a terminal of that width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     words = [str(Path(sys.executable).parent / "crosswalk"), *shlex.split(command)[1:]]
@@ -64,17 +64,17 @@ def _run(command: str, width: int, **environment: str) -> str:
     try:
         while piece := os.read(ours, 65536):
             printed += piece
-    except OSError:  # Linux's word for the end of a terminal
+    except OSError:  # on Linux, this marks the end of a terminal
         pass
     os.close(ours)
     assert process.wait() == 0, printed
     text = printed.decode().replace("\r\n", "\n")
-    # What moves while one waits hides the cursor, and is gone when it is there again.
+    # Progress displays hide the cursor. They are gone when it is shown again.
     return re.sub(r"\x1b\[\?25l.*\x1b\[\?25h(\r|\x1b\[1A|\x1b\[2K)*", "", text, flags=re.DOTALL).strip()
 
 
 def said(svg: str) -> str:
-    """What a picture says, without measured times and the room that they take."""
+    """Return the text of a picture, without measured times and their space."""
     text = html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))).replace("\xa0", " ")
     text = re.sub(r"[\d.]+ ?(ms|s|tok/s)\b", r"N \1", text)
     return re.sub(r"[\s─]+", " ", text)

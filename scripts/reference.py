@@ -1,6 +1,6 @@
-"""The API reference: a section for every public name, out of its signature and docstring.
+"""Builds the API reference: a section for every public name, from its signature and docstring.
 
-The signature is asked of the running class, for attrs writes it; the parts of a docstring are told apart by griffe.
+The signature comes from the running class, because attrs writes it. Griffe splits a docstring into its parts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FACES = (
     "crosswalk.commands",
     "crosswalk.prices",
 )
-"""The packages whose names are public; a name that several have is described with the first."""
+"""The packages with public names. A name that several packages have is described with the first."""
 INTERNAL = (
     "__main__",
     "cli",
@@ -58,25 +58,25 @@ INTERNAL = (
     "text",
     "version",
 )
-"""What else lies in ``crosswalk``: nobody imports it but Crosswalk."""
+"""The other modules of ``crosswalk``, which only Crosswalk imports."""
 _LARGE = 60
-"""More names than that make a page for each module."""
+"""A package with more names than this has a page for each module."""
 _LONG_SOURCE = 2_000
-"""A value that takes more characters to write is not shown."""
+"""A value with more characters of source than this is not shown."""
 
 
 @attrs.frozen
 class PublicName:
-    """A public name, where it is described.
+    """A public name, in the package that describes it.
 
     Attributes:
         face: the package that it is imported from.
         name: the name.
-        value: what it stands for.
+        value: its value.
         module: the module that defines it.
-        note: its docstring, as the source has it.
-        source: for what is neither a class nor a function: the text that it is set to.
-        part: which of its package's pages, where there are several.
+        note: its docstring, as written in the source.
+        source: the text that it is set to, unless it is a class or a function.
+        part: its page, if its package has several.
     """
 
     face: str
@@ -89,7 +89,7 @@ class PublicName:
 
     @property
     def anchor(self) -> str:
-        """Where its section is, on whichever page."""
+        """The anchor of its section, the same on every page."""
         return f"{self.face}.{self.name.strip('_')}"  # underscores would be Markdown
 
     @property
@@ -99,7 +99,7 @@ class PublicName:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word."""
+        """Its kind, in a word."""
         if isinstance(self.value, ModuleType):
             return "module"
         if not isinstance(self.value, type):
@@ -121,7 +121,7 @@ class PublicName:
 
 
 def public_names() -> tuple[list[PublicName], dict[str, dict[str, PublicName]]]:
-    """Every public name once, and what each face calls what."""
+    """Return every public name once, and the names in each face."""
     assigned = _assigned()
     homes: dict[tuple[str, int], PublicName] = {}
     faces: dict[str, dict[str, PublicName]] = {}
@@ -160,7 +160,7 @@ def _found(face: str, name: str, value: Any, assigned: dict[str, list[tuple[str,
 
 @functools.cache
 def _assigned() -> dict[str, list[tuple[str, str, str]]]:
-    """Of each name that some module sets: the module, the docstring below it, and what it is set to."""
+    """Map each name that a module sets to the module, the docstring below it, and its source."""
     found: dict[str, list[tuple[str, str, str]]] = {}
     for file in sorted((CORE / "crosswalk").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
@@ -175,7 +175,7 @@ def _assigned() -> dict[str, list[tuple[str, str, str]]]:
                     pass
                 case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value):
                     pass
-                case ast.FunctionDef(name=target):  # decorated, it may be no function any more
+                case ast.FunctionDef(name=target):  # decorated, it may not be a function any more
                     note = ast.get_docstring(statement) or ""
             match after:
                 case ast.Expr(value=ast.Constant(value=str() as text_below)) if value is not None:
@@ -190,7 +190,7 @@ def _assigned() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def reference_pages() -> dict[str, str]:
-    """The pages of the reference by their names below ``reference/``."""
+    """Return the pages of the reference by their names below ``reference/``."""
     names, faces = public_names()
     write = _Writer(names)
     pages = {"index.md": write.index(faces)}
@@ -228,7 +228,7 @@ class _Writer:
         return "\n".join([*lines, ""])
 
     def face(self, module: ModuleType, found: dict[str, PublicName]) -> str:
-        """The top of the page of a package: what it is for, and what it has."""
+        """Return the top of the page of a package: its purpose and its names."""
         lines = [f"# {module.__name__}", "", self.text(inspect.getdoc(module) or ""), ""]
         lines += ["| name | | |", "|---|---|---|"]
         for name, value in found.items():
@@ -236,7 +236,7 @@ class _Writer:
         return "\n".join([*lines, "", ""])
 
     def section(self, name: PublicName) -> str:
-        """All that is known of a name."""
+        """Return the section of a name."""
         lines = [f"## `{name.name}` {{ #{name.anchor} }}", "", "```python"]
         lines += [f"from {name.face} import {name.name}", "", *_shown(name), "```", ""]
         lines += [self.docstring(name.note, _types(name.value)), ""]
@@ -251,7 +251,7 @@ class _Writer:
         return "\n".join(lines)
 
     def _members(self, value: type) -> Iterator[tuple[str, Callable[..., Any], list[str]]]:
-        """The public methods and properties of a class: its own, and those of bases that are no public names."""
+        """Yield the public methods and properties of a class: its own, and those of bases that are not public names."""
         public = {name.value for name in self._names if isinstance(name.value, type)}
         seen: set[str] = set()
         for base in value.__mro__:
@@ -271,7 +271,7 @@ class _Writer:
     # -------------------------------------------------------------------------------- docstrings
 
     def docstring(self, text: str, types: dict[str, str]) -> str:
-        """A docstring as Markdown, with the *types* of the fields that it describes."""
+        """Return a docstring as Markdown, with the *types* of the fields that it describes."""
         found = []
         for section in Docstring(text).parse("google", warnings=False):
             kind, value = section.kind.value, section.value
@@ -297,7 +297,7 @@ class _Writer:
         return f"- `{name}` ({self.code(types[name])}): {text}" if name in types else f"- `{name}`: {text}"
 
     def text(self, text: str) -> str:
-        """Prose in reStructuredText, of which docstrings use very little, as Markdown."""
+        """Return prose in reStructuredText, a subset that docstrings use, as Markdown."""
         lines = text.splitlines()
         rules = [number for number, line in enumerate(lines) if line.startswith("====")]
         if rules:  # a table
@@ -319,7 +319,7 @@ class _Writer:
         return "\n".join([*found, *_fenced(block)])
 
     def inline(self, text: str) -> str:
-        """One line: roles and names as code, and as links where they are public names."""
+        """Return one line: roles and names as code, and as links if they are public names."""
         pieces = re.split(r"(:\w+:`[^`]+`|``.+?``)", text)
         for number, piece in enumerate(pieces):
             if number % 2 == 0:
@@ -328,28 +328,28 @@ class _Writer:
                 target = piece.split("`")[1]
                 pieces[number] = self.code(target.removeprefix("~").rpartition(".")[2], target.strip("~"))
             else:
-                word = piece[2:-2]  # one like ``messages`` is hardly ever meant for the name
+                word = piece[2:-2]  # a word like ``messages`` rarely means the name
                 pieces[number] = f"`{word}`" if word.isalpha() and word.islower() else self.code(word)
         return "".join(pieces)
 
     def code(self, text: str, target: str = "") -> str:
-        """*text* as code, and as a link where it, or *target*, is a public name."""
+        """Return *text* as code, and as a link if it, or *target*, is a public name."""
         found = self._links.get(target or text)
         if found is None and "." in target and target.startswith("crosswalk"):
             found = self._links.get(text)
         return self.link(found, text) if found is not None else f"`{text}`"
 
     def cell(self, text: str) -> str:
-        """*text* in a table."""
+        """Return *text* for a cell of a table."""
         return self.inline(text).replace("|", "\\|")
 
     def link(self, name: PublicName, text: str = "") -> str:
-        """The way to the section of *name*."""
+        """Return a link to the section of *name*."""
         return f"[`{text or name.name}`]({name.page}#{name.anchor})"
 
 
 def _shown(name: PublicName) -> list[str]:
-    """How *name* is declared, and how it is called."""
+    """Return the declaration of *name* and its call."""
     value = name.value
     if isinstance(value, ModuleType):
         return [_signature(inside, getattr(value, inside)) or inside for inside in value.__all__]
@@ -368,7 +368,7 @@ def _shown(name: PublicName) -> list[str]:
 
 
 def _fenced(lines: list[str] | None) -> list[str]:
-    """A literal block; none of ``None``."""
+    """Return a literal block, or no lines for ``None``."""
     return [] if lines is None else ["", "```python", inspect.cleandoc("\n".join(["", *lines])), "```", ""]
 
 
@@ -377,7 +377,7 @@ def _first(module: ModuleType) -> str:
 
 
 def _types(value: Any) -> dict[str, str]:
-    """The declared types of a class's fields, its bases' too."""
+    """Return the declared types of a class's fields, including those of its bases."""
     found: dict[str, str] = {}
     for base in reversed(value.__mro__) if isinstance(value, type) else ():
         for name, annotation in vars(base).get("__annotations__", {}).items():
@@ -391,7 +391,7 @@ def _annotation(annotation: Any) -> str:
 
 
 def _signature(name: str, value: Any) -> str:
-    """How *value* is called; empty where Python cannot tell."""
+    """Return the call of *value*, or an empty text if Python has no signature for it."""
     try:
         parameters = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Builds the documentation site: ``python scripts/site_pages.py [--serve]``; any warning is an error.
+"""Builds the documentation site: ``python scripts/site_pages.py [--serve]``. Any warning is an error.
 
-The pages of ``docs/`` link each other, the examples and the files at the top, so that they work wherever the repository
-is read. Here they are put together below ``build/site/`` as the site has them, with the reference beside them, and
+The pages of ``docs/`` link each other, the examples and the files at the top, so that they work in every view of the
+repository. This script arranges them below ``build/site/`` as the site needs them, together with the reference.
 Zensical makes HTML of it in ``build/site/html/``.
 """
 
@@ -63,7 +63,7 @@ slugify = { object = "pymdownx.slugs.slugify", kwds = { case = "lower" } }
 
 
 def pages() -> dict[str, str]:
-    """Every page of the site, its text by its path."""
+    """Return the text of every page of the site by its path."""
     places = {
         file: file.relative_to(ROOT / "docs").as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))
     }
@@ -94,7 +94,7 @@ ONLY_HERE = {
     "## Providers\n": f"## Providers\n\n[The crosswalk]({MATRIX}) shows all of them side by side: each canonical field, "
     "which provider says it, in which place of the wire, with a real example.\n",
 }
-"""What the index says on the site alone, for it is not among the files, by the heading where it stands."""
+"""Texts that the index has only on the site, because their targets are not files, by the heading that they replace."""
 
 TOGETHER = """\
 !!! note ""
@@ -113,7 +113,7 @@ def _text(file: Path) -> str:
 
 
 def _linked(text: str, file: Path, places: dict[Path, str]) -> str:
-    """The links of *file* as the site needs them; what the site does not have is named without one."""
+    """Return the text of *file* with links for the site. A target that the site lacks is named without a link."""
     here = Path(places[file]).parent
 
     def link(match: re.Match[str]) -> str:
@@ -135,7 +135,7 @@ def _linked(text: str, file: Path, places: dict[Path, str]) -> str:
 
 
 def navigation() -> list[object]:
-    """The navigation: README as home, the sections of ``docs/index.md`` with their pages, and the reference."""
+    """Return the navigation: README as home, the sections of ``docs/index.md`` with their pages, and the reference."""
     reference = ["reference/index.md", *({face: f"reference/{face}.md"} for face in FACES)]
     found: list[object] = [{"Home": ["index.md", {"All pages": "contents.md"}]}]
     sections = (ROOT / "docs/index.md").read_text(encoding="utf-8").split("\n## ")[1:]
@@ -152,7 +152,7 @@ def navigation() -> list[object]:
 
 
 def _toml(value: object) -> str:
-    """A navigation as TOML, in one line."""
+    """Return a navigation as TOML, in one line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f'"{key}" = {_toml(inside)}' for key, inside in value.items()) + " }"
     return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else f'"{value}"'

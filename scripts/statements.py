@@ -1,9 +1,8 @@
-"""Write the statements about the project's own captures: ``CASE.says.json`` beside each.
+"""Write the statements about the project's own captures: a file ``CASE.says.json`` for each.
 
-The script reads the recorded bytes by what the providers' documents say. It imports nothing of Crosswalk, so that a mistake
-in a mapping cannot get into the statement that the mapping is checked against. It states what the documents settle, and
-leaves out the rest.
-A person reads what it writes.
+The script reads the recorded bytes according to the providers' documents. It imports nothing of Crosswalk, so that a
+mistake in a mapping cannot get into the statement that the mapping is checked against. It states the facts that the
+documents settle, and leaves out the rest. A person reads the output.
 
     python scripts/statements.py [PROVIDER ...]
 """
@@ -19,7 +18,7 @@ from typing import Any, TypeAlias
 
 CAPTURES = Path(__file__).parents[1] / "tests/captures"
 ALL_OF = ("ollama", "vllm")
-"""The providers about all of whose captures something is stated."""
+"""The providers with statements about all of their captures."""
 
 Statement: TypeAlias = dict[str, Any]
 Reader: TypeAlias = Callable[[list[Any]], Statement | None]
@@ -34,10 +33,10 @@ FINISHES = {
 """The finish words of the documents."""
 
 ERRORS = {401: "authentication", 429: "rate_limit", 503: "server", 500: "server"}
-"""The kinds that an HTTP status settles where the body names no other."""
+"""The kinds that an HTTP status settles if the body does not name another."""
 
 SPENT = {
-    # Statuses 429 that are about money or a day's quota, which no repetition helps.
+    # Statuses 429 that concern money or a day's quota, for which a repetition does not help.
     "openai/made_no_quota": ("rate_limit", False),
     "moonshot/made_quota": ("rate_limit", False),
     "cloudflare/made_daily_limit": ("rate_limit", False),
@@ -53,7 +52,7 @@ NEVER_ENDED = (
 
 
 def main(names: list[str]) -> None:
-    """Write the statements of the providers *names*; of all if it is empty."""
+    """Write the statements of the providers *names*, or of all if it is empty."""
     for folder in sorted(CAPTURES.iterdir()):
         if folder.is_dir() and (not names or folder.name in names):
             written = sum(state(folder, entry) for entry in manifest(folder))
@@ -61,13 +60,13 @@ def main(names: list[str]) -> None:
 
 
 def manifest(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a folder's manifest."""
+    """Return the lines of a folder's manifest."""
     lines = (folder / "MANIFEST.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.strip()]
 
 
 def state(folder: Path, entry: dict[str, Any]) -> bool:
-    """Write the statement about one capture; ``False`` if the documents settle nothing about it."""
+    """Write the statement about one capture. Return ``False`` if the documents settle nothing about it."""
     file = folder / entry["file"]
     case = file.name.partition(".")[0]
     statement = statement_of(f"{folder.name}/{case}", file.read_bytes(), entry)
@@ -80,13 +79,13 @@ def state(folder: Path, entry: dict[str, Any]) -> bool:
 
 
 def statement_of(name: str, body: bytes, entry: dict[str, Any]) -> Statement | None:
-    """What the documents settle about one capture."""
+    """Return the facts about one capture that the documents settle."""
     status = entry.get("status") or 200
     if status >= 400:
         kind, retryable = SPENT.get(name, (ERRORS.get(status), status in (429, 500, 503)))
         error = {} if kind is None else {"error": kind, "retryable": retryable}
         return {"text": None, "calls": [], "finish": "error", **error, "complete": False}
-    is_cut = entry.get("complete") is False  # the recorder says so
+    is_cut = entry.get("complete") is False  # according to the recorder
     try:
         events = events_of(body, is_cut=is_cut)
     except ValueError:
@@ -103,7 +102,7 @@ def statement_of(name: str, body: bytes, entry: dict[str, Any]) -> Statement | N
     if statement is not None and statement.get("calls") and statement.get("finish") == "stop":
         statement["finish"] = "tool_calls"  # an answer that ends with calls asks for them
     if statement is not None and "raw_finish" not in statement and is_cut:
-        # An answer without the signal that ends it must not pass for a whole one.
+        # An answer without its final signal must not pass for a whole one.
         return {
             "text": statement["text"],
             "finish": "error",
@@ -112,14 +111,14 @@ def statement_of(name: str, body: bytes, entry: dict[str, Any]) -> Statement | N
         }
     text = None if statement is None else statement.get("text")
     if statement is not None and name.startswith("minimax/") and text and text.startswith("<think>"):
-        # https://platform.minimax.io/docs: the thoughts come in these tags, at the beginning of the text.
+        # https://platform.minimax.io/docs: these tags contain the thoughts, at the beginning of the text.
         thought, _, text = text.removeprefix("<think>").partition("</think>")
         statement |= {"text": text, "reasoning": thought}
     return statement
 
 
 def events_of(body: bytes, *, is_cut: bool) -> list[Any]:
-    """The events of server-sent events, of lines of JSON, or of one body; half an event at a cut is left out.
+    """Return the events of server-sent events, of lines of JSON, or of one body. Half an event at a cut is left out.
 
     Raises:
         ValueError: an event is not JSON.
@@ -143,29 +142,29 @@ def events_of(body: bytes, *, is_cut: bool) -> list[Any]:
 
 
 def joined(pieces: Iterable[Any]) -> str | None:
-    """The texts among *pieces* as one; ``None`` where it is empty."""
+    """Join the texts among *pieces*, or return ``None`` if the result is empty."""
     return "".join(piece for piece in pieces if isinstance(piece, str)) or None
 
 
 def first(events: list[Any], key: str) -> Any:
-    """The first value of *key* that is not empty."""
+    """Return the first value of *key* that is not empty."""
     return next((event[key] for event in events if event.get(key)), None)
 
 
 def at_seconds(seconds: Any) -> str | None:
-    """The time *seconds* after 1970, in ISO 8601."""
+    """Return the time *seconds* after 1970, in ISO 8601."""
     if type(seconds) is not int or seconds <= 0:
         return None
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def counts(**given: Any) -> Statement:
-    """The counts that were sent."""
+    """Return the counts that were sent."""
     return {name: count for name, count in given.items() if type(count) is int}
 
 
 def end(word: Any) -> Statement:
-    """What the finish word *word* says."""
+    """Return the meaning of the finish word *word*."""
     finish = FINISHES.get(word)
     known = {} if finish is None else {"finish": finish, "complete": finish == "stop"}
     return {**known, "raw_finish": word}
@@ -188,7 +187,7 @@ def chat(events: list[Any]) -> Statement | None:
     if {True, False} == {"delta" in choice for choice in choices}:
         return None
     if any("delta" in choice and "message" in choice for choice in choices):
-        parts = [choices[-1]["message"]]  # Perplexity: beside each delta stands the whole so far
+        parts = [choices[-1]["message"]]  # Perplexity: each delta comes with the whole message so far
     text = joined(part.get("content") for part in parts)
     if word is None:
         return {"text": text}
@@ -197,7 +196,7 @@ def chat(events: list[Any]) -> Statement | None:
         thoughts = []
     calls = called(parts)
     usages = [event["usage"] for event in events if event.get("usage")]
-    # Servers that count each of several choices apart send several reports.
+    # Servers that count several choices separately send several reports.
     usage = None if len(usages) > 1 and several(events) else next(reversed(usages), None)
     found: Statement = {
         "text": text,
@@ -219,7 +218,7 @@ def chat(events: list[Any]) -> Statement | None:
         inner, spoken = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
         thought, completion = spoken.get("reasoning_tokens"), usage.get("completion_tokens")
         if thought and usage.get("total_tokens") == usage.get("prompt_tokens") + completion + thought:
-            completion += thought  # the sum shows that the server counts reasoning apart
+            completion += thought  # the sum shows that the server counts reasoning separately
         found["usage"] = counts(
             prompt_tokens=usage.get("prompt_tokens"),
             completion_tokens=completion,
@@ -235,7 +234,7 @@ def several(events: list[Any]) -> bool:
 
 
 def called(parts: list[Any]) -> list[Statement] | None:
-    """The calls of a message, or of its deltas by their index; ``None`` where an index is missing or used twice."""
+    """Return the calls of a message, or of its deltas by their index. ``None`` if an index is missing or used twice."""
     calls: dict[int, Statement] = {}
     for part in parts:
         listed = part.get("tool_calls") or ()
@@ -326,7 +325,7 @@ def ollama(events: list[Any]) -> Statement | None:
 
 
 def moment(text: Any) -> str | None:
-    """A time in RFC 3339, without what is smaller than a microsecond."""
+    """Return a time in RFC 3339, without fractions of a microsecond."""
     if not isinstance(text, str):
         return None
     head, dot, rest = text.partition(".")
@@ -386,7 +385,7 @@ def messages(events: list[Any]) -> Statement | None:
 
 
 def streamed_blocks(events: list[Any]) -> list[Statement]:
-    """The content blocks that the events of a stream make."""
+    """Return the content blocks in the events of a stream."""
     blocks: dict[int, Statement] = {}
     inputs: dict[int, str] = {}
     for event in events:
@@ -617,7 +616,7 @@ READERS: dict[str, Reader] = {
     "/ai/run/": cloudflare,
     "/text-generation/generation": dashscope,
 }
-"""The reader for each HTTP path; the first that fits counts."""
+"""The reader for each HTTP path. The first match counts."""
 
 if __name__ == "__main__":
     main(sys.argv[1:])

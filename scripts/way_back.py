@@ -1,8 +1,8 @@
 """Writes the tables of ``docs/way-back.md``: ``python scripts/way_back.py``.
 
-After each recorded answer in ``tests/captures`` the next request is built, to the provider of the answer, to every other
-one, and after the answer was stored. The tables count which parts of the answer are in the request, and which are named
-as left out. ``tests/test_way_back_tables.py`` fails where the page is stale.
+After each recorded answer in ``tests/captures`` it builds the next request, to the provider of the answer, to every
+other one, and after the answer was stored. The tables count the parts of the answer that are in the request, and those that
+are reported as left out. ``tests/test_way_back_tables.py`` fails if the page is stale.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Kind(StrEnum):
 
 
 class Fate(StrEnum):
-    """What became of a part in the next request."""
+    """The outcome of a part in the next request."""
 
     BACK = "back"
     WORDS = "in words"
@@ -74,9 +74,9 @@ class Part:
 
     Attributes:
         kind: its kind.
-        values: what the request must hold if the part is in it.
-        words: any of which stands for it in words.
-        id: what alone shows the same provider that the part is back; ``None`` for nothing.
+        values: values that the request must hold if the part is in it.
+        words: words, each of which represents it.
+        id: the id that by itself shows the same provider that the part is back, or ``None`` if there is none.
     """
 
     kind: Kind
@@ -86,7 +86,7 @@ class Part:
 
 
 def parts_of(response: ChatResponse) -> Iterator[Part]:
-    """The parts of *response* that could go back; of one with something planted, that alone."""
+    """Yield the parts of *response* that could go back. If something is planted in it, yield that alone."""
     for kind, mark in ((Kind.FIELD, f"{MARK}: field"), (Kind.BLOCK, f"{MARK}: block")):
         if response.id == mark:
             yield Part(kind, (mark,))
@@ -148,14 +148,14 @@ def _id_of(about: dict[str, Any]) -> str | None:
 
 
 def _kind_of(call: ToolCall) -> str:
-    return str(getattr(call, "kind", "function"))  # calls did not always know it
+    return str(getattr(call, "kind", "function"))  # older calls do not have this field
 
 
 # ----------------------------------------------------------------------------- the answers
 
 
 def answers_of(provider: str) -> list[ChatResponse]:
-    """The recorded answers of *provider*, and its whole ones with an unknown field, and an unknown block, planted."""
+    """Return the recorded answers of *provider*, and its whole ones with a planted unknown field and block."""
     answers = []
     for capture in load_captures(CAPTURES / provider):
         if capture.status != 200:
@@ -169,7 +169,7 @@ def answers_of(provider: str) -> list[ChatResponse]:
 
 
 def read(body: bytes, provider: str) -> ChatResponse | None:
-    """The answer in *body*; ``None`` if it cannot be read, or tells of an error: nobody goes on after one."""
+    """Return the answer in *body*, or ``None`` if it cannot be read, or is an error, which ends a conversation."""
     try:
         return normalize(body, provider, unknown="keep").raise_for_error()
     except CrosswalkError:
@@ -177,10 +177,10 @@ def read(body: bytes, provider: str) -> ChatResponse | None:
 
 
 def _planted(capture: Capture, response: ChatResponse, provider: str) -> Iterator[ChatResponse]:
-    """*response* with a field beside its first text, and with a block behind it if texts are blocks there."""
+    """Yield *response* with a field next to its first text, and with a block after it if texts are blocks there."""
     text = next((one.content for one in response.segments if one.type is SegmentType.TEXT), "")
     for kind in ("field", "block"):
-        body = load_json(capture.body)  # anew for each
+        body = load_json(capture.body)  # a new copy each time
         mark = f"{MARK}: {kind}"
         if text and any(_plant(message, text, kind, mark) for message in _messages_in(body)):
             planted = read(dump_json(body), provider)
@@ -202,7 +202,7 @@ def _messages_in(value: Any) -> Iterator[Any]:
 
 
 def _plant(value: Any, text: str, kind: str, mark: str) -> bool:
-    """Plant *mark* beside *text* in *value*; whether there was a place for it."""
+    """Plant *mark* next to *text* in *value*. Return whether there was a place for it."""
     children = value.values() if isinstance(value, dict) else value
     for place, child in enumerate(children):
         if not isinstance(child, dict | list):
@@ -224,7 +224,7 @@ def _plant(value: Any, text: str, kind: str, mark: str) -> bool:
 
 
 def next_request(response: ChatResponse, target: str) -> HTTPRequest | None:
-    """The request to *target* that goes on after *response*; ``None`` if none can be built."""
+    """Return the request to *target* that continues after *response*, or ``None`` if it cannot be built."""
     turns: list[Any] = [ChatMessage.user("Hello?"), response]
     turns += [ChatMessage.tool_result(call.id, "{}", name=call.name) for call in response.tool_calls]
     if not response.tool_calls:
@@ -236,7 +236,7 @@ def next_request(response: ChatResponse, target: str) -> HTTPRequest | None:
 
 
 def fates(response: ChatResponse, target: str) -> Iterator[tuple[Kind, Fate]]:
-    """What becomes of each part of *response* in the next request to *target*."""
+    """Yield the outcome of each part of *response* in the next request to *target*."""
     built = next_request(response, target)
     for part in parts_of(response):
         is_own = target == response.metadata.provider_id
@@ -276,7 +276,7 @@ _NAMES: Final = {
 
 
 def _answers_in(body: Any) -> list[Any]:
-    """The messages or items of *body* that are the model's."""
+    """Return the messages or items of *body* from the model."""
     turns = body.get("messages") or body.get("contents") or body["input"]
     return [
         turn
@@ -287,7 +287,7 @@ def _answers_in(body: Any) -> list[Any]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Each text in *value*, and each object and array as canonical JSON."""
+    """Yield each text in *value*, and each object and array as canonical JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -335,7 +335,7 @@ Counts = defaultdict[tuple[str, Kind], Counter[Fate]]
 
 
 def own_table(answers: dict[str, list[ChatResponse]]) -> Iterator[str]:
-    """A row for each provider and kind: the same provider, and the same after save and load."""
+    """Yield a row for each provider and kind: the same provider, and the same after save and load."""
     now: Counts = defaultdict(Counter)
     stored: Counts = defaultdict(Counter)
     for provider, responses in answers.items():
@@ -354,7 +354,7 @@ def own_table(answers: dict[str, list[ChatResponse]]) -> Iterator[str]:
 
 
 def others_table(answers: dict[str, list[ChatResponse]]) -> Iterator[str]:
-    """A row for each kind and outcome: the providers that get a part of another one's answer so."""
+    """Yield a row for each kind and outcome: the providers with this outcome for part of another one's answer."""
     counts: Counts = defaultdict(Counter)
     for source, responses in answers.items():
         for response in responses:
@@ -373,7 +373,7 @@ def others_table(answers: dict[str, list[ChatResponse]]) -> Iterator[str]:
 
 
 def rules_table() -> Iterator[str]:
-    """A row for each rule of each strict server."""
+    """Yield a row for each rule of each strict server."""
     yield from ("| provider | rule | source |", "|---|---|---|")
     for provider in STRICT_PROVIDERS:
         for rule in strict_rules(provider).rules:
@@ -392,14 +392,14 @@ def _names(targets: list[str]) -> str:
 
 
 def _cell(counts: Counter[Fate]) -> str:
-    """``back`` if all went so, else each outcome with its count."""
+    """Return ``back`` if all parts had this outcome, or else each outcome with its count."""
     if len(counts) == 1:
         return str(next(iter(counts)))
     return ", ".join(f"{fate} {counts[fate]}" for fate in Fate if counts[fate])
 
 
 def current_page() -> str:
-    """The page as it should be: its text, with the tables of now."""
+    """Return the current page: its text, with new tables."""
     answers = {name: answers_of(name) for name in providers()}
     tables: dict[str, Iterable[str]] = {
         "own": own_table(answers),

@@ -1,6 +1,6 @@
 """For tests: the conformance kit for provider plugins, and a server that replays captures.
 
-``ProviderConformance`` alone needs the extra ``crosswalk-llm[testing]``: the command line uses the rest.
+Only ``ProviderConformance`` needs the extra ``crosswalk-llm[testing]``. The command line uses the rest.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 
-# Imported when they are used: the command line, which reads captures, needs little of it.
+# Imported on first use: the command line, which reads captures, needs only a few of them.
 _LATER = {
     "captures": ("Capture", "capture_files", "load_capture", "load_captures", "pairs"),
     "case": ("Tally",),
@@ -98,7 +98,7 @@ _HOMES = {name: f"crosswalk.testing.{module}" for module, names in _LATER.items(
 if not TYPE_CHECKING:
 
     def _names() -> set[str]:
-        """Those that are there: who lists them may get each."""
+        """The names in this module, for code that lists them and may get each."""
         return {*_HOMES} - (set() if find_spec("syrupy") else {"ProviderConformance"})
 
     __getattr__, __dir__ = imported_when_used(__name__, _HOMES.get, _names)

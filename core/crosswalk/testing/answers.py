@@ -1,4 +1,4 @@
-"""Checks of answers as a whole: what shows, what is an error, whose it is, and that ``null`` takes nothing back."""
+"""Checks of answers as a whole: visible output, errors, their providers, and that ``null`` takes nothing back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:
-    """P1: null for something that was said before takes nothing away."""
+    """P1: null for a value that was sent before takes nothing away."""
     if len(case.events) < 2 or not case.is_answer:
         return
     before = case.baseline.response
@@ -58,21 +58,24 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
 
 
 def _known_before(case: Case, events: list[Any]) -> set[tuple[str, str]]:
-    """What had been said when the first of *events* came that is another one than the server sent.
+    """Return the values known before the first of *events* that differs from the server's.
 
-    What one answer says for the first time may stand where another one, whose events are mixed with its own, said it before.
+    If the events of two answers are mixed, one may send a value for the first time after the other has sent it.
     """
     first = next(number for number, event in enumerate(events) if event is not case.events[number])
     return _leaves_of(case.map(case.events[:first]).response)
 
 
 def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
-    """Each scalar in *value*, which stands at *path*, wherever in an array it is: more items may come before it."""
+    """Return each scalar in *value*, which is at *path*, without positions in arrays: more items may come before it."""
     return {(show_path(where, items=False), repr(leaf)) for where, leaf in scalars(value, path)}
 
 
 def _with_null(events: list[Any], place: Place) -> list[Any] | None:
-    """*events* with null after *place*: where it, or what holds it, is missing; else where each event says it again."""
+    """Return *events* with null after *place*: in a later event without it or its holder, or in all its repetitions.
+
+    Returns ``None`` if there is no such event.
+    """
     said = place.leaves[-1]
     for depth in range(len(said.path), 0, -1):
         *parents, key = said.path[:depth]
@@ -97,7 +100,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
     usage = response["usage"]
     spoken = usage["completion_tokens"] - usage.get("reasoning_tokens", 0)
     extensions = _extensions(response)
-    # What was generated may be lost in the server; it is there if the extensions hold words.
+    # The server may lose generated text. It was not lost if the extensions hold words.
     words = 2 if spoken > 2 else 3
     prose = [
         path for path, text in scalars(extensions) if isinstance(text, str) and len(text.split()) >= words
@@ -110,11 +113,11 @@ def output_shows(case: Case) -> Iterator[Problem]:
 _ERROR: Final[dict[str, Any]] = {
     "error": {"message": "The server failed.", "type": "server_error", "code": 500}
 }
-"""As most APIs say it."""
+"""The error in the format of most APIs."""
 
 
 def errors_show(case: Case) -> Iterator[Problem]:
-    """P4: with an error in the place of an event, or of the body, the answer is an error, or it raises."""
+    """P4: with an error in place of an event, or of the body, the answer is an error, or it raises."""
     if not case.is_answer:
         return
     place = len(case.events) // 2
@@ -134,7 +137,7 @@ def errors_show(case: Case) -> Iterator[Problem]:
 
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:
-    """P4: a recorded failure is an error that its HTTP status allows, and it is one in a 200, too."""
+    """P4: a recorded failure is an error that its HTTP status allows, also in a 200."""
     response = case.baseline.response
     if case.capture.status < 400 or response is None:
         return
@@ -145,7 +148,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     if kind not in allowed and "error" not in stated:
         yield case.problem("P4", "failure", f"HTTP {status} is read as {kind}")
     if "retryable" in stated:
-        pass  # which is checked as a statement
+        pass  # a statement checks this
     elif retryable and status in _FINAL:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
     elif not retryable and kind in _TRANSIENT and status in _PASSING:
@@ -171,7 +174,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
 
 
 _START: Final = 60
-"""How much of a message is compared: a long one is cut."""
+"""The number of characters of a message that are compared: a long one is cut."""
 _NOT_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.SERVER}
 _SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
 _KINDS: Final = {
@@ -181,12 +184,12 @@ _KINDS: Final = {
     424: frozenset(ErrorKind),  # TGI's status of a failed generation
     429: frozenset({ErrorKind.RATE_LIMIT}),
 }
-"""The kinds that an HTTP status allows, where it says more than whose fault the failure is."""
+"""The kinds that an HTTP status allows, for statuses that say more than who caused the failure."""
 _FINAL: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
 """The statuses of a request that fails again if it is sent again."""
 _TRANSIENT: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
-"""The statuses of a failure that passes."""
+"""The statuses of a temporary failure."""
 
 
 def _extensions(response: dict[str, Any]) -> dict[str, Any]:
@@ -195,13 +198,13 @@ def _extensions(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
-    """P4: another answer behind this one is an error, or changes nothing that was said; one beside it changes nothing.
+    """P4: a second answer after this one is an error or changes nothing. One at the same time changes nothing.
 
-    What repeats the id of an answer belongs to that answer, so the second one gets an id of its own.
+    An event that repeats the id of an answer belongs to that answer, so the second one gets a different id.
     """
     if case.is_answer:
         yield from _side_by_side(case)
-    # Without a terminal signal, no plugin can tell where one answer ends.
+    # Without a terminal signal, a plugin cannot find the end of an answer.
     if not case.is_answer or case.mapper.info.repeats_finish or not case.mapper.has_terminal:
         return
     body, own_id = case.capture.body, dump_json(case.baseline.response["id"])
@@ -212,7 +215,7 @@ def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
 
 
 def _side_by_side(case: Case) -> Iterator[Problem]:
-    """Two answers that are read at once, event by event, the second of which lacks one: each is what it is alone."""
+    """Two answers that are read at once, event by event, the second without one event: each is read as if alone."""
     if len(case.events) < 2 or not case.capture.stream:
         return
     raw = case.baseline.response.get("raw_finish_reason")
@@ -244,17 +247,17 @@ _FOREIGN: Final[dict[str, Any]] = {
     "nobody in a list": [{"crosswalk": 1}, None],
     "nobody in a text": "crosswalk",
 }  # fmt: skip
-"""The least answer of each large dialect, by the provider that it is of."""
+"""The smallest answer of each large dialect, by its provider."""
 
 
 def recognizes_its_own(case: Case) -> Iterator[Problem]:
-    """P4: it is not certain of what others have sent, and no other provider is certain of this."""
+    """P4: the plugin is not certain of others' answers, and no other provider is certain of this one."""
     mapper, ours = case.mapper, {case.mapper.provider, *case.mapper.info.speaks}
     try:
         others = [(name, event) for name, event in _FOREIGN.items() if name not in ours]
         certain = [name for name, event in others if _is_certain(mapper, event)]
         is_known = any(map(mapper.recognizes, case.events[:1]))
-    except Exception as error:  # a plugin's own code
+    except Exception as error:  # from the code of a plugin
         yield case.problem("P4", "detection", f"fails with {type(error).__name__} on what others have sent")
         return
     for name in certain:

@@ -1,4 +1,4 @@
-"""Recorded exchanges as files: what a server sent, byte for byte, and what is known about it."""
+"""Recorded exchanges as files: the server's answer, byte for byte, and the facts known about it."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ __all__ = [
 _SUFFIXES = (".json", ".sse", ".ndjson", ".txt")
 _OTHERS = (".request.json", ".meta.json", STATEMENT)
 _BEFORE = b"\xef\xbb\xbf \r\n\t"
-"""What may stand before the first byte that tells the framing."""
+"""Bytes that may come before the first byte that identifies the framing."""
 
 Write: TypeAlias = Callable[[bytes, str | None], bytes]
-"""Writes one frame of a provider's own framing, of an event's data and its name."""
+"""Writes one frame of a provider's own framing, from an event's data and its name."""
 
 
 @attrs.frozen
@@ -50,16 +50,16 @@ class Capture:
 
     Attributes:
         case: its name inside its folder.
-        file: where its bytes lie.
-        body: what the server sent.
+        file: the file with its bytes.
+        body: the bytes that the server sent.
         status: the HTTP status.
-        stream: whether it was asked for, and answered, as a stream.
+        stream: whether it was requested, and sent, as a stream.
         pair: the name that it shares with the other form, whole or streamed, of the same answer.
         complete: whether the body ended as the server meant it to.
-        path: the HTTP path that was asked; ``None`` when unknown.
-        server: who answered, in the recorder's words; ``None`` when unknown.
-        content_type: of what kind HTTP said that the answer is, without parameters; ``""`` when unknown.
-        says: the author's statement about the answer; ``None`` if nothing is stated.
+        path: the HTTP path of the request, or ``None`` if unknown.
+        server: the name of the server, in the recorder's words, or ``None`` if unknown.
+        content_type: the media type of the answer, without parameters, or ``""`` if unknown.
+        says: the author's statement about the answer, or ``None`` if nothing is stated.
     """
 
     case: str
@@ -75,20 +75,20 @@ class Capture:
     says: Mapping[str, Any] | None = attrs.field(default=None, eq=False, repr=False)
 
     def frames(self, mapper: Mapper | None = None) -> list[Frame]:
-        """The undecoded events, in order, without end sentinels and empty keep-alives.
+        """Return the undecoded events, in order, without end sentinels and empty keep-alives.
 
         Args:
-            mapper: the provider, which may have a framing of its own; ``None`` for SSE, NDJSON and JSON alone.
+            mapper: the provider, which may have its own framing; ``None`` for SSE, NDJSON and JSON alone.
 
         Raises:
-            MappingError: the bytes are no frames.
+            MappingError: the bytes are not frames.
         """
         decoder = SniffingDecoder() if mapper is None else mapper.new_decoder(content_type=self.content_type)
         frames = [*decoder.decode(self.body), *decoder.flush()]
         return [(data, name) for data, name in frames if data and not is_done(data)]
 
     def has_own_framing(self, mapper: Mapper) -> bool:
-        """Whether the body is in a framing of the provider's own."""
+        """Whether the body is in the provider's own framing."""
         own, start = mapper.info.framing, self.body.lstrip(_BEFORE)
         if own is None or not start or self.status >= 400:
             return False
@@ -96,13 +96,13 @@ class Capture:
         return decoder is not None and not isinstance(decoder, NeedMore)
 
     def events(self, mapper: Mapper | None = None) -> list[Any]:
-        """The decoded events, in order.
+        """Return the decoded events, in order.
 
         Args:
             mapper: as for :meth:`frames`.
 
         Raises:
-            FramingError: one is not JSON.
+            FramingError: an event is not JSON.
         """
         if self.status >= 400:
             return [orjson.loads(self.body)]
@@ -121,20 +121,20 @@ class Capture:
 
 
 def load_captures(folder: Path | str, *, paths: Iterable[str] = ()) -> list[Capture]:
-    """The captures in *folder*, sorted by name; folders inside it are not looked into.
+    """Load the captures in *folder*, sorted by name. Folders inside it are not searched.
 
     A capture is a file ``CASE.response.json`` (or ``.sse``, ``.ndjson``, ``.txt``; ``.response`` may be left
-    out). What its name does not say stands in ``MANIFEST.jsonl``, a line each with ``file``, ``status``,
-    ``pair``, ``stream``, ``complete``, ``path`` and ``server``, in the folder or one above it; or in ``CASE.meta.json``.
-    Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``. ``CASE.says.json`` states
-    what the answer says; see :mod:`crosswalk.testing.statements`.
+    out). Facts that its name does not contain are in ``MANIFEST.jsonl``, a line each with ``file``, ``status``,
+    ``pair``, ``stream``, ``complete``, ``path`` and ``server``, in the folder or one above it, or in
+    ``CASE.meta.json``. Without either an answer has status 200, and ``CASE_stream`` is the streamed form of ``CASE``.
+    ``CASE.says.json`` states the content of the answer, see :mod:`crosswalk.testing.statements`.
 
     Args:
-        folder: where they lie.
+        folder: the folder of the files.
         paths: keep only answers of these HTTP paths; empty for all.
 
     Raises:
-        ConfigurationError: there is no such folder, or its manifest cannot be read.
+        ConfigurationError: the folder does not exist, or its manifest cannot be read.
     """
     wanted = set(paths)
     captures = map(load_capture, capture_files(folder))
@@ -142,10 +142,10 @@ def load_captures(folder: Path | str, *, paths: Iterable[str] = ()) -> list[Capt
 
 
 def capture_files(folder: Path | str) -> Iterator[Path]:
-    """The files in *folder* that :func:`load_captures` reads: all but requests, by suffix or by the manifest.
+    """Yield the files in *folder* that :func:`load_captures` reads: all but requests, by suffix or by the manifest.
 
     Raises:
-        ConfigurationError: there is no such folder, or its manifest cannot be read.
+        ConfigurationError: the folder does not exist, or its manifest cannot be read.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -158,7 +158,7 @@ def capture_files(folder: Path | str) -> Iterator[Path]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether *path* is a file, as far as can be seen: reading one that is out of reach says so."""
+    """Whether *path* is a file, as far as can be seen. Reading a file that is out of reach raises the error."""
     try:
         return path.is_file()
     except OSError:
@@ -177,7 +177,7 @@ def load_capture(file: Path | str) -> Capture:
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:
-    """The answers that were recorded whole and streamed, each as (whole, streamed)."""
+    """Return the answers that were recorded whole and streamed, each as (whole, streamed)."""
     by_pair: dict[str, tuple[list[Capture], list[Capture]]] = {}
     for capture in captures:
         by_pair.setdefault(capture.pair, ([], []))[capture.stream].append(capture)
@@ -199,8 +199,8 @@ def reframer(
         capture: the recorded answer, for its framing.
         frames: its frames; empty for an HTTP error.
         events: the decoded events of *frames*.
-        as_sse: whether to write server-sent events, whatever the framing of the capture is.
-        write: writes a frame in the provider's own framing; it is used instead of server-sent events.
+        as_sse: whether to write server-sent events regardless of the framing of the capture.
+        write: writes a frame in the provider's own framing. It is used instead of server-sent events.
         text_events: the names of events whose data is text.
 
     Returns:
@@ -231,7 +231,7 @@ def reframer(
     def body(changed: Sequence[Any]) -> bytes:
         if is_body and len(changed) == 1:
             return written(changed[0])
-        # What is more than there was is the same once more.
+        # Events beyond the last frame repeat the frames from the start.
         return b"".join(
             kept(number % size)
             if now is events[number % size]
@@ -243,10 +243,10 @@ def reframer(
 
 
 def _text_of(data: bytes) -> bytes:
-    """The text of an event that carries nothing else.
+    """Return the text of an event that carries nothing else.
 
     Raises:
-        FramingError: it carries something else, or a text with a line end that server-sent events have no place for.
+        FramingError: it carries something else, or a text with a line end that server-sent events cannot carry.
     """
     event = orjson.loads(data)
     text = event.get("data") if isinstance(event, dict) and len(event) == 1 else None
@@ -256,7 +256,7 @@ def _text_of(data: bytes) -> bytes:
 
 
 def written(value: Any) -> bytes:
-    """*value* as JSON, with all digits of integers that orjson does not write."""
+    """Return *value* as JSON, with all digits of integers that orjson does not write."""
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""A capture under check: its events, what they are mapped to, and what they are mapped to with something changed."""
+"""A capture under check: its events, their mapping, and their mapping with something changed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MARKER: Final = (
     " KeLp, which grows in cold water along rocky coasts,"
     " KeLp%20&amp;  \ufb01 e\u0301 \xa0\xad\ufeff\u200b\U0001f71a "
 )
-"""A text that does not survive stripping, changing case, decoding or normalising, and that JSON holds as it is."""
+"""A text that stripping, changing case, decoding or normalising would change, and that JSON holds unchanged."""
 
 _FRAMING: Final = (
     "; what is neither server-sent events, lines of JSON objects nor one JSON body needs "
@@ -70,19 +70,19 @@ _ONE_ARRAY: Final = (
 _CUT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
-"""A word as an event, or a part of one, calls itself."""
+"""A word that may be the name of an event or of a part."""
 
 
 @attrs.define
 class Tally:
-    """How much was tried.
+    """The amount of checking.
 
     Attributes:
-        captures: captures.
-        unstated: captures about which nothing is stated.
-        events: their events.
-        leaves: the leaves of these.
-        mappings: how often something was mapped.
+        captures: the number of captures.
+        unstated: the number of captures without a statement.
+        events: the number of their events.
+        leaves: the number of leaves of these.
+        mappings: the number of mappings.
     """
 
     captures: int = 0
@@ -92,7 +92,7 @@ class Tally:
     mappings: int = 0
 
     def add(self, other: Tally) -> None:
-        """Count *other* in."""
+        """Add the numbers of *other*."""
         for field in attrs.fields_dict(Tally):
             setattr(self, field, getattr(self, field) + getattr(other, field))
 
@@ -105,7 +105,7 @@ class Tally:
 
 @attrs.frozen
 class Place:
-    """The leaves of a capture that say one thing: they have one path, in one event or in many, and perhaps one value.
+    """The leaves of a capture that mean one thing: they have one path, in one event or in many, and perhaps one value.
 
     Attributes:
         leaves: at least one, in order.
@@ -115,24 +115,24 @@ class Place:
 
     @property
     def path(self) -> Path:
-        """The keys that lead there."""
+        """The keys that lead to the leaves."""
         return self.leaves[0].path
 
     @property
     def key(self) -> str:
-        """The last of them that is a name."""
+        """The last key that is a name."""
         return next((key for key in reversed(self.path) if isinstance(key, str)), "")
 
     @property
     def value(self) -> Any:
-        """What the first of them is."""
+        """The value of the first leaf."""
         return self.leaves[0].value
 
     def __str__(self) -> str:
         return str(self.leaves[0])
 
     def put(self, events: list[Any], value: Any) -> list[Any]:
-        """*events* with *value* in the place of each leaf."""
+        """Return *events* with *value* in place of each leaf."""
         for leaf in self.leaves:
             events = replaced(events, leaf, value)
         return events
@@ -145,12 +145,12 @@ class Case:
     Attributes:
         mapper: the provider.
         capture: the recorded answer.
-        sample: how many leaves and cuts to try at most; ``None`` for all.
-        tally: counts what was tried.
+        sample: the largest number of leaves and cuts to try; ``None`` for all.
+        tally: counts the attempts.
         write: writes a frame of the provider's own framing; ``None`` to write server-sent events instead.
-        frames: the undecoded events; none of an HTTP error, or where the bytes are none.
-        events: the decoded events; none where they are no JSON.
-        baseline: what they are mapped to unchanged; of bytes that are no events, what reading them gives.
+        frames: the undecoded events. Empty for an HTTP error, and if the bytes are not frames.
+        events: the decoded events. Empty if they are not JSON.
+        baseline: the result of mapping them unchanged, or of reading the bytes if they are not events.
     """
 
     mapper: Mapper
@@ -184,17 +184,17 @@ class Case:
         self.tally.events += len(self.events)
 
     def map(self, events: list[Any]) -> Outcome:
-        """What *events* are mapped to, framed as the capture is."""
+        """Map *events*, framed like the capture."""
         self.tally.mappings += 1
         return outcome(self._asking, events, options=reader_options(self.capture), as_bytes=self._as_bytes)
 
     def map_bytes(self, body: bytes) -> Outcome:
-        """What *body* is mapped to."""
+        """Map *body*."""
         self.tally.mappings += 1
         return outcome(self._asking, [], options=reader_options(self.capture), as_bytes=lambda _: body)
 
     def map_at_once(self, *answers: list[bytes]) -> list[Outcome]:
-        """What *answers* are mapped to that are read at once, a chunk of each in turn."""
+        """Map *answers*, which are read at once, a chunk of each in turn."""
         self.tally.mappings += len(answers)
         return outcomes_at_once(self.mapper, answers, reader_options(self.capture))
 
@@ -204,7 +204,7 @@ class Case:
         return [self.chunk(number, event) for number, event in enumerate(self.events)]
 
     def chunk(self, number: int, event: Any) -> bytes:
-        """The bytes of *event*, framed as event *number* of a stream."""
+        """Return the bytes of *event*, framed as event *number* of a stream."""
         return self.reframed([self.frames[number]], [self.events[number]])([event])
 
     def reframed(self, frames: Sequence[Frame], events: Sequence[Any]) -> Callable[[Sequence[Any]], bytes]:
@@ -220,7 +220,7 @@ class Case:
 
     @property
     def refusal(self) -> str | None:
-        """Why the provider does not read the capture; ``None`` if it does, or if the capture was cut on its way."""
+        """The reason why the provider refuses the capture, or ``None`` if it does not, or if the capture was cut."""
         cause, capture = self.baseline.cause, self.capture
         is_cut = isinstance(cause, IncompleteStreamError)
         if is_cut and self.events and capture.complete and capture.status < 400 and not self.baseline.untyped:
@@ -232,7 +232,7 @@ class Case:
 
     @property
     def _hint(self) -> str:
-        """What an author may declare whose framing is not the one that the bytes are taken for."""
+        """A hint about declarations for an author if the bytes were taken for the wrong framing."""
         if self.mapper.info.framing is not None:
             return ""
         if self.events:
@@ -242,7 +242,7 @@ class Case:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is a whole answer, and no error's."""
+        """Whether it is a whole answer, and not an error."""
         baseline = self.baseline
         return (
             bool(self.events)
@@ -253,22 +253,22 @@ class Case:
 
     @cached_property
     def typed(self) -> dict[str, Any]:
-        """What the typed fields of the baseline hold."""
+        """The values of the typed fields of the baseline."""
         return typed(self.baseline.response)
 
     @cached_property
     def leaves(self) -> list[Leaf]:
-        """Every leaf of every event, in order."""
+        """The leaves of all events, in order."""
         return list(leaves(self.events))
 
     def sampled(self) -> list[Leaf]:
-        """The leaves to try: all, or a sample that is the same every time."""
+        """Return the leaves to try: all, or a sample that is the same every time."""
         found = self.some(self.leaves, self.sample)
         self.tally.leaves += len(found)
         return found
 
     def unlike(self) -> list[Leaf]:
-        """Fewer leaves, for what takes long: all, or a sample of which no two mean alike."""
+        """Return fewer leaves, for slow checks: all, or a sample without two leaves of the same meaning."""
         if self.sample is None:
             return self.sampled()
         found = self.some(self.alike(self.leaves), max(self.sample // 4, 8))
@@ -276,11 +276,11 @@ class Case:
         return found
 
     def every_place(self, *types: type, by_value: bool = True) -> list[Place]:
-        """Where values of *types* stand.
+        """Return the places with values of *types*.
 
         Args:
-            types: the types of the values; none for any but null.
-            by_value: whether one place holds one value, or whatever stands at its path, after the same words of a row.
+            types: the types of the values. If there are none, all values but null.
+            by_value: whether a place holds one value only, or all values at its path, after the same words of a row.
         """
         found: dict[Any, list[Leaf]] = {}
         for leaf in self.leaves:
@@ -290,7 +290,7 @@ class Case:
         return [Place(tuple(group)) for group in found.values()]
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
-        """A sample of :meth:`every_place`: of those that mean alike it is one, by chance."""
+        """Return a sample of :meth:`every_place`: one of each meaning, by chance."""
         if self.sample == 0:
             return []
         places = self.every_place(*types, by_value=by_value)
@@ -300,10 +300,10 @@ class Case:
         return self.some([first[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample)
 
     def meaning(self, leaf: Leaf) -> tuple[str, Any]:
-        """What leaves that mean alike have in common: the path without the numbers of items, and the name of their holder.
+        """Return a key of all leaves of the same meaning: the path without item numbers, and their holder's name.
 
-        That is the word that comes first in it: the text of ``{"kind": "say", "text": …}`` is not that of a ``think``. In
-        ``["tool", 0, "name", …]`` a value means something by its position and by the words before it.
+        The name is the first word in the holder: the text of ``{"kind": "say", "text": …}`` is not that of a ``think``.
+        In ``["tool", 0, "name", …]`` a value has a meaning by its position and by the words before it.
         """
         *parents, key = leaf.path
         words = self.words(leaf)
@@ -314,7 +314,7 @@ class Case:
         return show_path(leaf.path, items=False), (words, key) if words else name
 
     def words(self, leaf: Leaf) -> tuple[str, ...]:
-        """The words that stand before *leaf*, or before what holds it, in the same array."""
+        """Return the words before *leaf*, or before its holder, in the same array."""
         words: tuple[str, ...] = ()
         node = self.events[leaf.event]
         for key in leaf.path:
@@ -324,7 +324,7 @@ class Case:
         return words
 
     def alike(self, leaves: Iterable[Leaf]) -> list[Leaf]:
-        """*leaves*, of those that mean alike one, taken by chance."""
+        """Return one of *leaves* for each meaning, taken by chance."""
         groups: dict[Any, list[Leaf]] = {}
         for leaf in leaves:
             groups.setdefault(self.meaning(leaf), []).append(leaf)
@@ -332,20 +332,20 @@ class Case:
         return [rng.choice(group) for group in groups.values()]
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:
-        """*items*, or a sample of *size* that is the same every time; ``None`` for all."""
+        """Return *items*, or a sample of *size* that is the same every time. ``None`` means all."""
         if size is None or len(items) <= size:
             return items
         return random.Random(self.capture.case).sample(items, size)
 
     def marked(self, place: Place) -> Outcome:
-        """What it is mapped to with :data:`MARKER`, a text that stands nowhere else, in *place*."""
+        """Map the capture with :data:`MARKER`, a text that occurs nowhere else, in *place*."""
         if place.leaves not in self._marked:
             value = marker_for(place.value)
             self._marked[place.leaves] = self.map(place.put(self.events, value))
         return self._marked[place.leaves]
 
     def problem(self, promise: str, where: object, message: str) -> Problem:
-        """That *promise* is broken."""
+        """Return the problem of a broken *promise*."""
         path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
         return Problem(promise, f"{self.capture.case}, {where}", message, path=path, case=self.capture.case)
 
@@ -355,7 +355,7 @@ def _names(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def marker_for(value: Any) -> str:
-    """:data:`MARKER`; where *value* is the text of a JSON object, the text of one that holds it."""
+    """Return :data:`MARKER`. If *value* is the text of a JSON object, return the text of one that holds the marker."""
     try:
         is_object = isinstance(orjson.loads(value), dict)
     except (orjson.JSONDecodeError, TypeError):
@@ -364,7 +364,7 @@ def marker_for(value: Any) -> str:
 
 
 def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:
-    """How *capture* is read: always with the same id and clock."""
+    """Return the options for reading *capture*, always with the same id and clock."""
     return ReaderOptions(
         status=capture.status,
         id_factory=fixed_id,
@@ -375,25 +375,25 @@ def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions
 
 
 def typed(response: dict[str, Any]) -> dict[str, Any]:
-    """The canonical JSON *response* without the extensions, and without what follows from the rest."""
+    """Return the canonical JSON *response* without the extensions, and without all values that follow from the rest."""
     usage = {k: v for k, v in response["usage"].items() if k != "total_tokens"}
     metadata = {k: v for k, v in response["metadata"].items() if k not in ("extensions", "provenance")}
     return {**response, "usage": usage, "metadata": metadata}
 
 
 def answer(response: dict[str, Any]) -> Any:
-    """What the canonical JSON *response* answers, in whatever form it says so."""
+    """Return the answer in the canonical JSON *response*, regardless of its form."""
     keys = ("message", "finish_reason", "refusal", "usage", "alternatives")
     return [response.get(key) for key in keys], [part["content"] for part in response.get("segments", ())]
 
 
 def occurrences(value: Any, text: str = MARKER) -> int:
-    """How often *text* stands in the texts of *value*, a JSON value."""
+    """Count the occurrences of *text* in the texts of *value*, a JSON value."""
     return sum(found.count(text) for found in strings(value))
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every text in *value*, a JSON value; of an object also the keys."""
+    """Yield every text in *value*, a JSON value, including the keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""What ``crosswalk diff`` says of differences: each in a line, and all of a kind in one.
+"""The differences as ``crosswalk diff`` shows them: one per line, and all of a kind in one line.
 
-What a model or a user may have written is never shown as a whole: of such a text there is a piece, and its length.
+A text that a model or a user may have written is never shown as a whole, only a piece of it and its length.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS: Final = {
     *("type", "kind", "role", "finish_reason", "raw_finish_reason", "outcome"),
     *("category", "severity", "level"),
 }
-"""The keys whose values are words and names, not what somebody wrote."""
+"""The keys with words and names as values, not text that a person wrote."""
 _LONGEST_WORD: Final = 40
 _LONGEST_ERROR: Final = 160
 _LONGEST_PIECE: Final = 24
@@ -37,7 +37,7 @@ _MOST_EXAMPLES: Final = 3
 
 
 def shown(difference: Difference) -> tuple[str, str]:
-    """The two values of *difference*, each short enough for a line."""
+    """Return the two values of *difference*, each short enough for a line."""
     before, after = difference.before, difference.after
     start = 0
     if isinstance(before, str) and isinstance(after, str):
@@ -46,7 +46,7 @@ def shown(difference: Difference) -> tuple[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their start."""
+    """Return the number of characters that two texts have in common at their start."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -65,7 +65,7 @@ def _shown(difference: Difference, value: Any, start: int) -> str:
         return _cut(value, _LONGEST_ERROR)
     if _is_word(difference):
         return _quoted(_cut(value, _LONGEST_WORD))
-    # Never more than half of it, however short it is.
+    # Never more than half of it, even if it is short.
     end = start + min(_LONGEST_PIECE, len(value) // 2)
     piece = f"{'…' if start else ''}{value[start:end]}{'…' if end < len(value) else ''}"
     return f"{_quoted(piece)} ({counted(len(value), 'character')})"
@@ -95,16 +95,16 @@ _Key: TypeAlias = tuple[str, str, str, str, bool]
 
 @attrs.frozen
 class Kind:
-    """Changes of one kind; of a field that has moved, ``before`` is ``moved`` and ``after`` the new field.
+    """Changes of one kind. For a field that has moved, ``before`` is ``moved`` and ``after`` the new field.
 
     Attributes:
         path: the field, with ``[]`` for every item of an array.
-        before: its older value, or what all older ones are.
-        after: likewise the newer one.
-        captures: in how many captures.
-        provider: whose answers they are; empty where nobody knows.
+        before: its older value, or a description of all older ones.
+        after: the same for the newer one.
+        captures: the number of captures with it.
+        provider: the provider of the answers, or empty if unknown.
         examples: the places of the first ones.
-        is_accepted: whether a list of accepted changes has them all.
+        is_accepted: whether a list of accepted changes contains all of them.
     """
 
     path: str
@@ -124,7 +124,7 @@ class Kind:
 
 
 def accepted_lines(kinds: Iterable[Kind]) -> Iterator[bytes]:
-    """*kinds* as the lines of a list that ``crosswalk diff --accept`` takes, in the order of their fields."""
+    """Write *kinds* as the lines of a list that ``crosswalk diff --accept`` takes, in the order of their fields."""
     for kind in sorted(kinds, key=lambda kind: (kind.provider, kind.path, kind.before, kind.after)):
         named = {"provider": kind.provider, "path": kind.path, "before": kind.before, "after": kind.after}
         more = {"captures": kind.captures, "examples": list(kind.examples)}
@@ -132,10 +132,10 @@ def accepted_lines(kinds: Iterable[Kind]) -> Iterator[bytes]:
 
 
 class Summary:
-    """Counts differences by kind; it remembers kinds, not captures, so it stays small.
+    """Counts differences by kind. It stores kinds, not captures, so it stays small.
 
-    A kind is a field with its older and newer value, in the answers of one provider. Of numbers and words that take many
-    values, and of texts always, only the types tell kinds apart.
+    A kind is a field with its older and newer value, in the answers of one provider. For numbers and words that take
+    many values, and for all texts, only the types tell kinds apart.
 
     Args:
         accepted: the changes that are accepted: provider, path, before and after of each.
@@ -150,12 +150,12 @@ class Summary:
         self._further = 0
 
     def add(self, differences: Iterable[Difference], provider: str = "", place: str = "") -> bool:
-        """Count the differences of one capture in; whether all of them are accepted.
+        """Count the differences of one capture. Return whether all of them are accepted.
 
         Args:
-            differences: in what it differs.
-            provider: whose answer it is.
-            place: where it stands.
+            differences: the differences of the capture.
+            provider: the provider of the answer.
+            place: the place of the capture.
         """
         values: dict[_Key, set[_Values]] = {}
         moves, others = _moves(list(differences))
@@ -178,13 +178,13 @@ class Summary:
         return all(is_accepted for *_, is_accepted in values)
 
     def include(self, other: Summary) -> None:
-        """Count the captures of *other* in, which come after those of this one."""
+        """Add the counts of *other*, which come after those of this summary."""
         for key, gathering in other._found.items():
             self._found.setdefault(key, _Gathering()).include(gathering)
         self._further += other._further
 
     def kinds(self) -> list[Kind]:
-        """Every kind of change, the most frequent first."""
+        """Return every kind of change, the most frequent first."""
         found = [kind for key, gathering in self._found.items() for kind in gathering.kinds(*key)]
         found.sort(key=lambda kind: -kind.captures)
         if self._further:
@@ -197,9 +197,9 @@ class Summary:
 
 
 def _moves(differences: list[Difference]) -> tuple[list[tuple[str, str]], list[Difference]]:
-    """The fields whose values stand elsewhere now, each as the old and the new field; and the other differences.
+    """Return the fields that have moved, each as the old and the new field, and the remaining differences.
 
-    A field has moved where it is gone, and one other field has appeared with the same value.
+    A field has moved if it is gone, and one other field has appeared with the same value.
     """
     gone = [one for one in differences if one.after is ABSENT and one.path[:1] != (ERROR,)]
     come: dict[bytes, list[tuple[str, Difference]]] = {}
@@ -219,7 +219,7 @@ def _moves(differences: list[Difference]) -> tuple[list[tuple[str, str]], list[D
 
 
 def _leaves(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The scalars and lists in *value*, which stands at *path*."""
+    """Yield the scalars and lists in *value*, which is at *path*."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _leaves((*path, key), item)
@@ -228,7 +228,7 @@ def _leaves(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str
 
 
 def _types(difference: Difference) -> tuple[str, str]:
-    """The types of both values; of two numbers also which one is higher."""
+    """Return the types of both values. For two numbers they also say which one is higher."""
     before, after = difference.before, difference.after
     numbers = (int, float)
     if type(before) in numbers and type(after) in numbers and before != after:
@@ -247,7 +247,7 @@ def _is_content(difference: Difference, value: Any) -> bool:
 
 
 def _summarized(difference: Difference, types: tuple[str, str]) -> _Values:
-    """What tells *difference* from others of its field and types."""
+    """Return the part that tells *difference* from others of its field and types."""
     if _is_error(difference):
         before, after = difference.before, difference.after
         return _error_name(before), _error_name(after)
@@ -289,7 +289,7 @@ class _Gathering:
         shown += [place for place in places if place][: _MOST_EXAMPLES - len(shown)]
 
     def _forget(self) -> None:
-        """Of too many values, remember the types alone."""
+        """Keep only the types if there are too many values."""
         if self.values is None or len(self.values) > _MOST_VALUES:
             self.values = None
             self.places = {None: self.places.get(None, [])}

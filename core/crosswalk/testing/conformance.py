@@ -42,19 +42,19 @@ class ProviderConformance:
             provider = "acme"
             captures = "captures/acme"
 
-    Exceptions stand in the file ``EXCEPTIONS`` beside the captures.
+    Exceptions are listed in the file ``EXCEPTIONS`` in the folder of the captures.
 
-    Each capture is checked on its own, each recorded whole and streamed also against its other form, and what each
-    is mapped to is pinned by a syrupy snapshot, one readable JSON file a capture: ``pytest --snapshot-update``
-    writes them, and a person reads the difference.
+    The kit checks each capture separately. If an exchange was recorded whole and streamed, it also compares both
+    forms. A syrupy snapshot, one readable JSON file per capture, pins the result: ``pytest --snapshot-update`` writes the
+    snapshots, and a person reads the difference.
 
     Attributes:
         provider: the provider id.
-        captures: the folder, relative to the test's file; see :func:`crosswalk.testing.load_captures`.
-        snapshots: the folder of snapshots, relative to the test's file; one folder per provider is made in it.
-        sample: how many leaves and cuts of a capture to try at most, the same ones every time; ``None`` for all.
-        write: for a framing of the provider's own, a method ``write(data, name)`` that returns the bytes of one frame, of
-            an event's data and its name. With it the kit tries the decoder with changed events and broken frames.
+        captures: the folder, relative to the test's file, see :func:`crosswalk.testing.load_captures`.
+        snapshots: the folder of snapshots, relative to the test's file. One folder per provider is made in it.
+        sample: the largest number of leaves and cuts to try in a capture, the same ones every time; ``None`` for all.
+        write: if the provider has its own framing, a method ``write(data, name)`` that returns the bytes of one frame,
+            from an event's data and its name. With it the kit tries the decoder with changed events and broken frames.
     """
 
     provider: ClassVar[str]
@@ -65,12 +65,12 @@ class ProviderConformance:
 
     @classmethod
     def conformance_captures(cls) -> list[Capture]:
-        """The captures to check."""
+        """Return the captures to check."""
         return load_captures(cls._folder(cls.captures))
 
     @classmethod
     def conformance_pairs(cls) -> list[tuple[Capture, Capture]]:
-        """The captures that were recorded whole and streamed."""
+        """Return the captures that were recorded whole and streamed."""
         return pairs(cls.conformance_captures())
 
     @classmethod
@@ -89,7 +89,7 @@ class ProviderConformance:
         request: pytest.FixtureRequest,
         record_property: Callable[[str, object], None],
     ) -> None:
-        """P1, P3, P4, P5, P8: nothing is broken."""
+        """P1, P3, P4, P5, P8: no promise is broken."""
         if promise == "as stated" and conformance_capture.says is None:
             record_property(UNSTATED, self.provider)
         problems = check_capture(
@@ -117,12 +117,12 @@ class ProviderConformance:
         snapshot: SnapshotAssertion,
         record_property: Callable[[str, object], None],
     ) -> None:
-        """The canonical response is the one that a person has read and accepted."""
+        """The canonical response equals the one that a person has read and accepted."""
         folder = self._folder(self.snapshots) / self.provider
         result = normalized(registry.mapper(self.provider), conformance_capture)
         pinned = snapshot.use_extension(_in_folder(folder))
         with warnings.catch_warnings():
-            # A snapshot is named for its capture, not for the test function, as syrupy would like it.
+            # A snapshot is named after its capture. Syrupy expects the name of the test function.
             warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot name")
             before = _stored(folder / f"{conformance_capture.case}.json")
             is_same = bool(result == pinned(name=conformance_capture.case))
@@ -139,7 +139,7 @@ class ProviderConformance:
     def test_typed_fields_that_no_capture_shows_are_reported(
         self, record_property: Callable[[str, object], None]
     ) -> None:
-        """They are no failure: the end of the run lists them."""
+        """Such a field is not a failure: the end of the run lists it."""
         missing = unproven(registry.mapper(self.provider), self.conformance_captures())
         if missing:
             record_property(UNPROVEN, f"{self.provider}: {', '.join(missing)}")
@@ -155,12 +155,12 @@ _MOST_LINES: Final = 20
 
 
 def _stored(file: Path) -> Any:
-    """The snapshot in *file*; ``None`` without one."""
+    """Return the snapshot in *file*, or ``None`` if there is none."""
     return orjson.loads(file.read_bytes()) if file.is_file() else None
 
 
 def _in_folder(folder: Path) -> type[JSONSnapshotExtension]:
-    """Snapshots as plain JSON, one file a capture, in the folder of their provider."""
+    """Return an extension that writes snapshots as plain JSON, one file per capture, in the provider's folder."""
 
     class Extension(JSONSnapshotExtension):
         def serialize(self, data: Any, **_: Any) -> str:

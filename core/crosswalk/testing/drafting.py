@@ -35,7 +35,7 @@ _LIMITS: Final = frozenset(
 )
 """The request options that limit the length of an answer."""
 _LONGEST: Final = 2_000
-"""How many characters of a value are shown."""
+"""The number of characters of a value that are shown."""
 
 
 def draft_statement(
@@ -44,14 +44,14 @@ def draft_statement(
     """Draft the statement about an answer.
 
     Only facts that need no mapping are filled in: an HTTP error, a body that was cut, the requested model if the answer
-    names it, and ``length`` if the answer has a count that equals the requested limit. All other values of the payload stand
-    under ``found``, by their paths, for the author to choose from.
+    names it, and ``length`` if the answer has a count that equals the requested limit. All other values of the payload
+    are listed under ``found``, by their paths, for the author to choose from.
 
     Args:
         body: the bytes of the answer.
-        request: the body of the request; ``None`` if it is unknown.
+        request: the body of the request, or ``None`` if it is unknown.
         status: the HTTP status.
-        complete: whether the body ended as HTTP wants it.
+        complete: whether the body ended as HTTP requires.
     """
     events = _events(body)
     facts: dict[str, Any] = {
@@ -85,7 +85,7 @@ def _kind_of(status: int) -> str:
 
 
 def _events(body: bytes) -> list[Any]:
-    """The decoded events of *body*; none for a framing that only one provider has."""
+    """Return the decoded events of *body*. There are none if only one provider has its framing."""
     decoder = SniffingDecoder(Limits())
     try:
         frames = [*decoder.decode(body), *decoder.flush()]
@@ -95,7 +95,7 @@ def _events(body: bytes) -> list[Any]:
 
 
 def _event(data: bytes, name: str | None) -> Any:
-    """The event of a frame; one with a name may carry text, which is shown as ``text_events`` give it."""
+    """Return the event of a frame. One with a name may carry text, which is shown in the format of ``text_events``."""
     try:
         return load_event(data, Limits(), place="draft", halves="mend")
     except FramingError:
@@ -105,7 +105,7 @@ def _event(data: bytes, name: str | None) -> Any:
 
 
 def _options(request: bytes | None) -> Iterator[tuple[str, Any]]:
-    """The scalars of a request, by their own names."""
+    """Yield the scalars of a request, by the last names of their paths."""
     try:
         parsed = orjson.loads(request or b"{}")
     except orjson.JSONDecodeError:
@@ -116,7 +116,7 @@ def _options(request: bytes | None) -> Iterator[tuple[str, Any]]:
 
 
 def _found(events: list[Any]) -> dict[str, Any]:
-    """The values of *events* by their paths: texts in a row as one, of other values the last."""
+    """Return the values of *events* by their paths: consecutive texts joined, for other values the last one."""
     found: dict[str, Any] = {}
     for leaf in leaves(events):
         path, value = show_path(leaf.path, items=False), leaf.value

@@ -1,4 +1,4 @@
-"""What the replay server is asked, and what it answers."""
+"""The requests that the replay server receives, and the answers that it sends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MEDIA_TYPES: Final = {
     ".ndjson": "application/x-ndjson",
     ".txt": "text/plain; charset=utf-8",
 }
-# An event with the end of its line or, for SSE, its blank line.
+# An event with its line end or, for SSE, its blank line.
 _EVENTS: Final = {
     ".sse": re.compile(rb".*?(?:\r\n\r\n|\n\n|\r\r)|.+", re.DOTALL),
     ".ndjson": re.compile(rb"[^\n]*\n|[^\n]+"),
@@ -34,7 +34,7 @@ _SOME_USAGE: Final = UsageInfo(7, 3)
 
 
 class _ModelAnswer(Protocol):
-    """A model's answer, which takes the form of the endpoint at a path."""
+    """A model's answer, written in the format of the endpoint at a path."""
 
     def whole(self, path: str) -> bytes: ...
 
@@ -42,18 +42,18 @@ class _ModelAnswer(Protocol):
 
 
 class ReplayError(CrosswalkError):
-    """The replay server was used wrongly, or what a test waited for did not happen."""
+    """The replay server was used incorrectly, or the event that a test waited for did not happen."""
 
 
 class Outcome(StrEnum):
-    """How an answer went: a closed set."""
+    """The outcome of an answer: a closed set."""
 
     ANSWERING = "answering"
-    """It goes on."""
+    """The answer is still being sent."""
     ANSWERED = "answered"
-    """The server did all that it was to do."""
+    """The server did everything it had to do."""
     DISCONNECTED = "disconnected"
-    """The client left before."""
+    """The client left early."""
 
 
 @attrs.frozen
@@ -63,11 +63,11 @@ class ReceivedRequest:
     Attributes:
         method: such as ``POST``.
         target: path and query, as they were sent.
-        headers: names in lowercase; never shown, for they hold credentials.
+        headers: names in lowercase. They are never shown, because they hold credentials.
         body: as it was sent.
-        connection: the number of its TCP connection, from 1; equal numbers mean that it was used again.
-        case: which answer it got: the capture's name; ``None`` where there was none for it.
-        outcome: how the answer went, as far as it is known.
+        connection: the number of its TCP connection, from 1. Equal numbers mean that the connection was reused.
+        case: the name of the capture that answered it, or ``None`` if there was no answer for it.
+        outcome: the outcome of the answer, as far as it is known.
     """
 
     method: str
@@ -84,10 +84,10 @@ class ReceivedRequest:
         return self.target.partition("?")[0]
 
     def json(self) -> Any:
-        """The body, decoded.
+        """The decoded body.
 
         Raises:
-            ReplayError: it is no JSON.
+            ReplayError: the body is not JSON.
         """
         try:
             return orjson.loads(self.body)
@@ -96,7 +96,7 @@ class ReceivedRequest:
 
     @property
     def wants_stream(self) -> bool | None:
-        """Whether it asks for a stream; ``None`` when it does not say."""
+        """Whether it asks for a stream, or ``None`` if it does not say."""
         if "streamGenerateContent" in self.path:
             return True
         try:
@@ -118,18 +118,18 @@ def _header_text(_: object, __: object, headers: Mapping[str, str]) -> None:
 
 @attrs.frozen
 class Answer:
-    """What the server is to send.
+    """An answer that the server is to send.
 
     Attributes:
-        chunks: the body: an event each for a stream.
+        chunks: the body. A stream has one item for each event.
         status: the HTTP status.
-        headers: beside those that say how the body is framed.
-        stream: whether it is sent in HTTP chunks, one for each of *chunks*; else whole, with its length.
-        case: the name that requests which got it are recorded with.
-        model: a model's answer, which takes the form of the request; ``None`` for one that is written out in *chunks*.
+        headers: the headers other than those for the framing of the body.
+        stream: whether it is sent in HTTP chunks, one for each of *chunks*. Otherwise it is whole, with its length.
+        case: the name that is recorded with the requests that got it.
+        model: a model's answer, written in the request's format, or ``None`` if *chunks* holds the answer.
 
     Raises:
-        ConfigurationError: a header that HTTP cannot carry.
+        ConfigurationError: HTTP cannot carry a header.
     """
 
     chunks: tuple[bytes, ...] = attrs.field(repr=False)
@@ -141,7 +141,7 @@ class Answer:
 
     @classmethod
     def of_capture(cls, capture: Capture) -> Answer:
-        """What was recorded, in the recorded framing."""
+        """Return the recorded answer, in the recorded framing."""
         suffix = capture.file.suffix
         headers = {"Content-Type": _MEDIA_TYPES.get(suffix, "application/json")}
         event = _EVENTS.get(suffix)
@@ -150,16 +150,16 @@ class Answer:
 
     @classmethod
     def of_json(cls, value: Any, *, status: int = 200) -> Answer:
-        """A JSON body of your own."""
+        """Return an answer with a custom JSON body."""
         return cls((orjson.dumps(value),), status, {"Content-Type": "application/json"}, case="json")
 
     @classmethod
     def of_events(cls, events: Iterable[Any], *, done: bool = True) -> Answer:
-        """A stream of server-sent events of your own.
+        """Return a stream of custom server-sent events.
 
         Args:
-            events: what each event's ``data`` holds, as JSON.
-            done: whether ``[DONE]`` follows, as OpenAI's format has it.
+            events: the ``data`` of each event, as JSON.
+            done: whether ``[DONE]`` follows, as in OpenAI's format.
         """
         chunks = [b"data: %s\n\n" % orjson.dumps(event) for event in events]
         if done:
@@ -174,12 +174,12 @@ class Answer:
         retry_after: float | str | None = None,
         message: str = "the replay server was told to fail",
     ) -> Answer:
-        """An HTTP error.
+        """Return an HTTP error.
 
         Args:
             status: 400 to 599.
-            retry_after: what ``Retry-After`` says, seconds or a date; ``None`` for no such header.
-            message: for the error's JSON, in OpenAI's form.
+            retry_after: the value of ``Retry-After``, seconds or a date; ``None`` for no such header.
+            message: for the error's JSON, in OpenAI's format.
 
         Raises:
             ConfigurationError: another status.
@@ -194,21 +194,21 @@ class Answer:
 
     @classmethod
     def text(cls, text: str, *, usage: UsageInfo = _SOME_USAGE) -> Answer:
-        """A model's answer, whole or as a stream, in the form in which it is asked for.
+        """Return a model's answer, whole or as a stream, in the format that the request asks for.
 
         Args:
-            text: what the model says; a stream has a piece for each word.
+            text: the text of the model. A stream has a piece for each word.
             usage: its tokens.
         """
         return cls.calls(text=text, usage=usage)
 
     @classmethod
     def calls(cls, *calls: ToolCall, text: str = "", usage: UsageInfo = _SOME_USAGE) -> Answer:
-        """As :meth:`text`, of a model that asks for tools.
+        """Return an answer like that of :meth:`text`, of a model that calls tools.
 
         Args:
-            calls: what it asks for.
-            text: what it says before.
+            calls: the tool calls.
+            text: the text before them.
             usage: its tokens.
         """
         from crosswalk.testing.model_answer import ModelAnswer
@@ -216,7 +216,7 @@ class Answer:
         return cls((), case="text", model=ModelAnswer(text, calls, usage))
 
     def to(self, request: ReceivedRequest) -> Answer:
-        """What is sent to *request*."""
+        """Return the answer to *request*."""
         if self.model is None:
             return self
         if not request.wants_stream:
@@ -227,6 +227,6 @@ class Answer:
         )
 
     def steps(self) -> list[Step]:
-        """What the server does to send it, when nothing goes wrong."""
+        """Return the server's steps to send it without faults."""
         length = None if self.stream else sum(map(len, self.chunks))
         return [Head(self.status, self.headers, length), *map(Chunk, self.chunks), End()]

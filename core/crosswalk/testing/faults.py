@@ -1,4 +1,4 @@
-"""What a server does wrong on the way: an answer as a list of steps, and the faults that change the list."""
+"""The faults of a server on the way: an answer as a list of steps, and the faults that change the list."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Head:
 
     Attributes:
         status: the HTTP status.
-        headers: beside those that say how the body is framed.
-        length: what ``Content-Length`` promises, in bytes; ``None`` for a body in HTTP chunks.
+        headers: the headers other than those for the framing of the body.
+        length: the value of ``Content-Length``, in bytes; ``None`` for a body in HTTP chunks.
     """
 
     status: int
@@ -53,7 +53,7 @@ class Chunk:
 
 @attrs.frozen
 class Raw:
-    """Send bytes that are no HTTP."""
+    """Send bytes that are not HTTP."""
 
     data: bytes = attrs.field(repr=False)
 
@@ -67,7 +67,7 @@ class Pause:
 
 @attrs.frozen
 class End:
-    """End the body as HTTP wants it; the connection can be used again."""
+    """End the body as HTTP requires. The connection can be used again."""
 
 
 @attrs.frozen
@@ -82,11 +82,11 @@ class Abort:
 
 @attrs.frozen
 class Close:
-    """Close the connection, whatever was promised."""
+    """Close the connection, even if more was promised."""
 
 
 Step: TypeAlias = Head | Chunk | Raw | Pause | End | Hang | Abort | Close
-"""One thing that a server does while it answers: a closed set."""
+"""One action of a server while it answers: a closed set."""
 
 
 def _is_number(seconds: object) -> bool:
@@ -106,33 +106,33 @@ def _count(_: object, attribute: attrs.Attribute[int | None], value: object) -> 
 
 @attrs.frozen
 class Delay:
-    """The server thinks before it says anything.
+    """The server waits before it sends anything.
 
     Attributes:
-        seconds: how long.
+        seconds: the length of the wait.
     """
 
     seconds: float = attrs.field(validator=_seconds)
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
-        """*steps* with this fault in them."""
+        """Return *steps* with this fault in them."""
         return [Pause(self.seconds), *steps]
 
 
 @attrs.frozen
 class Slow:
-    """The body comes drop by drop.
+    """The body arrives in small pieces.
 
     Attributes:
         seconds: the pause before each piece.
-        chunk_bytes: how many bytes come at once; ``None`` for an event at a time.
+        chunk_bytes: the number of bytes in a piece; ``None`` for one event at a time.
     """
 
     seconds: float = attrs.field(default=0.0, validator=_seconds)
     chunk_bytes: int | None = attrs.field(default=None, validator=_count)
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
-        """*steps* with this fault in them."""
+        """Return *steps* with this fault in them."""
         slow: list[Step] = []
         for step in steps:
             if isinstance(step, Chunk):
@@ -146,12 +146,12 @@ class Slow:
 
 @attrs.frozen
 class _Placed:
-    """A fault at some place of an answer.
+    """A fault at some position of an answer.
 
     Attributes:
-        after_events: how many events of the body are sent before; 0 for the headers alone.
-        after_bytes: how many bytes of the body are sent before. With neither, nothing at all is sent before,
-            not even the status line.
+        after_events: the number of events of the body that are sent before it; 0 for the headers alone.
+        after_bytes: the number of bytes of the body that are sent before it. If both are missing, nothing at all is
+            sent before it, not even the status line.
     """
 
     after_events: int | None = attrs.field(default=None, kw_only=True, validator=_count)
@@ -162,9 +162,9 @@ class _Placed:
             raise ConfigurationError("a fault lies after so many events or after so many bytes, not both")
 
     def _split(self, steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-        """What is done before this fault, and what would have been done after it.
+        """Return the steps before this fault, and the steps that would have followed it.
 
-        A body that has less is sent whole, but not ended.
+        A body that is shorter is sent whole, but not ended.
         """
         events, left = self.after_events, self.after_bytes
         if events is None and left is None:
@@ -187,19 +187,19 @@ class _Placed:
 
 @attrs.frozen
 class Stall(_Placed):
-    """The server falls silent and keeps the connection open."""
+    """The server stops sending and keeps the connection open."""
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
-        """*steps* with this fault in them."""
+        """Return *steps* with this fault in them."""
         return [*self._split(steps)[0], Hang()]
 
 
 @attrs.frozen
 class Reset(_Placed):
-    """The connection is reset, as when the server's process dies, once what came before has reached the client's system."""
+    """The connection is reset, as when the server's process dies, after all earlier bytes reached the client's system."""
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
-        """*steps* with this fault in them."""
+        """Return *steps* with this fault in them."""
         return [*self._split(steps)[0], Abort()]
 
 
@@ -208,8 +208,8 @@ class Cut(_Placed):
     """The answer ends too early.
 
     Attributes:
-        clean: whether HTTP is ended properly, so that only what is inside tells that something is missing;
-            else the connection is closed in the middle of the body. It needs a place inside the body.
+        clean: whether HTTP is ended properly, so that only the content shows that something is missing.
+            Otherwise the connection is closed in the middle of the body. It needs a position inside the body.
     """
 
     clean: bool = attrs.field(default=False, kw_only=True)
@@ -220,7 +220,7 @@ class Cut(_Placed):
             raise ConfigurationError("a clean cut needs after_events or after_bytes", key="clean")
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
-        """*steps* with this fault in them."""
+        """Return *steps* with this fault in them."""
         before = self._split(steps)[0]
         if not self.clean:
             return [*before, Close()]
@@ -230,7 +230,7 @@ class Cut(_Placed):
 
 @attrs.frozen
 class Garbage(_Placed):
-    """Bytes that do not belong there, between what does. Without a place they come instead of HTTP.
+    """Bytes that do not belong to the answer, between those that do. Without a position they are sent instead of HTTP.
 
     Attributes:
         data: the bytes; by default an event that is neither JSON nor UTF-8, in either framing.
@@ -239,7 +239,7 @@ class Garbage(_Placed):
     data: bytes = attrs.field(default=b'data: {"gar\xff\xfebage\n\n', repr=False)
 
     def apply(self, steps: Sequence[Step]) -> list[Step]:
-        """*steps* with this fault in them."""
+        """Return *steps* with this fault in them."""
         before, after = self._split(steps)
         if not before:
             return [Raw(self.data), Close()]
@@ -252,11 +252,11 @@ class Garbage(_Placed):
 
 
 def _with_length(step: Step, length: int) -> Step:
-    """*step*; a head that promises a length promises *length*."""
+    """Return *step*. If it is a head that promises a length, it promises *length* instead."""
     if isinstance(step, Head) and step.length is not None:
         return attrs.evolve(step, length=length)
     return step
 
 
 Fault: TypeAlias = Delay | Slow | Stall | Reset | Cut | Garbage
-"""What can go wrong with an answer: a closed set. A wrong status is an answer of its own."""
+"""The possible faults of an answer: a closed set. A wrong status is not a fault but a separate answer."""

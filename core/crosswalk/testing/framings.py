@@ -28,7 +28,7 @@ __all__ = ["framing_does_not_matter", "own_framing_is_exact", "text_paths_hold"]
 
 
 def _shown(mapper: Mapper, capture: Capture, chunks: Iterable[bytes]) -> Any:
-    """What *chunks* give, in a form that can be compared."""
+    """Return the result of *chunks*, in a form that can be compared."""
     reader = Reader(mapper, reader_options(capture))
     deltas: list[ResponseDelta] = []
     try:
@@ -82,13 +82,13 @@ def _reframed(capture: Capture) -> Iterator[tuple[str, bytes]]:
 
 _TEXTS: Final = ("a", " ", "\n", "0", "{", "<think>", "<|im_end|>", MARKER)
 _SEVERAL: Final = 8
-"""So many kinds of events of one capture are told apart by their texts."""
+"""The number of kinds of events of one capture that are told apart by their texts."""
 
 
 def text_paths_hold(case: Case) -> Iterator[Problem]:
-    """P3: an event that repeats another one but for the values that ``ProviderInfo`` declares means the same.
+    """P3: an event that repeats another one except for the values that ``ProviderInfo`` declares has the same meaning.
 
-    The reader trusts the plugin in that and maps no such event. Here the hooks map each one as well, and both ways must
+    The reader trusts the plugin in this and maps no such event. Here the hooks map each one as well, and both ways must
     agree.
     """
     info, capture = case.mapper.info, case.capture
@@ -119,7 +119,7 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
 
 
 def _varied(value: Any, number: int) -> Any:
-    """A value like *value*: its words, numbers and counts are others, another one for each *number*."""
+    """Return a value similar to *value*, with other words, numbers and counts for each *number*."""
     if isinstance(value, dict):
         return {key: _varied(item, number) for key, item in value.items()}
     if isinstance(value, list):
@@ -130,7 +130,7 @@ def _varied(value: Any, number: int) -> Any:
 
 
 def _some_texts(case: Case) -> list[Leaf]:
-    """Leaves that hold promised texts: of events that differ in their text alone it is one."""
+    """Return leaves that hold promised texts: one for events that differ only in their text."""
     paths = set(case.mapper.info.text_paths)
     kinds: dict[tuple[bytes, str | None], Leaf] = {}
     for leaf in case.leaves:
@@ -142,13 +142,13 @@ def _some_texts(case: Case) -> list[Leaf]:
 
 _TOKEN: Final = "crosswalk7token"
 _LARGE: Final = "Kelp " * 30_000
-"""More than two bytes can count."""
+"""More bytes than two bytes can count."""
 _BROKEN: Final = b"Ke\xff\xc3Lp"
 """Bytes that are not UTF-8."""
 
 
 def own_framing_is_exact(case: Case) -> Iterator[Problem]:
-    """P3: every byte of a frame counts; bytes behind the last frame, half a frame and invalid UTF-8 are errors."""
+    """P3: every byte of a frame counts. Bytes after the last frame, half a frame and invalid UTF-8 are errors."""
     yield from _invalid_text(case)
     if not case.has_own_framing or case.write is None or case.baseline.error is not None:
         return
@@ -188,7 +188,7 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
 
 
 def _invalid_text(case: Case) -> Iterator[Problem]:
-    """Bytes that are not UTF-8 in the place of a text give an error, or show as U+FFFD."""
+    """Bytes that are not UTF-8 in place of a text give an error, or show as U+FFFD."""
     if not case.is_answer:
         return
     texts = case.mapper.info.text_events

@@ -1,4 +1,4 @@
-"""One connection of the replay server: HTTP/1.1 as far as it goes, and beyond it where a fault wants that."""
+"""One connection of the replay server: the HTTP/1.1 that it needs, and invalid HTTP if a fault requires it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class ClientLeftError(Exception):
 
 
 class BadRequestError(Exception):
-    """What came is no HTTP request."""
+    """The received bytes are not an HTTP request."""
 
 
 class Connection(asyncio.StreamReaderProtocol):
-    """A TCP connection, and how to read requests and to send answers on it.
+    """A TCP connection that reads requests and sends answers.
 
     Attributes:
-        number: its place among the server's connections, from 1.
-        closed: set when the connection is no more.
+        number: its number among the server's connections, from 1.
+        closed: set when the connection is closed.
     """
 
     def __init__(self, accept: Callable[[Connection], None]) -> None:
@@ -45,25 +45,27 @@ class Connection(asyncio.StreamReaderProtocol):
         """A client has connected."""
         super().connection_made(transport)
         assert isinstance(transport, asyncio.Transport)
-        transport.set_write_buffer_limits(high=0)  # so that drain() waits until the system has it all
+        transport.set_write_buffer_limits(
+            high=0
+        )  # so that drain() waits until the system has taken everything
         self._tcp = transport
         loop = asyncio.get_running_loop()
         self._writer = asyncio.StreamWriter(transport, self, self._reader, loop)
         self._accept(self)
 
     def eof_received(self) -> bool | None:
-        """The client will send nothing more, which for HTTP means that it has left."""
+        """Treat the end of the client's data as the client having left, as HTTP does."""
         self._left.set()
         return super().eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is no more."""
+        """Note that the connection is closed."""
         self._left.set()
         self.closed.set()
         super().connection_lost(error)
 
     def close(self) -> None:
-        """Close it, when all that was written has been sent."""
+        """Close it, once everything that was written has been sent."""
         self._tcp.close()
 
     def abort(self) -> None:
@@ -71,10 +73,10 @@ class Connection(asyncio.StreamReaderProtocol):
         self._tcp.abort()
 
     async def read_request(self) -> ReceivedRequest | None:
-        """The next request; ``None`` when the client has closed the connection.
+        """Return the next request, or ``None`` if the client has closed the connection.
 
         Raises:
-            BadRequestError: what came is no HTTP request.
+            BadRequestError: the received bytes are not an HTTP request.
         """
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
@@ -104,10 +106,10 @@ class Connection(asyncio.StreamReaderProtocol):
         return b"".join(pieces)
 
     async def play(self, steps: Sequence[Step]) -> bool:
-        """Do *steps*; whether the connection can be used again.
+        """Do *steps*. Return whether the connection can be used again.
 
         Raises:
-            ClientLeftError: the client closed the connection before.
+            ClientLeftError: the client closed the connection before the end.
         """
         for step in steps:
             match step:
@@ -126,7 +128,7 @@ class Connection(asyncio.StreamReaderProtocol):
                     await self._send(b"0\r\n\r\n" if self._is_chunked else b"")
                 case Abort():
                     raw = self._tcp.get_extra_info("socket")
-                    # A reset throws away what is on its way; what came before a fault is to reach the client.
+                    # A reset throws away unsent bytes, but all bytes before a fault must reach the client.
                     while _on_its_way(raw) and not self._left.is_set():
                         await asyncio.sleep(0.001)
                     raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -146,7 +148,7 @@ class Connection(asyncio.StreamReaderProtocol):
             raise ClientLeftError from None
 
     async def _wait(self, seconds: float | None) -> None:
-        """Wait, for ever with ``None``, unless the client leaves."""
+        """Wait, forever if ``None``, unless the client leaves."""
         try:
             await asyncio.wait_for(self._left.wait(), seconds)
         except TimeoutError:
@@ -155,7 +157,7 @@ class Connection(asyncio.StreamReaderProtocol):
 
 
 def _on_its_way(sock: socket.socket) -> int:
-    """How many bytes the other side's system has not confirmed; 0 where this system does not tell."""
+    """Return the number of bytes that the peer's system has not confirmed, or 0 if this system does not report it."""
     if sys.platform != "linux":
         return 0
     import fcntl

@@ -24,7 +24,7 @@ __all__ = ["nothing_lost"]
 
 
 def nothing_lost(case: Case) -> Iterator[Problem]:
-    """P1: change one leaf of the payload, and the canonical JSON changes."""
+    """P1: if one leaf of the payload changes, the canonical JSON changes."""
     for leaf in case.sampled():
         for change in changes(case.events, leaf):
             after = case.map(change.events)
@@ -38,7 +38,7 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
 
 
 def _more_items(case: Case) -> Iterator[Problem]:
-    """One more item in an array, like those that are there, is neither read for another thing nor dropped."""
+    """One more item in an array, similar to its items, is neither taken for another thing nor dropped."""
     ends = [
         Leaf(number, (*path, len(items)), items)
         for number, event in enumerate(case.events)
@@ -47,7 +47,7 @@ def _more_items(case: Case) -> Iterator[Problem]:
     for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
         array, items = attrs.evolve(end, path=end.path[:-1]), end.value
         item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
-        # An item that may be left out may stand between.
+        # An optional item may come between.
         for more in ([item], [None, None, None, item]):
             after = case.map(replaced(case.events, array, [*items, *more]))
             if after.error is None:
@@ -59,7 +59,7 @@ def _more_items(case: Case) -> Iterator[Problem]:
 
 
 def _more_fields(case: Case) -> Iterator[Problem]:
-    """One more field in an object, which no plugin knows, arrives, or is refused."""
+    """One more field in an object, unknown to all plugins, arrives, or is refused."""
     fields = [
         Leaf(number, (*path, "crosswalk"), value)
         for number, event in enumerate(case.events)
@@ -95,14 +95,14 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
             continue
         different = [one for one in arrays[2:] if one.value != arrays[0].value]
         if not different:
-            continue  # the same in every event is one
+            continue  # an array that is the same in every event is a single one
         changed = replaced(case.events, arrays[1], arrays[0].value)
         if case.map(changed).is_like(case.map(without(changed, arrays[1]))):
             yield case.problem("P1", arrays[1], "lost: an array that equals the one before changes nothing")
 
 
 def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every object in *value* that has a field, with the keys that lead there."""
+    """Yield every object in *value* that has a field, with the keys that lead to it."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     if isinstance(value, dict) and value:
         yield path, value
@@ -119,7 +119,7 @@ _ITEMS: Final[dict[type, Any]] = {
 
 
 def _arrays(value: Any, path: Path = ()) -> Iterator[tuple[Path, list[Any]]]:
-    """Every array in *value*, a JSON value, that holds anything, with the keys that lead there."""
+    """Yield every array in *value*, a JSON value, that is not empty, with the keys that lead to it."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     if isinstance(value, list) and value:
         yield path, value

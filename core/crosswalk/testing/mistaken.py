@@ -41,7 +41,7 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
 
 
 def _mistaken(case: Case, leaf: Leaf, other: Any, after: Outcome, what: str) -> Iterator[Problem]:
-    """*other*, of a wrong type, was accepted: it must stand somewhere as it was sent, and nowhere as something else.
+    """The plugin accepted *other*, of a wrong type: it must appear somewhere unchanged, and nowhere as something else.
 
     A number for a number may be converted, as a time is.
     """
@@ -74,12 +74,12 @@ def _said(response: Any) -> Any:
 
 
 def _coerced(before: Any, after: Any, value: Any) -> str | None:
-    """How *value*, put into a payload, shows as a text in the typed fields; ``None`` where it does not.
+    """Return the text that *value*, put into a payload, becomes in the typed fields, or ``None`` if it does not.
 
     Args:
-        before: what the typed fields held without it, as canonical JSON.
-        after: what they hold with it.
-        value: it.
+        before: the typed fields without it, as canonical JSON.
+        after: the typed fields with it.
+        value: the value.
     """
     if after == before:
         return None
@@ -92,7 +92,7 @@ def _coerced(before: Any, after: Any, value: Any) -> str | None:
 
 
 def _spellings(value: Any) -> set[str]:
-    """How a careless conversion to text spells *value*; as JSON an object may stand for the text of one."""
+    """Return the spellings of *value* in careless conversions to text. As JSON an object may represent its text."""
     if isinstance(value, str):
         return set()
     spelt, as_json = {str(value)}, {orjson.dumps(value).decode()}
@@ -104,7 +104,7 @@ def _texts_of(value: Any) -> Iterator[str]:
 
 
 def _is_object(text: str) -> bool:
-    """Whether *text* is that of a JSON object, in which a value keeps its type."""
+    """Whether *text* is a JSON object, in which a value keeps its type."""
     try:
         return isinstance(orjson.loads(text), dict)
     except orjson.JSONDecodeError:
@@ -112,10 +112,10 @@ def _is_object(text: str) -> bool:
 
 
 def vanished(before: Outcome, after: Outcome, value: Any) -> bool:
-    """Whether *value*, put into a payload, stands nowhere in what came of it; of what is empty nothing need be left."""
+    """Whether *value*, put into a payload, is missing in the result. An empty value need not leave a trace."""
     if value in (None, "", [], {}) or value == [None]:
         return False
-    # The text tells at once, mostly; where what stood there before has gone too, the paths do.
+    # The text usually decides. If the earlier value has gone too, the paths decide.
     needle = b"crosswalk" if isinstance(value, str | list | dict) else written(value)
     if after.text.count(needle) > before.text.count(needle):
         return False
@@ -126,7 +126,7 @@ def vanished(before: Outcome, after: Outcome, value: Any) -> bool:
 
 
 def _places_of(value: Any, node: Any, path: Path = ()) -> Counter[Path]:
-    """Where *value* stands in *node*, as it is, in a text, or in the text of an object."""
+    """Count the positions of *value* in *node*: unchanged, in a text, or in the text of an object."""
     if type(node) is type(value) and node == value:
         return Counter([path])
     if isinstance(node, str):

@@ -1,4 +1,4 @@
-"""A model's answer, written in the form in which it is asked for."""
+"""A model's answer, written in the format that a request asks for."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MEDIA_TYPES = {WireForm.OLLAMA: "application/x-ndjson", WireForm.OLLAMA_GENERAT
 
 @attrs.frozen
 class ModelAnswer:
-    """What a model says.
+    """A model's answer.
 
     Attributes:
-        text: its words; a stream has a piece for each.
-        calls: the tools that it asks for.
+        text: its text. A stream has a piece for each word.
+        calls: its tool calls.
         usage: its tokens.
     """
 
@@ -34,12 +34,12 @@ class ModelAnswer:
     usage: UsageInfo
 
     def whole(self, path: str) -> bytes:
-        """The body of a whole answer in the form that the endpoint at *path* speaks, else in that of Chat Completions."""
+        """Return the body of a whole answer in the format of the endpoint at *path*, or in that of Chat Completions."""
         body: bytes = convert(ChatResponse.from_deltas(self._deltas()), _form(path)).value
         return body
 
     def streamed(self, path: str) -> tuple[tuple[bytes, ...], str]:
-        """The events of a stream in that form, and their media type."""
+        """Return the events of a stream in that format, and their media type."""
         form = _form(path)
         events: Iterable[bytes] = convert_stream(self._deltas(), form, model="model")
         return tuple(events), _MEDIA_TYPES.get(form, "text/event-stream")

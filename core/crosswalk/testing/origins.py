@@ -1,4 +1,4 @@
-"""Checks of where what was not sent comes from: nothing is invented, and counts are the provider's (promise P8)."""
+"""Checks of the origin of values that were not sent: nothing is invented, counts are the provider's (promise P8)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COUNTS: Final = (
 
 
 def nothing_invented(case: Case) -> Iterator[Problem]:
-    """P8: what the provider did not say is marked in ``provenance``."""
+    """P8: a value that the provider did not send is marked in ``provenance``."""
     if case.baseline.response is not None:
         for where, message in _invented(case.baseline.response, case.events):
             yield case.problem("P8", where, message)
@@ -59,7 +59,7 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
 
 
 def _digits(number: str) -> str:
-    """The digits of *number* less the zeros around them: an amount has the same in another unit."""
+    """Return the digits of *number* without the zeros around them: an amount has the same digits in another unit."""
     return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0")
 
 
@@ -70,7 +70,7 @@ def _mark(response: dict[str, Any], name: str) -> str | None:
 
 
 def _is_told(created: str, found: list[Leaf]) -> bool:
-    """Whether a leaf says the time *created*, as seconds since 1970 or parts of them, or as a date, in UTC or a zone."""
+    """Whether a leaf holds the time *created*: seconds since 1970 or parts of them, or a date, in UTC or a zone."""
     time = datetime.fromisoformat(created)
     for leaf in found:
         number = _as_number(leaf.value)
@@ -85,7 +85,7 @@ def _is_told(created: str, found: list[Leaf]) -> bool:
 
 
 def _date(text: str) -> datetime | None:
-    """The time that *text* says, as in ISO 8601 or in a header of HTTP; ``None`` where it says none."""
+    """Return the time of *text*, as in ISO 8601 or in a header of HTTP, or ``None`` if it is not a time."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
             said = read(text)
@@ -94,15 +94,13 @@ def _date(text: str) -> datetime | None:
 
 
 def nothing_filled_in(case: Case) -> Iterator[Problem]:
-    """P8: where a leaf is taken away, from every event, nothing appears in its stead that is not marked."""
+    """P8: if a leaf is removed from every event, no unmarked value appears in its place."""
     if not case.is_answer:
         return
     before = case.baseline.response
     for place in case.places(by_value=False):
         events = case.events
-        for (
-            leaf
-        ) in place.leaves:  # the place of an item stays: what comes after it means something by its own
+        for leaf in place.leaves:  # the item stays: those after it depend on their positions
             is_named = isinstance(leaf.path[-1], str)
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         after = case.map(events)
@@ -113,7 +111,7 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
 
 
 def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:
-    """What appears in *after*, made without *place*, that was not in *before*."""
+    """Yield the values that appear in *after*, made without *place*, but not in *before*."""
     for name in ("content", "refusal"):
         old, new = before["message"].get(name) or "", after["message"].get(name) or ""
         if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
@@ -126,7 +124,7 @@ def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Prob
 
 
 _REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
-"""Marks of a count that is not 0 although nobody sent it as it is."""
+"""Marks of a count that is not 0 although this number was not sent."""
 
 
 def _is_part(text: str, whole: str) -> bool:
@@ -136,7 +134,7 @@ def _is_part(text: str, whole: str) -> bool:
 
 
 def _is_made_of(text: str, pieces: set[str]) -> bool:
-    """Whether *text* is some of *pieces* in a row."""
+    """Whether *text* consists of some of *pieces* in a row."""
     ends = {0}
     for end in range(1, len(text) + 1):
         if any(text.endswith(piece, 0, end) and end - len(piece) in ends for piece in pieces if piece):
@@ -145,7 +143,7 @@ def _is_made_of(text: str, pieces: set[str]) -> bool:
 
 
 def _sums(case: Case, place: Place) -> set[int]:
-    """The numbers of the payload other than *place*, and the sums of up to three of them that lie near it."""
+    """Return the payload's numbers other than *place*, and the sums of up to three of them that are close to it."""
     numbers = [(leaf, _as_number(leaf.value)) for leaf in case.leaves if leaf.path != place.path]
     others = [(leaf, int(number)) for leaf, number in numbers if number is not None]
     near = {
@@ -162,7 +160,7 @@ def _sums(case: Case, place: Place) -> set[int]:
 
 
 def counts_are_the_providers(case: Case) -> Iterator[Problem]:
-    """P8: each count is one of the provider's or a sum of them, each added once, and of what its name says."""
+    """P8: each count is one of the provider's or a sum of them, each added once, and fits its name."""
     if not case.is_answer:
         return
     response = case.baseline.response
@@ -191,7 +189,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
 
 
 def _numbers(case: Case) -> tuple[list[Place], bool]:
-    """The numbers to raise, those first whose names tell that they count; and whether they are all that there are."""
+    """Return the numbers to raise, first those with names of counts, and whether these are all numbers."""
     found = case.every_place(int, float, str, by_value=False)
     found = [place for place in found if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
     if case.sample is None or len(found) <= case.sample:
@@ -203,7 +201,7 @@ def _numbers(case: Case) -> tuple[list[Place], bool]:
 
 
 _MORE: Final = 1_000_003
-"""A prime, by which a count is raised: no other count changes by that."""
+"""A prime by which a count is raised: no other count changes by this amount."""
 
 
 def _raised(case: Case, place: Place) -> list[Any]:
@@ -215,14 +213,14 @@ def _raised(case: Case, place: Place) -> list[Any]:
 
 
 def _as_number(value: Any) -> Any:
-    """*value* as a number, which some write as text; ``None`` where it is none."""
+    """Return *value* as a number, which some servers write as text, or ``None`` if it is not a number."""
     if isinstance(value, str):
         return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
     return value if type(value) in (int, float) else None
 
 
 def _by(before: Any, after: Any, name: str) -> int:
-    """By how much usage *name* has changed."""
+    """Return the change of usage *name*."""
     old, new = before["usage"].get(name), after["usage"].get(name)
     return (new or 0) - (old or 0)
 
@@ -234,7 +232,7 @@ _WORDS: Final = {
 
 
 def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
-    """A leaf whose own name says prompt counts for the completion alone, or the other way round."""
+    """A leaf that is named after the prompt counts for the completion alone, or the other way round."""
     says = [name for name, words in _WORDS.items() if words.search(place.key)]
     counts = [name for name in _WORDS if moved[name]]
     if len(says) == len(counts) == 1 and says != counts:
@@ -252,7 +250,7 @@ _PARTS: Final = {
 
 
 def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
-    """A count whose name says cached or reasoning tokens moves nothing, and the answer has no such count."""
+    """A count that is named after cached or reasoning tokens moves nothing, and the answer has no such count."""
     usage = case.baseline.response["usage"]
     for name, words in _PARTS.items():
         if (
@@ -265,7 +263,7 @@ def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Pr
 
 
 def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
-    """A leaf is a count, and 0 in its place is taken for no count."""
+    """A leaf is a count, and 0 in its place is read as a missing count."""
     names = [name for name, by in moved.items() if by]
     if len(names) != 1:
         return
@@ -278,7 +276,7 @@ def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Proble
 
 
 def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
-    """Of a count that is reported again with more, the last report counts, alone."""
+    """If a count is reported again with a higher value, only the last report counts."""
     if len(case.events) < 2 or not case.capture.stream or case.baseline.response.get("alternatives"):
         return
     for name, places in movers.items():
@@ -287,7 +285,7 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
         leaf = max((leaf for place in places for leaf in place.leaves), key=lambda leaf: leaf.event)
         first = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
         if any(case.meaning(other) == case.meaning(leaf) for other in first):
-            continue  # what begins an answer may be said again, and then says nothing
+            continue  # an event that begins an answer may come again, without effect
         behind, again = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
         chunks = [*case.chunks[:behind], case.chunk(leaf.event, again), *case.chunks[behind:]]
         after = case.map_bytes(b"".join(chunks))
@@ -301,7 +299,7 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
 
 
 def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: Any) -> Iterator[Problem]:
-    """A leaf is a count as it stands, and stands in the extensions as well."""
+    """A leaf is a count without a change, and is in the extensions as well."""
     if after.get("alternatives"):
         return  # counted for one of the choices
     name = next((name for name, by in moved.items() if by), None)
@@ -317,7 +315,7 @@ def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: An
 
 
 def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
-    """Whether all that stands beside *place* is in the extensions, too: what is understood and kept, not forgotten."""
+    """Whether the whole object of *place* is in the extensions: it is understood and stored, not forgotten."""
     beside = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
     return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= kept.keys() for one in beside)
 
@@ -330,14 +328,14 @@ def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) 
         if count is None or _mark(response, name) is not None:
             continue
         if not places:
-            if is_sure:  # of a sample, it may be a sum of others
+            if is_sure:  # in a sample, it may be a sum of others
                 yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
         elif is_sure and len(places) <= 6 and count not in _totals(places):
             yield case.problem("P8", f"usage.{name}", f"{count} is no sum of the numbers that it comes from")
 
 
 def _totals(places: list[Place]) -> set[int]:
-    """The sums of some of *places*, of each one of its values."""
+    """Return the sums of some of *places*, one value of each."""
     totals = {0}
     for place in places:
         values = {_as_number(leaf.value) for leaf in place.leaves}
@@ -346,7 +344,7 @@ def _totals(places: list[Place]) -> set[int]:
 
 
 def _beyond_the_total(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
-    """A part is added to a count that holds it already: the provider's own total is less by just that part."""
+    """A part is added to a count that already contains it: the provider's own total is less by exactly that part."""
     total = case.baseline.response["usage"]["total_tokens"]
     said = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
     if total in said:

@@ -26,7 +26,7 @@ __all__ = ["check_pair", "delta_lines", "normalized"]
 
 
 def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
-    """Read *capture* with *mapper*, for a snapshot: the response, or the error and its partial response, and the deltas."""
+    """Return the snapshot of *capture*: the response, or the error and its partial response, and the deltas."""
     deltas: list[ResponseDelta] = []
     reader = Reader(mapper, reader_options(capture))
     try:
@@ -51,8 +51,8 @@ def check_pair(
 ) -> list[Problem]:
     """P2: the body and the stream of the same exchange give the same response.
 
-    Compared is everything but ids, times, what a server's cache held, and the extensions, whose structure is the
-    provider's own and another one in a stream.
+    Ids, times, the hits of a server's cache, and the extensions are not compared. The structure of the extensions is
+    specific to the provider and differs in a stream.
 
     Args:
         mapper: the provider.
@@ -67,7 +67,7 @@ def check_pair(
         return [] if both[0] == both[1] else [problem(f"ends in {both[0]} and {both[1]}")]
     ends = left["response"]["finish_reason"], right["response"]["finish_reason"]
     if ends == ("error", "error"):
-        return []  # a body has no room for what came before the error
+        return []  # a body cannot carry the output before the error
     before, after = _comparable(left["response"]), _comparable(right["response"])
     found = [show_path(path) for path in changed_paths(before, after)]
     different = [path for path in found if not path.startswith(tuple(ignored))]
@@ -77,7 +77,7 @@ def check_pair(
 
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:
-    """*response* without what differs between two exchanges that say the same."""
+    """Return *response* without the parts that differ between two exchanges of the same content."""
     kept = _without(response, "id", "created")
     kept["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
     kept["metadata"] = {"provider_id": response["metadata"]["provider_id"], "model_id": response["model"]}
@@ -92,9 +92,9 @@ def _without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _without_ids(answer: dict[str, Any]) -> dict[str, Any]:
-    """Message and segments of *answer* without ids: a server makes new ones for each exchange.
+    """Return message and segments of *answer* without ids: a server makes new ones for each exchange.
 
-    Arguments are compared as JSON: in a body a server may send them as an object, in a stream as the model spelt them.
+    Arguments are compared as JSON: in a body a server may send them as an object, in a stream as the model wrote them.
     """
     calls = [
         {**_without(call, "id"), "arguments": _meaning(call["arguments"])}
@@ -112,7 +112,7 @@ def _without_ids(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _meaning(arguments: str) -> str:
-    """*arguments* without the white space that makes no difference; as they are where they are no JSON."""
+    """Return *arguments* without insignificant white space, or unchanged if they are not JSON."""
     try:
         return orjson.dumps(orjson.loads(arguments)).decode()
     except orjson.JSONDecodeError:
@@ -120,11 +120,11 @@ def _meaning(arguments: str) -> str:
 
 
 _CUT: Final = "¦"
-"""Stands between the texts of two deltas."""
+"""Separates the texts of two deltas."""
 _WIDTH: Final = 100
-"""A line of at least so many characters takes no further delta."""
+"""A line of at least this many characters takes no further delta."""
 _LONGEST: Final = 60
-"""How many characters of a value are shown; the response holds all of it."""
+"""The number of characters of a value that are shown. The response holds all of it."""
 _TEXTS: Final = {
     "content_delta": "text",
     "reasoning_delta": "reasoning",
@@ -137,8 +137,8 @@ _WORD: Final = re.compile(r"[A-Za-z_][\w.:/-]*")
 def delta_lines(deltas: Iterable[ResponseDelta]) -> list[str]:
     """Describe *deltas* in lines such as ``text choice=1 | object=chat.completion.chunk: Hel¦lo``.
 
-    A line has the kind of the text, the typed fields, after ``|`` the extensions, and the text. Deltas in a row that differ
-    in their text alone share a line, with ``¦`` between their texts. Of log probabilities only the number is shown.
+    A line has the kind of the text, the typed fields, after ``|`` the extensions, and the text. Consecutive deltas that
+    differ only in their text share a line, with ``¦`` between their texts. For log probabilities only the number is shown.
     """
     lines: list[str] = []
     last = None
@@ -155,7 +155,7 @@ def delta_lines(deltas: Iterable[ResponseDelta]) -> list[str]:
 
 
 def _describe(delta: ResponseDelta) -> tuple[str, str | None]:
-    """What *delta* carries, without the first of its texts; and that text."""
+    """Describe the content of *delta* without the first of its texts, and return that text."""
     fields = to_jsonable(delta)
     del fields["index"]
     call = fields.pop("tool_call_delta", {})
@@ -177,7 +177,7 @@ def _facts(fields: dict[str, Any]) -> Iterator[str]:
 
 
 def _values(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The scalars and empty containers in *value*, each with its path."""
+    """Yield the scalars and empty containers in *value*, each with its path."""
     if value and isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _values(item, (*path, key))
@@ -186,7 +186,7 @@ def _values(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
 
 
 def _shown(value: Any) -> str:
-    """*value* in short: a word as it is, any other string in single quotes, the rest as JSON."""
+    """Return *value* in short: a word unchanged, any other string in single quotes, the rest as JSON."""
     if not isinstance(value, str):
         return orjson.dumps(value).decode()
     if len(value) > _LONGEST:

@@ -1,6 +1,6 @@
-"""Where does a leaf of a provider's payload end up? Change it, map again, and look at what else changed.
+"""Finds the destination of a leaf of a provider's payload: change it, map again, and compare everything else.
 
-This is the proof behind promise P1 and the source of the crosswalk tables: it works on any plugin, from outside.
+This proves promise P1 and produces the crosswalk tables. It works on any plugin, from outside.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ MISSING: Final = object()
 
 @attrs.frozen
 class Leaf:
-    """A scalar of a payload: what holds no others. An empty object or array says nothing that could be lost.
+    """A scalar of a payload, or an empty object or array, which has no content that could be lost.
 
     Attributes:
         event: the number of its event, from 0.
-        path: the keys that lead there.
-        value: what it is.
+        path: the keys that lead to it.
+        value: its value.
     """
 
     event: int
@@ -80,13 +80,13 @@ class Change:
 
 @attrs.frozen(slots=False)
 class Outcome:
-    """What mapping made of a payload.
+    """The result of mapping a payload.
 
     Attributes:
-        response: the canonical JSON of the response; of the partial one where mapping failed; ``None`` without either.
-        error: name and message of the typed error; ``None`` when mapping succeeded.
+        response: the canonical JSON of the response, or of the partial one if mapping failed. ``None`` without either.
+        error: name and message of the typed error, or ``None`` if mapping succeeded.
         untyped: whether it failed with an error that no application could have expected.
-        cause: the typed error itself; ``None`` when mapping succeeded.
+        cause: the typed error itself, or ``None`` if mapping succeeded.
     """
 
     response: Any
@@ -97,7 +97,7 @@ class Outcome:
 
     @cached_property
     def deltas(self) -> list[Any]:
-        """The canonical JSON of the deltas: written when it is asked for, as mostly the response tells enough."""
+        """The canonical JSON of the deltas. It is written on first use, because the response usually suffices."""
         plain: list[Any] = to_jsonable(self._deltas)
         return plain
 
@@ -118,7 +118,7 @@ class Outcome:
 
 
 def leaves(events: list[Any]) -> Iterator[Leaf]:
-    """Every leaf of every event, in order."""
+    """Yield every leaf of every event, in order."""
     for number, event in enumerate(events):
         for path, value in scalars(event):
             if path:
@@ -126,7 +126,7 @@ def leaves(events: list[Any]) -> Iterator[Leaf]:
 
 
 def scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every scalar in *value*, a JSON value, with the keys that lead there, in order."""
+    """Yield every scalar in *value*, a JSON value, with the keys that lead to it, in order."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from scalars(item, (*path, key))
@@ -138,7 +138,7 @@ def scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def at(value: Any, path: Path) -> Any:
-    """What stands at *path* in *value*, a JSON value; :data:`MISSING` where nothing does."""
+    """Return the value at *path* in *value*, a JSON value, or :data:`MISSING` if there is none."""
     for key in path:
         try:
             value = value[key]
@@ -148,7 +148,7 @@ def at(value: Any, path: Path) -> Any:
 
 
 def changes(events: list[Any], leaf: Leaf) -> Iterator[Change]:
-    """The changes that mapping must not overlook: another value, another key, a value where there was null."""
+    """Yield the changes that mapping must not overlook: another value, another key, a value in place of null."""
     name = leaf.path[-1]
     if leaf.value is None:
         yield Change("null", replaced(events, leaf, "crosswalk"))
@@ -159,7 +159,7 @@ def changes(events: list[Any], leaf: Leaf) -> Iterator[Change]:
 
 
 def _other(value: Any) -> Any:
-    """A value like *value* that is not *value*."""
+    """Return a value that resembles *value* and differs from it."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -168,28 +168,28 @@ def _other(value: Any) -> Any:
         return value / 2 if value else 0.5
     text = str(value)
     if text.isdecimal():
-        return f"{text[:-1]}{(int(text[-1]) + 1) % 10}"  # still a number: what is no number might be refused
-    # Inside, not at the end: what is cut or padded at an end must show too.
+        return f"{text[:-1]}{(int(text[-1]) + 1) % 10}"  # still a number: other text might be refused
+    # Inside, not at the end: cutting or padding at an end must show too.
     middle = len(text) // 2
     return f"{text[:middle]}X{text[middle:]}"
 
 
 def confusions(leaf: Leaf) -> list[Any]:
-    """Values of every other JSON type, to stand in for the leaf's; what is not empty is like nothing else there."""
+    """Return values of every other JSON type, to replace the leaf's value. Those that are not empty are unique."""
     others: list[Any] = [None, True, False, 7070707, -1, 1234.5, "crosswalk", "7070707", ""]
     others += [[], ["crosswalk"], [None], {}, {"crosswalk": 1}]
     return [other for other in others if type(other) is not type(leaf.value) or leaf.value != other == -1]
 
 
 def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
-    """*events* with *value* in the place of *leaf*, or beside it where there is none; the rest is shared."""
+    """Return *events* with *value* in place of *leaf*, or added next to it if it is missing. The rest is shared."""
     copy = events.copy()
     copy[leaf.event] = _replaced(events[leaf.event], leaf.path, value)
     return copy
 
 
 def without(events: list[Any], leaf: Leaf) -> list[Any]:
-    """*events* without *leaf*, an object's: key and value."""
+    """Return *events* without *leaf* of an object: without its key and value."""
     parent = Leaf(leaf.event, leaf.path[:-1], None)
     rest = {key: item for key, item in at(events[leaf.event], parent.path).items() if key != leaf.path[-1]}
     return replaced(events, parent, rest)
@@ -218,13 +218,13 @@ def outcome(
     options: ReaderOptions | None = None,
     as_bytes: Callable[[list[Any]], bytes] | None = None,
 ) -> Outcome:
-    """What *mapper* makes of *events*, as far as canonical JSON shows it; ``raw_events`` left out.
+    """Map *events* with *mapper* and return the result as far as canonical JSON shows it, without ``raw_events``.
 
     Args:
         mapper: the provider.
         events: decoded events.
-        options: how to read; ids and times are fixed in any case.
-        as_bytes: writes the events as the provider would, to go through framing as well; ``None`` to map them as they are.
+        options: the options for reading. Ids and times are fixed in any case.
+        as_bytes: writes the events as the provider would, to test framing as well; ``None`` to map them directly.
     """
     # Written while it is read: an event that its framing cannot carry is refused.
     *_, found = _reading(mapper, options, events if as_bytes is None else map(as_bytes, [events]))
@@ -233,7 +233,7 @@ def outcome(
 
 
 def outcomes_at_once(mapper: Mapper, answers: Iterable[list[bytes]], options: ReaderOptions) -> list[Outcome]:
-    """The :func:`outcome` of each of *answers*, which are read at once, a chunk of each in turn."""
+    """Return the :func:`outcome` of each of *answers*, which are read at once, a chunk of each in turn."""
     steps = itertools.zip_longest(*(_reading(mapper, options, chunks) for chunks in answers))
     return [next(filter(None, found)) for found in zip(*steps, strict=True)]
 
@@ -241,13 +241,13 @@ def outcomes_at_once(mapper: Mapper, answers: Iterable[list[bytes]], options: Re
 def _reading(
     mapper: Mapper, options: ReaderOptions | None, pieces: Iterable[Any]
 ) -> Iterator[Outcome | None]:
-    """Read a chunk of bytes, or an event, at each step; what is given last is the outcome."""
+    """Read a chunk of bytes, or an event, at each step. The last value is the outcome."""
     options = attrs.evolve(options or ReaderOptions(), keep_raw=False, id_factory=fixed_id, clock=fixed_clock)
     reader = Reader(mapper, options)
     deltas: list[ResponseDelta] = []
     try:
         for piece in pieces:
-            # An event is copied: a hook may take it apart.
+            # An event is copied, because a hook may change it.
             more = reader.read(piece) if isinstance(piece, bytes) else reader.read_event(copy_json(piece))
             deltas.extend(more)
             yield None
@@ -266,7 +266,7 @@ def _reading(
 
 
 def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
-    """Where two canonical JSON values differ."""
+    """Yield the paths at which two canonical JSON values differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in {**before, **after}:
             yield from changed_paths(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
@@ -280,7 +280,7 @@ def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def show_path(path: Path, *, items: bool = True) -> str:
-    """``choices[0].delta.content`` for the keys that lead there; ``choices[].delta.content`` without *items*."""
+    """Return ``choices[0].delta.content`` for the keys of a path, or ``choices[].delta.content`` without *items*."""
     text = ""
     for key in path:
         if isinstance(key, int):
@@ -291,15 +291,15 @@ def show_path(path: Path, *, items: bool = True) -> str:
 
 
 _ID = "00000000-0000-4000-8000-000000000000"
-# So odd that no server sends it.
+# So unusual that no server sends it.
 _TIME = datetime(2001, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 
 def fixed_id() -> str:
-    """Always the same id."""
+    """Return the same id every time."""
     return _ID
 
 
 def fixed_clock() -> datetime:
-    """Always the same time."""
+    """Return the same time every time."""
     return _TIME

@@ -1,5 +1,8 @@
-"""The pytest plugin: runs :class:`ProviderConformance` once for every capture, lends a replay server, and writes lines at
-the end of a run: captures without a statement, and kinds of changes."""
+"""The pytest plugin of the kit.
+
+It runs :class:`ProviderConformance` once for every capture and provides a replay server. At the end of a run it lists
+captures without a statement, and kinds of changes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ __all__ = [
 
 @pytest.fixture
 def replay_server() -> Iterator[ReplayServer]:
-    """A running :class:`crosswalk.testing.replay.ReplayServer` without answers; closed after the test."""
+    """A running :class:`crosswalk.testing.replay.ReplayServer` without answers, closed after the test."""
     from crosswalk.testing.replay import ReplayServer  # not imported for a project that tests something else
 
     with ReplayServer() as server:
@@ -65,14 +68,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have a summary written at the end."""
+    """Register the summary at the end of the run."""
     config.pluginmanager.register(Summary(), "crosswalk-summary")
 
 
 UNSTATED: Final = "crosswalk_unstated"
 """The property of a test whose capture has no statement: the provider id."""
 UNPROVEN: Final = "crosswalk_unproven"
-"""The property of a test of a provider that maps what no capture shows: the provider id, and what it is."""
+"""The property of a test of a provider that maps something without a capture: the provider id, and the thing mapped."""
 CHANGED: Final = "crosswalk_changed"
 """The property of a test whose snapshot differs: the changes, as :func:`written_changes` writes them."""
 CHANGES_FILE: Final = "crosswalk-changes.jsonl"
@@ -81,9 +84,9 @@ _MOST_KINDS: Final = 20
 
 
 def changes_between(before: Any, after: Any) -> list[Difference]:
-    """The differences between two snapshots: of their responses, or in the error and its partial response.
+    """Return the differences between two snapshots: of their responses, or in the error and its partial response.
 
-    If nothing but the deltas differs, that is the difference.
+    If only the deltas differ, that is the difference.
     """
     from crosswalk.codec import differences, from_json
     from crosswalk.types.response import ChatResponse
@@ -140,7 +143,7 @@ class Summary:
     ) -> None:
         """Write a line for each kind of change, and for each provider with captures that have no statement.
 
-        Where snapshots are updated, the kinds go into :data:`CHANGES_FILE` as well, an earlier one is replaced.
+        If snapshots are updated, the kinds are also written to :data:`CHANGES_FILE`, which replaces an earlier one.
         """
         kinds = self._kinds() if self._changed else []
         for line in self._lines(kinds) if kinds else ():
@@ -160,7 +163,7 @@ class Summary:
             terminalreporter.write_line(f"crosswalk: {provider}: {captures} no statement (CASE.says.json)")
 
     def _kinds(self) -> list[Kind]:
-        """The kinds of changes, as ``crosswalk diff --summary`` says them."""
+        """Return the kinds of changes, as ``crosswalk diff --summary`` shows them."""
         from crosswalk.testing.changes import Summary as Kinds
 
         summary = Kinds()

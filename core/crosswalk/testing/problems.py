@@ -1,4 +1,4 @@
-"""Problems that the kit reports, one for each cause, and exceptions from them."""
+"""The problems that the kit reports, one for each cause, and exceptions from them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from crosswalk.errors import ConfigurationError
 __all__ = ["EXCEPTIONS", "PAIR_CHECK", "KnownException", "Problem", "by_cause", "read_exceptions"]
 
 PAIR_CHECK: Final = "body and stream agree"
-"""The check of a pair, by the name that an exception calls it."""
+"""The name of the check of a pair, as an exception writes it."""
 EXCEPTIONS: Final = "EXCEPTIONS"
-"""The file beside captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
+"""The file in the folder of the captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
 _SHOWN: Final = 5
 
 
@@ -26,11 +26,11 @@ class Problem:
 
     Attributes:
         promise: ``P1`` to ``P8``.
-        place: the capture, and where in it.
-        message: what is wrong.
+        place: the capture, and the position in it.
+        message: a description of the problem.
         check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`, or ``body and stream agree``.
-        path: the path of the leaf, without the numbers of items; empty where it is about none.
-        case: the capture, or what a pair is called.
+        path: the path of the leaf, without the numbers of items. Empty if the problem does not concern a leaf.
+        case: the name of the capture or of the pair.
     """
 
     promise: str
@@ -42,18 +42,18 @@ class Problem:
 
     @property
     def exception(self) -> str:
-        """What an exception for it alone says: ``CHECK: PATH``, or ``CHECK: CAPTURE`` where there is no path."""
+        """An exception for this problem alone: ``CHECK: PATH``, or ``CHECK: CAPTURE`` if there is no path."""
         return f"{self.check}: {self.path or self.case}"
 
     @property
     def cause(self) -> tuple[str, ...]:
-        """What problems of one cause have in common: the object that holds the leaf, or the check and the message."""
+        """A key that problems of one cause share: the object that holds the leaf, or the check and the message."""
         holder = self.path.rpartition(".")[0] or self.path
         return ("path", holder) if holder else ("check", self.check, self.message)
 
     @property
     def line(self) -> str:
-        """The problem, and in brackets what an exception for it says."""
+        """The problem, with its exception in brackets."""
         return f"{self} [{self.exception}]"
 
     def __str__(self) -> str:
@@ -61,9 +61,9 @@ class Problem:
 
 
 def by_cause(problems: Iterable[Problem]) -> list[Problem]:
-    """One problem for each cause: the first one, whose message names the other places.
+    """Return one problem for each cause: the first one. Its message names the other places.
 
-    One cause have those at the leaves of one object, and those without a path that have the same check and message.
+    Problems have one cause if they are at the leaves of one object, or have no path and the same check and message.
     """
     causes: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
@@ -83,13 +83,13 @@ def _joined(first: Problem, others: list[Problem]) -> Problem:
 
 @attrs.define
 class KnownException:
-    """A problem that is not reported: the check is right, and the provider or the capture is, too.
+    """A problem that is not reported: the check is right, and so is the provider or the capture.
 
     Attributes:
         check: the name of the check.
         where: the path of a leaf without the numbers of items, a capture, a pair, or ``FOLDER/CAPTURE``.
-        reason: why it is right.
-        is_used: whether a problem was covered by it.
+        reason: the reason why it is right.
+        is_used: whether it covered a problem.
     """
 
     check: str
@@ -99,10 +99,10 @@ class KnownException:
 
     @classmethod
     def parsed(cls, text: str, reason: str, checks: Iterable[str]) -> Self:
-        """The exception ``CHECK: WHERE``.
+        """Parse the exception ``CHECK: WHERE``.
 
         Raises:
-            ConfigurationError: it names no check of *checks*, or no place.
+            ConfigurationError: it does not name a check of *checks*, or has no place.
         """
         check, _, where = text.partition(": ")
         if check not in (PAIR_CHECK, *checks) or not where.strip():
@@ -124,7 +124,7 @@ _LINE: Final = re.compile(r"(?P<text>[^:]+: \S.*?): (?P<reason>.*\S)")
 
 
 def read_exceptions(file: Path, checks: Iterable[str]) -> list[KnownException]:
-    """The exceptions in *file*, each ``CHECK: WHERE: REASON``; blank lines and those that begin with ``#`` are left out.
+    """Read the exceptions in *file*, each ``CHECK: WHERE: REASON``. Blank lines and ``#`` comments are skipped.
 
     Raises:
         ConfigurationError: the file cannot be read, or a line in it is not an exception.

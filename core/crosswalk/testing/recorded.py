@@ -1,4 +1,4 @@
-"""Recordings: an exchange on its way to becoming a capture, and how its files are written."""
+"""Recordings: exchanges that are about to become captures, and the writing of their files."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _SUFFIXES: Final = {
 
 @attrs.define(kw_only=True)
 class Recording:
-    """A request, and as much of its answer as has come.
+    """A request, and the part of its answer that has arrived.
 
     Attributes:
-        is_stream: whether a stream was asked for.
+        is_stream: whether a stream was requested.
         method: the HTTP method.
         path: the provider's own path, with its query.
-        headers: what the API wants beside content type and credentials.
+        headers: the headers that the API needs apart from content type and credentials.
         request: the body as it was sent.
-        status: the HTTP status; ``None`` where no answer began.
-        content_type: what the server says that it sends; ``None`` where it does not.
+        status: the HTTP status, or ``None`` if no answer began.
+        content_type: the content type that the server sent, or ``None`` if it sent none.
         body: the answer's bytes.
-        is_complete: whether the body ended as HTTP wants it.
+        is_complete: whether the body ended as HTTP requires.
     """
 
     is_stream: bool
@@ -53,7 +53,7 @@ class Recording:
     is_complete: bool = False
 
     def quotes(self, secrets: Iterable[str]) -> bool:
-        """Whether one of *secrets*, the values of headers, stands in what would be written."""
+        """Whether the files to be written contain one of *secrets*, the values of headers."""
         written = [self.request, bytes(self.body), f"{self.path} {self.content_type}".encode()]
         written += [_ESCAPE.sub(_unescaped, text) for text in written]
         for secret in secrets:
@@ -68,13 +68,13 @@ class Recording:
 
     @property
     def holds_key(self) -> bool:
-        """Whether what would be written holds what looks like a key, whosever it is."""
+        """Whether the files to be written contain a text that looks like a key, no matter which."""
         body = bytes(self.body).decode(errors="replace")
         return holds_key(f"{self.request.decode()} {self.path} {self.content_type} {body}")
 
     @property
     def suffix(self) -> str:
-        """How the file's name ends."""
+        """The suffix of the file's name."""
         kind = (self.content_type or "").partition(";")[0].strip().lower()
         return _SUFFIXES.get(kind, ".txt")
 
@@ -82,17 +82,20 @@ class Recording:
 def store_capture(
     folder: Path, case: str, recording: Recording, *, provider: str, pair: str | None = None
 ) -> Path:
-    """Write *recording* as the capture *case*: its request, its answer, and the line about them; gives the answer's file.
+    """Write *recording* as the capture *case*: its request, its answer, and the line about them.
 
     Args:
-        folder: where it goes.
+        folder: the folder to write to.
         case: its name there.
-        recording: what came; its answer has begun.
+        recording: the exchange. Its answer has begun.
         provider: the provider id.
-        pair: the name that it shares with the other form of the same answer; ``None`` where there is none.
+        pair: the name that it shares with the other form of the same answer, or ``None`` if there is no other form.
+
+    Returns:
+        The file of the answer.
 
     Raises:
-        OSError: it cannot be written; nothing of it is then there, and the name is free.
+        OSError: it cannot be written. No part of it is left on the disk then, and the name is free.
     """
     answer = folder / f"{case}.response{recording.suffix}"
     request = folder / f"{case}.request.json"
@@ -123,7 +126,7 @@ def store_capture(
 
 
 def _note(folder: Path, entry: dict[str, Any], answer: Path, request: Path) -> None:
-    """Add *entry* to the manifest, where files are named from its own folder."""
+    """Add *entry* to the manifest, which names files relative to its own folder."""
     manifest = _manifest(folder)
     below = folder.resolve().relative_to(manifest.parent)
     named = {"file": (below / answer.name).as_posix(), "request": (below / request.name).as_posix()}
@@ -140,7 +143,7 @@ def _note(folder: Path, entry: dict[str, Any], answer: Path, request: Path) -> N
 
 
 def _manifest(folder: Path) -> Path:
-    """The manifest that readers of the folder look into: its own, or else the next one above, if there is one."""
+    """Return the manifest that readers of the folder use: its own, or else the next one above, if there is one."""
     here = folder.resolve()
     for above in (here, *here.parents[:4]):
         if (above / MANIFEST).is_file():
@@ -152,5 +155,5 @@ _ESCAPE: Final = re.compile(rb"\\(?:u00([2-7][0-9A-Fa-f])|/)")
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:
-    """The character that JSON has escaped, as some servers do without need."""
+    """Return the character that JSON has escaped, as some servers do without need."""
     return bytes([int(found[1], 16)]) if found[1] else b"/"

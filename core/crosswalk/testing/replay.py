@@ -1,7 +1,7 @@
 """A server on the loopback interface that answers with captures, over real HTTP, with the faults you choose.
 
-Neither a model nor a network is needed, and nothing but the standard library: applications and plugin authors
-test against it, and ``crosswalk demo`` shows with it what the library does.
+It needs no model, no network and nothing but the standard library. Applications and plugin authors test against it, and
+``crosswalk demo`` uses it to show the library.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Answer", "Outcome", "ReceivedRequest", "ReplayError", "ReplayServer"
 
 @attrs.define
 class _Rule:
-    """An answer, and for what."""
+    """An answer, and the requests that it is for."""
 
     answer: Answer
     faults: tuple[Fault, ...]
@@ -47,16 +47,16 @@ class _Rule:
 
 
 class ReplayServer:
-    """Serves captures over HTTP/1.1 on the loopback interface, from a thread of its own.
+    """Serves captures over HTTP/1.1 on the loopback interface, in a separate thread.
 
-    Use it with ``with`` or ``async with``; sync and async clients alike may ask it. Two ways to say what it
-    answers, the first one first:
+    Use it with ``with`` or ``async with``. It serves sync and async clients. Its answers come from two sources, in this
+    order:
 
-    - :meth:`add`: answers in order, each once unless told otherwise, for all requests or for some;
-    - *captures*: the one that was recorded for the request's path, streamed where a stream is asked for. Where
-      several fit they take turns; where the request does not say whether it wants a stream, whole ones come first.
+    - :meth:`add`: answers in order, each once by default, for all requests or for some;
+    - *captures*: the one that was recorded for the request's path, streamed if a stream is requested. If several
+      fit they take turns. If the request does not say whether it wants a stream, whole ones come first.
 
-    A request for which there is nothing gets 404 and is recorded with ``case=None``.
+    A request without a matching answer gets 404 and is recorded with ``case=None``.
 
     With *rules* it first checks the conversation in each request, and refuses it with the provider's own error if it
     breaks a rule. A refused request takes no answer, and its case is ``refused: NAME OF THE RULE``. All answers that the
@@ -64,8 +64,8 @@ class ReplayServer:
 
     Args:
         captures: recorded answers, or the folder that holds them.
-        faults: what goes wrong with each of *captures*.
-        rules: the rules of a provider's API, from :func:`~crosswalk.testing.strict_rules`; ``None`` to take any request.
+        faults: the faults of each of *captures*.
+        rules: a provider's API rules, from :func:`~crosswalk.testing.strict_rules`. ``None`` accepts any request.
 
     Raises:
         ConfigurationError: the folder cannot be read.
@@ -104,14 +104,14 @@ class ReplayServer:
         when: Callable[[ReceivedRequest], bool] | None = None,
         times: int | None = 1,
     ) -> Self:
-        """Give *answer* to a request to come.
+        """Give *answer* to a later request.
 
         Args:
-            answer: what to send.
-            faults: what goes wrong with it, one after the other.
+            answer: the answer to send.
+            faults: its faults, applied one after the other.
             path: only for requests of this path; ``None`` for any.
-            when: only for requests of which this is true; called in the server's thread.
-            times: for how many requests; ``None`` for all that come.
+            when: only for requests for which this returns true. It is called in the server's thread.
+            times: the number of requests that get it; ``None`` for all of them.
         """
         if isinstance(answer, Capture):
             answer = Answer.of_capture(answer)
@@ -125,10 +125,10 @@ class ReplayServer:
 
     @property
     def url(self) -> str:
-        """Its address, such as ``http://127.0.0.1:40123``.
+        """The server's address, such as ``http://127.0.0.1:40123``.
 
         Raises:
-            ReplayError: it does not run.
+            ReplayError: the server is not running.
         """
         if self._thread is None:
             raise ReplayError("the replay server does not run: use it with `with`")
@@ -136,13 +136,13 @@ class ReplayServer:
 
     @property
     def requests(self) -> tuple[ReceivedRequest, ...]:
-        """What it received, in order, with what is known by now."""
+        """The requests that it received, in order, with everything known about them by now."""
         with self._changed:
             return tuple(self._requests)
 
     @property
     def disconnects(self) -> tuple[ReceivedRequest, ...]:
-        """The requests whose client left before the answer was at its end."""
+        """The requests whose client left before the end of the answer."""
         return tuple(one for one in self.requests if one.outcome is Outcome.DISCONNECTED)
 
     @property
@@ -152,19 +152,19 @@ class ReplayServer:
 
     @property
     def connections(self) -> int:
-        """How many TCP connections were ever made."""
+        """The number of TCP connections that were ever made."""
         return self._connections
 
     @property
     def open_connections(self) -> int:
-        """How many TCP connections are open now."""
+        """The number of TCP connections that are open now."""
         with self._changed:
             return len(self._open)
 
     def wait_for(self, condition: Callable[[ReplayServer], object], *, timeout: float = 120.0) -> None:
         """Wait, in the caller's thread, until *condition* of this server is true.
 
-        What a client does, such as leaving, is seen a moment later: do not look once, wait for it.
+        The server sees an action of a client, such as leaving, a moment later. So wait for it instead of checking once.
 
         Raises:
             ReplayError: it did not become true within *timeout* seconds.
@@ -178,10 +178,10 @@ class ReplayServer:
     # --------------------------------------------------------------------------------- running it
 
     def start(self) -> Self:
-        """Listen, on a port that the system chooses.
+        """Listen on a port that the system chooses.
 
         Raises:
-            ReplayError: it runs already.
+            ReplayError: the server is already running.
         """
         if self._thread is not None:
             raise ReplayError("the replay server runs already")
@@ -189,7 +189,7 @@ class ReplayServer:
         self._port = listener.getsockname()[1]
         ready = threading.Event()
         run = self._serve(listener, ready)
-        # A test that forgets to close it must not keep its process alive.
+        # A test that forgets to close the server must not keep its process alive.
         self._thread = threading.Thread(target=asyncio.run, args=(run,), name="crosswalk replay", daemon=True)
         self._thread.start()
         ready.wait()
@@ -271,14 +271,14 @@ class ReplayServer:
                 if not is_usable or request.headers.get("connection", "").lower() == "close":
                     break
         except (BadRequestError, ConnectionError):
-            pass  # the connection is of no further use; a client that speaks no HTTP gets no answer
-        except Exception as error:  # of a test's own code: close() reports it
+            pass  # the connection is of no further use, and a client that does not speak HTTP gets no answer
+        except Exception as error:  # from the test's code: close() reports it
             self._failure = error
         finally:
             connection.close()
         await connection.closed.wait()
         with self._changed:
-            self._open.pop(connection, None)  # a server that was closed has let all go
+            self._open.pop(connection, None)  # a closed server has dropped all connections
             self._changed.notify_all()
 
     def _choose(self, request: ReceivedRequest) -> _Rule | None:
@@ -288,7 +288,7 @@ class ReplayServer:
                 return _Rule(refused, (), None, None, None, None)
             try:
                 rule = next((rule for rule in self._rules if rule.fits(request)), None)
-            except Exception as error:  # whatever a test's own function raises is reported by close()
+            except Exception as error:  # any exception of a test's function is reported by close()
                 self._failure = error
                 return None
             if rule is None:
@@ -302,7 +302,7 @@ class ReplayServer:
 
 
 def _rule_of(capture: Capture, faults: tuple[Fault, ...]) -> _Rule:
-    """*capture* for the requests that it was recorded for."""
+    """Return the rule that gives *capture* to the requests that it was recorded for."""
     answer = Answer.of_capture(capture)
     path = None if capture.path is None else capture.path.partition("?")[0]
     return _Rule(answer, faults, path, answer.stream or capture.stream, None, None)

@@ -33,21 +33,22 @@ COUNTS: Final = (
 """The counts that a statement about ``usage`` may name."""
 
 _NOTES: Final = frozenset({"draft", "found", "note"})
-"""Keys for the author. Nothing is checked against them."""
+"""Keys for the author. They are not checked."""
 
 
 def statement_file(file: Path, case: str) -> Path:
-    """The file of the statement about the capture *case* in *file*."""
+    """Return the file of the statement about the capture *case* in *file*."""
     return file.with_name(f"{case}{STATEMENT}")
 
 
 def read_statement(file: Path, case: str) -> dict[str, Any] | None:
-    """Read what is stated about the capture *case* in *file*.
+    """Read the statement about the capture *case* in *file*.
 
     The statement is in ``CASE.says.json``, or under the key ``says`` of its line in the manifest.
 
     Returns:
-        The statement without its notes; ``None`` without a statement, and for a draft, which nobody has corrected yet.
+        The statement without its notes, or ``None`` without a statement, and for a draft that the author has not
+        corrected yet.
 
     Raises:
         ConfigurationError: the statement is not a JSON object, has an unknown key, or a value of a wrong type.
@@ -129,7 +130,7 @@ _FAULTS: Final[dict[str, Callable[[Any], str | None]]] = {
     "usage": _not_usage,
     "calls": _not_calls,
 }
-"""For each name, a function that says what is wrong with a value."""
+"""For each name, a function that returns the error in a value."""
 
 
 # ------------------------------------------------------------------------------------- the answer
@@ -138,13 +139,13 @@ _FAULTS: Final[dict[str, Callable[[Any], str | None]]] = {
 def stated_differences(
     statement: Mapping[str, Any], response: ChatResponse | None, error: str | None, message: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """The facts of *statement* that disagree with what a mapper made of the capture, each with the difference.
+    """Yield the facts of *statement* that disagree with a mapper's result for the capture, each with the difference.
 
     Args:
         statement: from :func:`read_statement`.
-        response: the response, also a partial one; ``None`` without one.
-        error: the name of the error that was raised; ``None`` without one.
-        message: its words.
+        response: the response, also a partial one, or ``None`` if there is none.
+        error: the name of the error that was raised, or ``None`` without one.
+        message: its message.
     """
     wanted = statement.get("raises")
     if statement and error != wanted:
@@ -155,13 +156,13 @@ def stated_differences(
 
 
 def disagreements(statement: Mapping[str, Any], response: ChatResponse | None) -> Iterator[tuple[str, str]]:
-    """Compare *statement* with *response*, and give the name and the difference of each fact that disagrees.
+    """Compare *statement* with *response*, and yield the name and the difference of each fact that disagrees.
 
-    ``null`` in a statement means that there is none; a name that is left out means that nothing is stated.
+    ``null`` in a statement means that there is no such value. A missing name means that nothing is stated.
 
     Args:
         statement: from :func:`read_statement`.
-        response: what the plugin made of the capture; ``None`` if it gave no response.
+        response: the plugin's result for the capture, or ``None`` if it gave no response.
     """
     for name, stated in statement.items():
         if name == "raises":
@@ -196,13 +197,13 @@ def _segments(response: ChatResponse, kind: SegmentType) -> str:
 
 
 def _refusal(response: ChatResponse) -> str | None:
-    """The words of a refusal; the message of an error is not one."""
+    """Return the text of a refusal. The message of an error is not one."""
     is_error = response.error_info is not None
     return (_segments(response, SegmentType.REFUSAL) or None) if is_error else response.refusal
 
 
 def _unless(response: ChatResponse, path: str, value: Any) -> Any:
-    """*value*, or ``None`` where the provenance of *path* says that the provider did not send it."""
+    """Return *value*, or ``None`` if the provenance of *path* marks it as not sent by the provider."""
     is_own = response.metadata.provenance.get(path) not in (Provenance.SYNTHETIC, Provenance.ABSENT)
     return value if is_own else None
 
@@ -264,7 +265,7 @@ def _different_calls(
         if response.metadata.provenance.get(f"{path}.arguments") is Provenance.DERIVED and not wanted.get(
             "arguments"
         ):
-            actual["arguments"] = wanted.get("arguments")  # "{}" stands for arguments that were not sent
+            actual["arguments"] = wanted.get("arguments")  # "{}" represents arguments that were not sent
         for name, value in wanted.items():
             if not _same_argument(value, actual[name]):
                 yield (

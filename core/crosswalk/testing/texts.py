@@ -1,4 +1,4 @@
-"""Checks of texts: each as it was sent, and in one place."""
+"""Checks of texts: each unchanged, and in one place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
 
 
 def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
-    """P4: another text in a text's place shows exactly as it is, capitals, spaces and all, or is refused."""
+    """P4: another text in place of a text shows exactly, capitals, spaces and all, or is refused."""
     for place in _texts(case):
         after = case.marked(place)
         if place.value.isdecimal():
@@ -52,7 +52,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
 
 
 def _is_all_reasoning(case: Case) -> bool:
-    """Whether the answer ended by itself with nothing but reasoning, and nothing is stated about its text."""
+    """Whether the answer ended by itself with only reasoning, and nothing is stated about its text."""
     response = case.baseline.response
     kinds = {part["type"] for part in response.get("segments", ())}
     return (
@@ -67,7 +67,7 @@ def _reasoning(response: dict[str, Any]) -> list[str]:
 
 
 def _joined(case: Case) -> Iterator[Problem]:
-    """One more item behind the last of an array: nothing comes between its text and the one before."""
+    """One more item after the last of an array: nothing comes between its text and the one before."""
     if not case.is_answer:
         return
     for place in _texts(case):
@@ -85,7 +85,7 @@ def _joined(case: Case) -> Iterator[Problem]:
 
 
 def _words(response: dict[str, Any]) -> list[str]:
-    """The texts, the reasoning and the refusals of the first choice."""
+    """Return the texts, the reasoning and the refusals of the first choice."""
     kinds = ("text", "reasoning", "refusal")
     return [part["content"] for part in response.get("segments", ()) if part["type"] in kinds]
 
@@ -99,13 +99,13 @@ _TEXTS: Final = {
 
 
 def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
-    """What is said by the first choice at *place* is white space, or long."""
+    """The text of the first choice at *place* is replaced by white space, or by a long text."""
     said = "".join(_parts(case.marked(place).response))
     for text, name in _TEXTS.items() if MARKER in said else ():
         if place.value.startswith(text):
-            continue  # a later event that repeats the whole would then go on where this one ended
+            continue  # a later event that repeats the whole would then continue where this one ended
         after = case.map(place.put(case.events, text))
-        in_json = orjson.dumps(text).decode()[1:-1]  # as it stands in the arguments of a call
+        in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
         if after.error is None and "".join(_parts(after.response)) not in {
             said.replace(MARKER, text),
             said.replace(MARKER, in_json),
@@ -114,7 +114,7 @@ def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
 
 
 def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
-    """The digits of a number are text: others that Python's ``int`` takes are no number that a server writes."""
+    """A number that is sent as text has one spelling: the others that Python's ``int`` takes are not read as a number."""
     for text in (f" {place.value}\n", f"1_{place.value}"):
         after = case.map(place.put(case.events, text))
         if (
@@ -126,7 +126,7 @@ def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
 
 
 def _equal_pieces(case: Case) -> Iterator[Problem]:
-    """Pieces of text in a row: where different ones are all passed on, equal ones are, too."""
+    """Consecutive pieces of text: if different ones are all passed on, equal ones are, too."""
     for place in case.every_place(str, by_value=False):
         few = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
         if len({leaf.value for leaf in few}) < 2:
@@ -142,7 +142,7 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
 
 
 def _parts(response: dict[str, Any]) -> list[str]:
-    """What was said by the first choice: texts, reasoning, arguments."""
+    """Return the output of the first choice: texts, reasoning, arguments."""
     return [part["content"] for part in response.get("segments", ())]
 
 
@@ -153,7 +153,7 @@ def _texts(case: Case) -> list[Place]:
 
 
 def _says_reasoning(case: Case, leaf: Leaf) -> bool:
-    """Whether a key on the way to *leaf*, the kind of what holds it, or the name of its event says that it is reasoning."""
+    """Whether a key on the way to *leaf*, the kind of its holder, or the name of its event marks it as reasoning."""
     parent = at(case.events[leaf.event], leaf.path[:-1])
     names = {next(iter(parent)), "kind", "type"} - {leaf.path[-1]} if isinstance(parent, dict) else ()
     kinds = [
@@ -165,9 +165,9 @@ def _says_reasoning(case: Case, leaf: Leaf) -> bool:
 
 
 def text_only_once(case: Case) -> Iterator[Problem]:
-    """P1: what a typed field has taken is not in the extensions as well, and no text is given twice.
+    """P1: a value in a typed field is not also in the extensions, and no text is given twice.
 
-    What is derived from a part that is kept may repeat it: citations, verdicts, media and errors.
+    Values derived from a stored part may repeat it: citations, verdicts, media and errors.
     """
     for place in _texts(case):
         after = case.marked(place)
@@ -192,7 +192,7 @@ _DERIVED: Final = frozenset({"citation", "safety", "media", "error"})
 
 
 def _spoken(response: dict[str, Any]) -> dict[str, Any]:
-    """The typed fields of *response* that hold what was said, without those that are derived from it."""
+    """Return the typed fields of *response* that hold output, without those that are derived from it."""
     parts = [part for part in response.get("segments", ()) if part["type"] not in _DERIVED]
     derived = ("content_filter_results", "refusal")
     rest = {key: value for key, value in typed(response).items() if key not in derived}
@@ -200,7 +200,7 @@ def _spoken(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _doubled(case: Case) -> Iterator[Problem]:
-    """Text that grows from event to event, or is said again at the end, is given twice."""
+    """Text that grows from event to event, or is repeated at the end, is given twice."""
     if not case.is_answer or len(case.events) < 2:
         return
     shown = {text for text in strings(case.typed["message"]) if len(text) > 3}

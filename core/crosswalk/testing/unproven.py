@@ -1,6 +1,6 @@
-"""What a look-alike of OpenAI maps by inheritance or declaration, and no capture shows.
+"""The fields that a look-alike of OpenAI maps by inheritance or declaration, without a capture that shows them.
 
-Such a field is not wrong, and nothing proves that it is right: the server may have another name for it.
+Such a field is not wrong, but nothing proves that it is right: the server may have another name for it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _FIELDS: Final[dict[str, _Shows]] = {
 
 
 def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
-    """The typed fields and own finish words that *mapper* maps as a subclass of ``OpenAIChatDialect``, in no capture.
+    """Return the typed fields and own finish words of *mapper*, an ``OpenAIChatDialect``, that no capture shows.
 
-    Empty for any other plugin: which fields it maps is not declared.
+    Empty for any other plugin, because the fields that it maps are not declared.
     """
     dialect = getattr(mapper.map_delta, "__self__", None)
     if not isinstance(dialect, OpenAIChatDialect):

@@ -44,7 +44,7 @@ def parts_within_wholes(case: Case) -> Iterator[Problem]:
 def digits_kept(case: Case) -> Iterator[Problem]:
     """P4: a log probability is a number of the payload, with its sign and all of its digits, and 0 is one, too.
 
-    A text of digits is taken for a number in one spelling alone: ``"007"`` is not 7.
+    A text of digits is taken for a number in only one spelling: ``"007"`` is not 7.
     """
     if not case.is_answer:
         return
@@ -94,7 +94,7 @@ def _other_digits(
 
 
 def _digits(number: float) -> tuple[int, str]:
-    """The sign and the digits of *number*, which it has in another unit, too."""
+    """Return the sign and the digits of *number*, which are the same in another unit."""
     sign, digits, _ = Decimal(repr(number)).as_tuple()
     return sign, "".join(map(str, digits)).strip("0")
 
@@ -106,7 +106,7 @@ _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzin
 
 
 def times_kept(case: Case) -> Iterator[Problem]:
-    """P4: the time of an answer is plausible, and the same in another zone; its fraction stays."""
+    """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays."""
     if not case.is_answer:
         return
     if "created" in case.baseline.response["metadata"].get("provenance", {}):
@@ -137,7 +137,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
 
 
 def _time_left(case: Case) -> Iterator[Problem]:
-    """The answer has no time, and the extensions have one under a name that says when it was made."""
+    """The answer has no time, but the extensions have one under a name for the time of creation."""
     if "created" in (case.capture.says or {}):
         return
     for key, value in case.baseline.response["metadata"].get("extensions", {}).items():
@@ -146,7 +146,7 @@ def _time_left(case: Case) -> Iterator[Problem]:
 
 
 _UNITS: Final = (1, 1e3, 1e6, 1e9)
-"""How many parts of a second a number counts."""
+"""The numbers of parts of a second that a time may count."""
 
 
 def _is_plausible(number: float) -> bool:
@@ -163,7 +163,7 @@ _CREATED: Final = frozenset({"created", "created_at", "createdAt", "create_time"
 
 
 def _time(text: str) -> datetime | None:
-    """The time that *text* says in ISO 8601, with its zone; ``None`` for any other text."""
+    """Return the time of *text* in ISO 8601, with its zone, or ``None`` for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -177,7 +177,7 @@ def _time(text: str) -> datetime | None:
 def arguments_told_apart(case: Case) -> Iterator[Problem]:
     """P4: arguments that are ``{}``, ``""``, ``null`` or missing are not taken for each other, or are marked."""
     if not case.is_answer or case.baseline.response["finish_reason"] == "length":
-        return  # empty arguments of an answer that was cut may stand for any
+        return  # empty arguments of an answer that was cut may be the start of any
     calls = case.baseline.response["message"].get("tool_calls", ())
     for number, call in enumerate(calls):
         leaf = _arguments_in(case, call["arguments"])
@@ -202,7 +202,7 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
 
 
 def _arguments_in(case: Case, arguments: str) -> Leaf | None:
-    """Where *arguments* stand, as a text or as the object of that text; ``None`` unless they stand in one place."""
+    """Return the only leaf of *arguments*, as a text or its object, or ``None`` unless there is exactly one."""
     try:
         value = orjson.loads(arguments)
     except orjson.JSONDecodeError:
@@ -217,7 +217,7 @@ def _arguments_in(case: Case, arguments: str) -> Leaf | None:
 
 
 def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value in *value*, with its path."""
+    """Yield every value in *value*, with its path."""
     yield path, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:

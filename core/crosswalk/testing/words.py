@@ -1,4 +1,4 @@
-"""Checks of words such as finish reasons: what nobody knows raises, and what is known keeps its meaning."""
+"""Checks of words such as finish reasons: unknown words raise, and known ones keep their meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["known_words_keep_their_meaning", "unknown_words_raise"]
 
 
 def unknown_words_raise(case: Case) -> Iterator[Problem]:
-    """P4: a finish word, or the name of an event or of a part, that nobody knows is an error, or marked."""
+    """P4: an unknown finish word, or an unknown name of an event or of a part, is an error, or marked."""
     if not case.is_answer:
         return
     before = answer(case.baseline.response)
@@ -44,10 +44,10 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
 
 
 def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
-    """A finish word that is nearly a known one is taken for it, or made one before it is told."""
+    """A finish word that is nearly a known one is taken for it, or changed into one before it is reported."""
     word = place.value
     near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
-    if word.lower() not in tuple(FinishReason):  # which are read in any case
+    if word.lower() not in tuple(FinishReason):  # these are read in any case
         near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
     for said in near:
         after = case.map(place.put(case.events, said))
@@ -61,7 +61,7 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
 
 
 def _with_another_name(case: Case, name: str) -> bytes:
-    """The capture with a name that nobody knows for its events of *name*."""
+    """Return the capture with an unknown name for its events of *name*."""
     frames = [(data, "crosswalk" if said == name else said) for data, said in case.frames]
     return case.reframed(frames, case.events)(case.events)
 
@@ -86,11 +86,11 @@ _NEVER: Final[dict[str, set[FinishReason]]] = {
     "error": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
     "cancelled": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
 }
-"""Words that mean the same to everybody, with what they never mean."""
+"""Words with the same meaning for all providers, and the reasons that they never mean."""
 
 
 def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
-    """P4: a finish word that means the same to everybody means that here too, or raises."""
+    """P4: a finish word that has the same meaning everywhere has it here too, or raises."""
     if not case.is_answer:
         return
     raw = case.baseline.response.get("raw_finish_reason")

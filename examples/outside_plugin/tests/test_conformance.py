@@ -1,10 +1,10 @@
-"""What Crosswalk promises, checked on the captures; see the README for what to do when a test fails."""
+"""Crosswalk's promises, checked on the captures. If a test fails, see the README."""
 
 from crosswalk.testing import ProviderConformance
 
 
 class TestKelp(ProviderConformance):
-    """Kelp keeps them all."""
+    """Kelp keeps all of them."""
 
     provider = "kelp"
     captures = "captures"

@@ -1,4 +1,4 @@
-"""Kelp: its answers, whole and as streams of patches, for Crosswalk."""
+"""Kelp for Crosswalk: reads its answers, whole and as streams of patches."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from crosswalk.plugins import (
 )
 
 KEYS = {"hi", "p", "out", "tide", "bye"}
-OPERATORS = {"think": "+", "say": "+", "do": "=", "with": "+"}  # of the parts of an answer
-APART = {"think": 0, "say": 0, "do": 1}  # by how many places the next one is behind the last, at least
+OPERATORS = {"think": "+", "say": "+", "do": "=", "with": "+"}  # for the parts of an answer
+APART = {"think": 0, "say": 0, "do": 1}  # the least number of positions between one and the next
 PATH = re.compile(r"/out/(0|[1-9][0-9]{0,5})/(think|say|do|with)")
 NUMBER = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{0,2}[1-9])?")  # as Kelp writes them: one spelling of each
-CODE = re.compile(r"E-[45][0-9]{2}")  # which names an HTTP status, in a stream as well
+CODE = re.compile(r"E-[45][0-9]{2}")  # it contains an HTTP status, in a stream as well
 REASONS = {
     "ebb/done": FinishReason.STOP,
     "ebb/full": FinishReason.LENGTH,
@@ -48,12 +48,12 @@ class KelpPlugin:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """Say who it is."""
+        """Describe the provider."""
         return ProviderInfo(title="Kelp", api=1, endpoints=("/v2/dive",))
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
-        """Say whether *event* greets as Kelp does, or may be a patch."""
+        """Recognize *event* by Kelp's greeting, or as a possible patch."""
         match event:
             case {"hi": [str(protocol), *_]} if protocol.startswith("kelp/"):
                 return Recognition.CERTAIN
@@ -63,7 +63,7 @@ class KelpPlugin:
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
-        """Say which deltas *event* stands for: a patch is turned into what a whole body has."""
+        """Map *event* to deltas: a patch is turned into the fields of a whole body."""
         event = require_object(event)
         if not KEYS & event.keys():
             raise UnknownEventError(f"an event with the keys {sorted(event)[:5]!r}"[:200])
@@ -90,14 +90,14 @@ class KelpPlugin:
 
     @hookimpl
     def map_finish_reason(self, reason: str) -> FinishReason:
-        """Say what the word means that ended the answer."""
+        """Map the word that ended the answer."""
         if reason not in REASONS:
             raise UnknownFinishReasonError(reason)
         return REASONS[reason]
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """Take the time and the counts; prompt tokens include the cached ones, which Kelp counts apart."""
+        """Map the time and the counts. Prompt tokens include the cached ones, which Kelp counts separately."""
         bye = accept_object(event, "bye") or {}
         if (milliseconds := accept_number_text(bye, "ms")) is not None:
             state.request_duration = timedelta(milliseconds=milliseconds)
@@ -105,18 +105,18 @@ class KelpPlugin:
         counts = [accept_number_text(spent, key, whole=True) for key in ("in", "in_cached", "out")]
         fresh, cached, out = (None if count is None else int(count) for count in counts)
         if fresh is not None and cached is not None:
-            spent["in"] = str(fresh)  # the sum does not show it: it is kept as well
+            spent["in"] = str(fresh)  # the sum does not show it, so it is stored as well
             fresh += cached
         return state.usage_info(fresh, out, cached_tokens=cached)
 
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """Say what an HTTP error means."""
+        """Map an HTTP error."""
         return error_of(status, body)
 
 
 def greet(event: dict[str, Any], state: MappingState) -> None:
-    """Take who answers, and when; the protocol, and a time that is none, stay."""
+    """Map the model and the time. The protocol, and an invalid time, stay in the event."""
     protocol, model, answer_id, time = take_texts(event, "hi", 4)
     kept = [protocol]
     try:
@@ -133,7 +133,7 @@ def part_deltas(place: int, item: dict[str, Any], state: MappingState) -> Iterat
         raise UnknownEventError(f"a part with the keys {sorted(item)[:5]!r}"[:200])
     for key, step in APART.items():
         if key in item:
-            # A delta can only append, so what belongs before what was given out is not readable.
+            # A delta can only append, so text that belongs before the text already sent is not readable.
             if place < state.data.get(key, 0):
                 raise UnknownEventError(f"{key!r} at {place} comes too late", event_type=key)
             state.data[key] = place + step
@@ -147,7 +147,7 @@ def part_deltas(place: int, item: dict[str, Any], state: MappingState) -> Iterat
 
 
 def take_texts(event: dict[str, Any], key: str, number: int) -> list[str]:
-    """The first *number* texts of an array; what is behind them stays in the event."""
+    """Take the first *number* texts of an array. All after them stay in the event."""
     array = take_array(event, key)
     if len(array) < number or not all(isinstance(text, str) for text in array[:number]):
         raise WireTypeError(key, expected=f"array that begins with {number} strings", got="another array")
@@ -157,7 +157,7 @@ def take_texts(event: dict[str, Any], key: str, number: int) -> list[str]:
 
 
 def accept_number_text(container: dict[str, Any], key: str, *, whole: bool = False) -> float | None:
-    """The number that Kelp writes as a text; any other text stays, and is marked."""
+    """Take a number that Kelp writes as a text. Any other text stays, and is marked."""
     text = accept_string(container, key)
     if text is None:
         return None
@@ -169,7 +169,7 @@ def accept_number_text(container: dict[str, Any], key: str, *, whole: bool = Fal
 
 
 def error_of(status: int | None, event: Any) -> ErrorInfo | None:
-    """What the error *event* says; ``None`` when it is none of Kelp's."""
+    """Return the error in *event*, or ``None`` if it is not an error of Kelp."""
     match event:
         case {"p": ["!", str(), str(code), str(message), *rest]}:
             number = int(code[2:]) if CODE.fullmatch(code) else None
