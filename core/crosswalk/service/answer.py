@@ -88,7 +88,7 @@ def _made(answer: Any, prose: Prose) -> StructuredParser[Any]:
 def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) -> ChatRequest:
     """Return the request *asked* with the schema of *parser* as its response format, unless it has one.
 
-    With *instruct*, the schema is also put into a message to the model, for servers that do not enforce it.
+    With *instruct*, the schema is also put into a system message, for servers that do not enforce it.
     """
     request, schema = as_request(asked), parser.schema
     assert isinstance(schema, Schema)

@@ -167,7 +167,7 @@ def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], what: str)
     """Return the one of *paths* that belongs to the path at which the first endpoint answers.
 
     Raises:
-        UnsupportedRequestError: none does.
+        UnsupportedRequestError: none of them does.
     """
     route = setup.routes[0]
     built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")

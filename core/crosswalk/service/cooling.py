@@ -13,8 +13,8 @@ __all__ = ["Cooling"]
 class Cooling:
     """The endpoints that have failed lately, so that calls try others first (a circuit breaker).
 
-    An endpoint cools down once the attempts that a call makes there have failed in a row, for
-    :attr:`RetryPolicy.cool_down_seconds`. Then one call tries it. If that fails, it cools down for as long again.
+    An endpoint cools down for :attr:`RetryPolicy.cool_down_seconds` after :attr:`RetryPolicy.attempts` attempts in a row
+    have failed there. Then one call tries it. If that fails, it cools down for as long again.
     Safe for several threads.
 
     Args:

@@ -214,7 +214,7 @@ class Exchange:
 
     @property
     def reader(self) -> Reader:
-        """Return the reader of the answer. An answer that has not begun is empty."""
+        """The reader of the answer. An answer that has not begun is empty."""
         if self._reader is None:
             self._reader = self._new_reader(200)
         return self._reader
@@ -357,12 +357,12 @@ class Exchange:
 
     @property
     def retry_after(self) -> float | None:
-        """Return the seconds that the server asks to wait, or ``None`` if it does not."""
+        """The seconds that the server asks to wait, or ``None`` if it does not."""
         return None if self._answer is None else retry_after_of(self._answer.headers)
 
     @property
     def _content(self) -> str:
-        """Return the facts about the answer that its headers declare."""
+        """The status and content type of the answer, from its headers."""
         assert self._answer is not None, "something was read"
         said = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
         return f"HTTP {self._answer.status}, {said or 'without a content type'}"
@@ -438,7 +438,7 @@ def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
 
 
 def _no_answer(headers: Mapping[str, str]) -> str:
-    """Return the error for a status that is neither success nor an error and brings no answer."""
+    """Return why there is no answer, for a status that is neither success nor an error."""
     if "location" in headers:
         return "the server redirects, which is not followed"
     return "the server sends no answer"

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Nested(Awaitable[T], Generic[T]):
-    """Run *work* without registering its inner async generators with the event loop.
+    """Awaits *work* without registering its inner async generators with the event loop.
 
     At its end a loop closes all registered generators at once. An inner one, which the outer one is closing, would be closed
     twice, which Python reports as an error.

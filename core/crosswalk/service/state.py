@@ -127,7 +127,7 @@ def own_items(
 
 @attrs.frozen
 class _Entry:
-    """Return the state at one position of a list: a separate item, or the residue of one that was built."""
+    """The state at one position of a list: a separate item, or the residue of one that was built."""
 
     fields: Mapping[str, Any]
     is_whole: bool

@@ -132,7 +132,7 @@ _threads: WeakSet[_Thread] = WeakSet()
 
 
 class _Forks:
-    """Return the number of times that this process was forked off, which is cheaper than asking for its number."""
+    """The number of times that this process was forked off, which is cheaper than asking for its number."""
 
     count = 0
 

@@ -85,7 +85,7 @@ class Kept(ABC, Generic[C]):
 
     @property
     def client(self) -> C:
-        """Return the client.
+        """The client.
 
         Raises:
             CrosswalkError: it is closed.
@@ -125,7 +125,7 @@ class Kept(ABC, Generic[C]):
         return self._client is None or self._loop is not loop
 
     def _closed(self) -> C | None:
-        """Close it and return the former client, which is unused from now on."""
+        """Mark it closed and return the former client, for the caller to close."""
         self._is_closed = True
         client, self._client = self._client, None
         return client

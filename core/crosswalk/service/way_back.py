@@ -334,12 +334,12 @@ def _picture_of(segment: Segment) -> ImagePart | None:
 
 
 def _lasts(expires_at: object) -> bool:
-    """Whether a time, in seconds since 1970, is in the future, or true if it is unknown."""
+    """Whether a time, in seconds since 1970, is in the future. True if it is unknown."""
     return not isinstance(expires_at, int | float) or expires_at > datetime.now(UTC).timestamp()
 
 
 class _Halves:
-    """Return the calls of server tools that have no result, and the results that have no call.
+    """The calls of server tools that have no result, and the results that have no call.
 
     A call may wait for its result as long as only results of the client's own tools follow.
     """
