@@ -102,7 +102,7 @@ class FoldedMessage:
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """Return the turn as the messages that a chat API takes."""
+        """The turn as the messages that a chat API takes."""
         return (self.message, *self.results)
 
 

@@ -34,7 +34,7 @@ class OpenPart:
 
     @property
     def text(self) -> Event:
-        """Return its text, under its key."""
+        """Its text, under its key."""
         return {PARTS[self.type].leaf: "".join(self.texts)}
 
     def value(self) -> Event:
