@@ -31,7 +31,7 @@ class Secret:
         value: the credential itself, as it goes into a header.
 
     Raises:
-        ConfigurationError: it is empty, or has characters that a header cannot carry. It is not quoted.
+        ConfigurationError: it is empty, or has characters that a header cannot carry. The message does not quote it.
     """
 
     __slots__ = ("_value",)
@@ -270,7 +270,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
 
 
 def _with_scheme(url: str, access: Access | None) -> str:
-    """Complete *url*, which may be a host and port alone, as in ``OLLAMA_HOST``. The default port is that of the default."""
+    """Complete *url*, which may be a host alone, as in ``OLLAMA_HOST``. The default port is that of *access*."""
     if "://" in url or url.startswith("/"):
         return url
     host, _, path = url.partition("/")

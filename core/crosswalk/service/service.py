@@ -88,8 +88,8 @@ class LLMService:
         proxy: the address of a proxy for all requests, or ``None`` to follow the environment.
         max_concurrency: the number of calls that run at once in an event loop, or in all threads. Further calls wait. A
             stream counts until it has ended. ``None`` for no limit.
-        unknown: ``"keep"`` an event type or finish word that no mapping knows: it is logged once, marked in
-            ``provenance``, and an answer with such a word is not ``is_complete``, or ``"raise"``.
+        unknown: ``"keep"`` or ``"raise"``, for an event type or finish word that no mapping knows. If kept, it is logged
+            once and marked in ``provenance``, and an answer with such a finish word is not ``is_complete``.
         on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it. Dropped options
             are listed in the attempt's ``extra``.
         keep_raw: whether to keep the provider's bytes as the response's ``raw_events``.
