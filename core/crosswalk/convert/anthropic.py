@@ -1,8 +1,8 @@
 """Messages: the body of ``/v1/messages``, and its events (provider document "Anthropic Messages").
 
-One content block is open at a time. A part that comes while the arguments of a call are still coming waits for their end.
-Arguments are sent when they are complete and known to be an object, or its beginning where the answer was cut. Others are
-sent as a text under ``INVALID_JSON``: clients fail on what they cannot parse, and would run a call with an empty input.
+One content block is open at a time. A part that arrives while the arguments of a call are still arriving waits for their
+end. Arguments are sent when they are complete and known to be an object, or its beginning if the answer was cut. Others are
+sent as a text under ``INVALID_JSON``: clients fail on invalid JSON, and would run a call with an empty input.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = ["MessagesWriter"]
 _TYPE_OF: Final = {piece.leaf: type for type, piece in wire.PIECES.items()}
 """The type of the piece that brings each leaf."""
 _LATE: Final = ("content", *wire.AT_END)
-"""What the start of the message does not say."""
+"""The fields that the start of the message lacks."""
 
 
 class _Block:
-    """A content block that is to be written, with what is known of it."""
+    """A content block that is to be written, with its known facts."""
 
     def __init__(self, part: int, said: Event) -> None:
         self.part = part
@@ -51,12 +51,12 @@ class _Block:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the next block may begin: nothing more of this one is to come."""
+        """Whether the next block may begin, because this one is complete."""
         return self.said["type"] != "tool_use" or self.arguments.is_complete
 
 
 class MessagesWriter(Writer):
-    """Writes Anthropic's Messages; of several answers the first."""
+    """Writes Anthropic's Messages, the first of several answers."""
 
     form = WireForm.ANTHROPIC
 
@@ -71,8 +71,8 @@ class MessagesWriter(Writer):
         self._details: Event | None = None  # of a refusal
         self._stop_reason: str | None = None
         self._has_begun = False
-        self._at = 0  # how many of the blocks that are kept have been looked at
-        self._begun: Event = {}  # what is kept and has been said with the start
+        self._at = 0  # the number of stored blocks that have been examined
+        self._begun: Event = {}  # the stored fields that were sent with the start
 
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
@@ -106,17 +106,17 @@ class MessagesWriter(Writer):
         yield from self._advance()
 
     def _belongs(self, piece: Piece, block: _Block) -> bool:
-        """Whether *piece* goes on with *block*, the newest one."""
+        """Whether *piece* continues *block*, the newest one."""
         if piece.part == block.part or block.said["type"] != "text":
             return piece.part == block.part
         if piece.type is SegmentType.CITATION:
-            # Anthropic's own bodies list the citations of a block before its text; a stream may say that they follow.
+            # Anthropic's own bodies list the citations of a block before its text. A stream may send them after it.
             own = piece.metadata.get("type") in wire.LOCATIONS and not block.is_cited_behind
             return not (self.whole and block.has_text and own)
         return piece.type is SegmentType.TEXT and not block.has_text
 
     def _opening(self, piece: Piece) -> Event | None:
-        """The block that *piece* begins, as its start shows it; ``None`` where it begins none."""
+        """Return the block that *piece* begins, as its start shows it, or ``None`` if it begins none."""
         if piece.call is not None:
             return {"type": "tool_use"}
         signature, hidden = (_text(piece.metadata, name) for name in ("signature", "encrypted"))
@@ -136,7 +136,7 @@ class MessagesWriter(Writer):
         return self._server_block(piece)
 
     def _advance(self, *, to_the_end: bool = False) -> Iterator[Event]:
-        """Write what may be written now; all of it *to_the_end* of the answer."""
+        """Write the blocks that may be written now, or all of them *to_the_end* of the answer."""
         while self._queue:
             block, is_last = self._queue[0], len(self._queue) == 1
             if block.index < 0:
@@ -155,14 +155,14 @@ class MessagesWriter(Writer):
             self._queue.popleft()
 
     def _complete(self, block: _Block, *, force: bool) -> bool:
-        """Whether enough is known of *block* to begin it: of a call its name and, unless one cannot wait, its id."""
+        """Whether enough of *block* is known to begin it: for a call its name and, unless it cannot wait, its id."""
         if block.said["type"] != "tool_use":
             return True
         is_alone = self.is_own and not self.whole and len(block.waiting) == 1
         if block.name is None or (not force and (block.id is None or is_alone)):
             return False
         about: Event = {}
-        if self.is_own:  # what the call has beside, such as its caller, comes behind it in a stream
+        if self.is_own:  # further fields of the call, such as its caller, follow it in a stream
             for piece in block.waiting:
                 block.said |= piece.metadata.thawed()
         else:
@@ -189,14 +189,14 @@ class MessagesWriter(Writer):
         yield _event("content_block_start", index=block.index, content_block=shown)
 
     def _kept_of(self, index: int) -> Iterator[Event]:
-        """What is kept of the block *index*, so far."""
+        """Return the stored fields of the block *index*, so far."""
         blocks = self.left.get("content")
         for place, kept in enumerate(blocks if isinstance(blocks, list) else ()):
             if isinstance(kept, dict) and kept.get("index", place) == index:
                 yield copy_json(without_place(kept))
 
     def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
-        """What *piece* adds to *block*, which is open."""
+        """Return the events that *piece* adds to *block*, which is open."""
         kind = block.said["type"]
         if kind == "tool_use":
             block.arguments.add(piece.text)
@@ -219,7 +219,7 @@ class MessagesWriter(Writer):
                 yield _delta(block, "signature", signature)
 
     def _citation(self, piece: Piece) -> Event | None:
-        """*piece* as a citation: Anthropic's own as it was, a page as a result of a search."""
+        """Return *piece* as a citation: Anthropic's own unchanged, a page as a result of a search."""
         needs = wire.LOCATIONS.get(str(piece.metadata.get("type")))
         if needs is not None:
             is_known = all(type(piece.metadata.get(name)) is kind for name, kind in needs.items())
@@ -231,9 +231,9 @@ class MessagesWriter(Writer):
         return {"type": "web_search_result_location", "cited_text": "", **about, "encrypted_index": ""}
 
     def _server_block(self, piece: Piece) -> Event | None:
-        """*piece* as the block of a server's tool or file that it was; ``None`` when it was none that clients know.
+        """Return *piece* as its original block of a server's tool or file, or ``None`` if clients do not know the type.
 
-        What came from this form can go back to it, whatever it is.
+        Content that was read from this form can always be written back to it.
         """
         about: Event = piece.metadata.thawed()
         kind = _text(about, "type")
@@ -264,7 +264,7 @@ class MessagesWriter(Writer):
         yield _event("content_block_stop", index=block.index)
 
     def _refuse(self, piece: Piece) -> None:
-        """Keep why the model declined for the end, where the form says it."""
+        """Store the reason of a refusal for the end, if the form has a field for it."""
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
         self._refusal.append(piece.text)
@@ -313,12 +313,12 @@ class MessagesWriter(Writer):
             left = self.left
             blocks = left.pop("content", None)
             if isinstance(blocks, list) and len(blocks) == len(self._content):
-                left["content"] = blocks  # else nothing tells which block is which
+                left["content"] = blocks  # else the blocks cannot be matched
             put_back(body, left)
         return body
 
     def _unsaid(self) -> Iterator[Event]:
-        """The blocks that come next and no piece tells of: what the answer's own form keeps of them is all of them."""
+        """Write the next blocks that have no pieces: their stored fields in the answer's own form are complete."""
         blocks = self.left.get("content") if self.is_own else None
         while isinstance(blocks, list) and self._at < len(blocks):
             block = blocks[self._at] if isinstance(blocks[self._at], dict) else {}
@@ -349,13 +349,13 @@ class MessagesWriter(Writer):
         return {**said, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
 
     def _nulls(self) -> Event:
-        """The members of a message that are required at its end, with nothing in them; an own answer has what it had."""
+        """Return the required members of a message at its end, empty. An answer of this form has its own."""
         if self.is_own:
             return {} if self.whole else {"stop_sequence": None}
         return dict(wire.NULL_AT_END)
 
     def _usage(self, *more: str) -> Event:
-        """The counts, and null for what is required and not known; with *more* names for those of a message's start."""
+        """Return the counts, and null for required unknown ones. With *more* names for those of a message's start."""
         nulls = {} if self.is_own else dict.fromkeys((*wire.NULL_COUNTS, *more))
         return nulls | _usage(self.usage, is_own=self.is_own)
 
@@ -383,9 +383,9 @@ def _text(about: Mapping[str, Any], name: str) -> str | None:
 
 
 def _usage(usage: UsageInfo | None, *, is_own: bool) -> Event:
-    """Counts in Anthropic's parts: the prompt less what the cache had and got.
+    """Return the counts in Anthropic's division: the prompt less the tokens that were read from and written to the cache.
 
-    Each group of details is whole, with 0 for what the provider did not say, unless the answer *is* of the form's *own*.
+    Each group of details is complete, with 0 for missing counts, unless the answer *is* of the form's *own*.
     """
     usage = usage or UsageInfo.EMPTY
     paths = {**wire.COUNTS, **wire.DETAILS}

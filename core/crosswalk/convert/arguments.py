@@ -1,4 +1,4 @@
-"""The arguments of a call: whether they have come to their end, told while they come, and what they say."""
+"""The arguments of a call: incremental detection of their end, and their values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import orjson
 __all__ = ["INVALID_JSON", "CallIDs", "JSONObjectText", "as_input", "is_cut_input", "is_same_object"]
 
 INVALID_JSON: Final = "INVALID_JSON"
-"""The key of arguments that are not a JSON object, where a format takes an object only. Anthropic advises it."""
+"""The key of arguments that are not a JSON object, for a format that takes an object only. Anthropic advises it."""
 
 
 class JSONObjectText:
-    """The text of a JSON object while it comes in pieces.
+    """The text of a JSON object that arrives in pieces.
 
     Attributes:
         is_complete: whether the object has been closed.
@@ -30,7 +30,7 @@ class JSONObjectText:
         self._escaped = False
 
     def add(self, text: str) -> None:
-        """Take the next piece; each character is looked at once."""
+        """Take the next piece. Each character is read once."""
         for character in text:
             if self._in_string:
                 if self._escaped:
@@ -54,11 +54,11 @@ class JSONObjectText:
 
 
 _DEPTH: Final = 190
-"""How deep the objects and arrays of an input may lie in each other: the official client takes 200 in the whole body."""
+"""The maximum nesting depth of an input's objects and arrays. The official client takes 200 in the whole body."""
 
 
 def as_input(text: str) -> dict[str, Any] | None:
-    """*text* as an input that official clients can read, each number in its own digits; ``None`` when it is none."""
+    """Return *text* as an input that official clients can read, with all digits of numbers, or ``None`` if invalid."""
     if not _is_input(text):
         return None
     exact: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
@@ -66,7 +66,7 @@ def as_input(text: str) -> dict[str, Any] | None:
 
 
 def is_cut_input(text: str) -> bool:
-    """Whether *text* is the beginning of a JSON object, and nothing but its rest is missing; none too deep."""
+    """Whether *text* is the beginning of a JSON object that lacks only its rest, and is not too deep."""
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -81,7 +81,7 @@ def is_same_object(one: str, other: str) -> bool:
 
 
 def _is_input(text: str) -> bool:
-    """Whether *text* is a JSON object, and none too deep."""
+    """Whether *text* is a JSON object, and not too deep."""
     try:
         is_object = isinstance(orjson.loads(text), dict)
     except orjson.JSONDecodeError:
@@ -90,16 +90,16 @@ def _is_input(text: str) -> bool:
 
 
 def _depth(text: str) -> int:
-    """How deep the objects and arrays of *text* lie in each other, at most."""
+    """Return the maximum nesting depth of the objects and arrays of *text*."""
     return max(accumulate((mark in "{[") - (mark in "}]") for mark in _MARKS.findall(text)))
 
 
 _MARKS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]')
-"""What opens and closes objects and arrays, and texts, in which nothing does."""
+"""The characters that open and close objects and arrays, and texts, in which they have no effect."""
 
 
 def _exact(text: str) -> Any:
-    """*text*, which is JSON, in values that are equal only where it says the same."""
+    """Return *text*, which is JSON, as values that are equal only for the same JSON."""
     return json.loads(text, parse_int=_integer, parse_float=_number, object_pairs_hook=_object)
 
 
@@ -107,12 +107,12 @@ _QUIET: Final = Context(traps=[])
 
 
 def _integer(digits: str) -> tuple[str, str]:
-    """An integer: to Python it would be a number with a point, and 1 true."""
+    """An integer. Python would treat it as equal to a number with a point, and 1 as equal to true."""
     return "integer", digits
 
 
 def _number(digits: str) -> tuple[str, Decimal | str]:
-    """A number in all its digits; its text where the exponent is beyond everything."""
+    """A number with all its digits, or its text if the exponent is too large."""
     value = Decimal(digits, _QUIET)
     return "number", value if value.is_finite() else digits
 
@@ -123,7 +123,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
 
 
 class CallIDs:
-    """The ids of the calls of one answer: no two are the same.
+    """The ids of the calls of one answer, all different.
 
     Args:
         choice: the answer's number.
@@ -134,7 +134,7 @@ class CallIDs:
         self._taken: set[str] = set()
 
     def take(self, id: str | None, index: int) -> str:
-        """*id*, or where there is none, or another call has it, the id that the answer itself gives its call *index*."""
+        """Return *id*, or the answer's own id for its call *index* if it is missing or taken by another call."""
         if not id or id in self._taken:
             id = f"{self._prefix}{index}"
             while id in self._taken:

@@ -1,8 +1,8 @@
-"""Carries what a format cannot hold through it: ``convert(…, carry=True)`` and the way back.
+"""Carries data that a format cannot hold through it: ``convert(…, carry=True)`` and the way back.
 
-A converted answer gets one member more, ``crosswalk``. It holds the difference between the answer as a reader of that format
+A converted answer gets one more member, ``crosswalk``. It holds the difference between the answer as a reader of that format
 sees it and the answer that was converted, and so no text twice. A later conversion reads the answer, applies the difference,
-and goes on from the original. The member also has a digest of what a reader sees. If the answer was changed on its way, the
+and starts from the original. The member also has a digest of the reader's view. If the answer was changed on its way, the
 digest differs, the member is not applied, and the report names it.
 """
 
@@ -38,7 +38,7 @@ BodyOf: TypeAlias = Callable[[ChatResponse, WireForm], dict[str, Any]]
 
 
 def member_of(original: ChatResponse, read: ChatResponse, body_of: BodyOf) -> dict[str, Any]:
-    """The member for an answer that is *original* and that a reader of the format sees as *read*.
+    """Return the member for an answer that is *original* and that a reader of the format sees as *read*.
 
     Args:
         original: the answer that was converted. If it has the bytes of one body, they come back as the same JSON value.
@@ -60,13 +60,13 @@ def member_of(original: ChatResponse, read: ChatResponse, body_of: BodyOf) -> di
 
 
 def reader_of(response: ChatResponse) -> str | None:
-    """The provider whose reader understands the member of *response*; ``None`` if it carries no answer."""
+    """Return the provider of the reader for the member of *response*, or ``None`` if it carries no answer."""
     reader = _member(response).get("reader")
     return reader if isinstance(reader, str) else None
 
 
 def without_member(response: ChatResponse) -> ChatResponse:
-    """*response* as if nothing had been carried with it."""
+    """Return *response* as if it carried no answer."""
     extensions = {name: value for name, value in response.metadata.extensions.items() if name != MEMBER}
     return attrs.evolve(
         response,
@@ -77,7 +77,7 @@ def without_member(response: ChatResponse) -> ChatResponse:
 
 
 def _without_member(segment: Segment) -> Segment:
-    """*segment*, of an error without what is carried in the error's payload."""
+    """Return *segment*, of an error, without the carried data in the error's payload."""
     payload = segment.metadata.get("raw") if segment.type is SegmentType.ERROR else None
     if not isinstance(payload, Mapping) or MEMBER not in payload:
         return segment
@@ -86,7 +86,7 @@ def _without_member(segment: Segment) -> Segment:
 
 
 def _member(response: ChatResponse) -> Mapping[str, Any]:
-    """The member of *response*, which of an error stands in its payload; empty if there is none."""
+    """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
     error = response.error_info
     holders = [response.metadata.extensions.thawed(), None if error is None else error.raw]
     for holder in holders:
@@ -97,7 +97,7 @@ def _member(response: ChatResponse) -> Mapping[str, Any]:
 
 
 def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
-    """The answer that *response* carries; ``None`` if it carries none, or was changed since.
+    """Return the answer that *response* carries, or ``None`` if it carries none, or was changed since.
 
     Args:
         response: an answer that was read.
@@ -115,7 +115,7 @@ def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
             body = _patched(body_of(original, WireForm.of(member["form"])), member["body"])
             original = attrs.evolve(original, raw_events=RawEvents([dump_json(body)]))
     except (AttributeError, CrosswalkError, LookupError, TypeError, ValueError):
-        return None  # somebody else has written the member
+        return None  # the member was not written by Crosswalk
     return original
 
 
@@ -124,7 +124,7 @@ _MEASURED: Final = ("request_duration_seconds", "time_to_first_token_seconds", "
 
 
 def _seen(response: ChatResponse) -> dict[str, Any]:
-    """*response* as plain JSON, without values that differ between two readings of the same bytes."""
+    """Return *response* as plain JSON, without values that differ between two readings of the same bytes."""
     value: dict[str, Any] = to_jsonable(response)
     metadata = value["metadata"]
     marks = metadata.get("provenance", {})
@@ -144,12 +144,12 @@ def _digest(value: Any) -> str:
 
 
 # A difference is ``{"value": V}`` for another value, ``{}`` for the same one, ``{"members": …, "removed": …}`` for objects
-# and ``{"items": […]}`` for lists. An item is the place of an equal item before, or a difference with the place ``at`` which
-# its item was.
+# and ``{"items": […]}`` for lists. An item is the position of an equal item before, or a difference with the position
+# ``at`` of its former item.
 
 
 def _difference(before: Any, after: Any) -> dict[str, Any]:
-    """What makes *after* out of *before*."""
+    """Return the difference that turns *before* into *after*."""
     if same_json(before, after):
         return {}
     if type(before) is dict and type(after) is dict:
@@ -167,7 +167,7 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
 
 
 def _item(before: list[Any], places: dict[bytes, int], place: int, value: Any) -> int | dict[str, Any]:
-    """What makes *value* out of an equal item of *before*, else out of the one at its *place*."""
+    """Return the difference that makes *value* from an equal item of *before*, else from the one at its *place*."""
     equal = places.get(dump_json(value))
     if equal is not None:
         return equal
@@ -175,7 +175,7 @@ def _item(before: list[Any], places: dict[bytes, int], place: int, value: Any) -
 
 
 def _patched(before: Any, difference: dict[str, Any]) -> Any:
-    """*before* with *difference*."""
+    """Apply *difference* to *before*."""
     if "value" in difference:
         return difference["value"]
     if "items" in difference:

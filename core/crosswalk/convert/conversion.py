@@ -1,7 +1,7 @@
-"""Conversion of whole answers between wire forms, each with a report of what the form cannot express.
+"""Conversion of whole answers between wire forms, each with a report of the fields that the form cannot express.
 
-What is written is read back, as any client of Crosswalk would, and compared with the original: the report is what the two
-readings say differently. So nothing is lost in silence, whatever an answer holds.
+The written answer is read back, as any client of Crosswalk would, and compared with the original. The report lists the
+differences between the two readings. So every loss is reported, whatever an answer holds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ WRITERS: Final[dict[WireForm, type[Writer]]] = {
     WireForm.OPENAI_COMPLETIONS: CompletionsWriter,
 }
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
-# What was written here is no stranger's: what was accepted once is read again, a text up to five times as long.
+# Output of this module is trusted. An answer that was accepted once is read again, a text up to five times as long.
 UNLIMITED: Final = Limits(line_bytes=1 << 62, depth=1024, events=1 << 62, total_bytes=1 << 62)
 GENEROUS: Final[dict[str, Any]] = {"unknown": "keep", "keep_raw": False}
 
@@ -63,8 +63,8 @@ class Conversion(Generic[T]):
     """An answer in another form.
 
     Attributes:
-        value: the answer: of :func:`convert` the body as JSON text.
-        report: what the form cannot express.
+        value: the answer. For :func:`convert` this is the body as JSON text.
+        report: the fields that the form cannot express.
         status: the HTTP status to send it with: 200, or that of an error.
     """
 
@@ -82,7 +82,7 @@ def convert(
     carry: bool = False,
     losses: LossPolicy = "refuse",
 ) -> Conversion[bytes]:
-    """*response* as the body of another wire form. If it carries another answer, that one is converted.
+    """Return *response* as the body of another wire form. If it carries another answer, that one is converted.
 
     Args:
         response: the answer of any provider.
@@ -90,16 +90,16 @@ def convert(
             ``"ollama-generate"`` or ``"openai-completions"``.
         request: the body of the request that *response* answers, in the form *to*: Responses repeats its options. ``None``
             writes the API's defaults.
-        registry: where the form's own provider is looked up, to read the body back; ``None`` for the installed ones.
-        carry: whether the body gets a member ``crosswalk`` with what the form cannot say. A later conversion, to any form,
-            starts from *response* as it was.
+        registry: the registry with the form's own provider, to read the body back, or ``None`` for the installed ones.
+        carry: whether the body gets a member ``crosswalk`` with the data that the form cannot express. A later conversion,
+            to any form, starts from *response* as it was.
         losses: ``"refuse"`` raises for a dangerous loss, such as a tool call in a form without calls. ``"report"`` writes
             the body, and the report names the loss.
 
     Raises:
         DangerousLossError: see *losses*.
-        ConversionError: there is no such form, or *response* holds text that is no JSON, or extensions of another shape than
-            its own form has.
+        ConversionError: there is no such form, or *response* holds text that is not valid JSON, or extensions of another
+            shape than its own form has.
         PluginError: the form's provider is not installed, or broken.
     """
     form = WireForm.of(to)
@@ -120,7 +120,7 @@ def convert(
 
 
 LossPolicy: TypeAlias = Literal["refuse", "report"]
-"""What a conversion does about dangerous losses."""
+"""How a conversion treats dangerous losses."""
 
 
 def check_losses(report: ConversionReport, policy: LossPolicy) -> None:
@@ -136,7 +136,7 @@ def check_losses(report: ConversionReport, policy: LossPolicy) -> None:
 
 
 def original_of(response: ChatResponse, registry: Registry | None) -> ChatResponse:
-    """The answer that *response* carries; *response* itself if it carries none, or was changed since."""
+    """Return the answer that *response* carries, or *response* itself if it carries none or was changed since."""
     reader = reader_of(response)
     if reader is None:
         return response
@@ -150,12 +150,12 @@ def original_of(response: ChatResponse, registry: Registry | None) -> ChatRespon
 
 
 def body_in(registry: Registry | None, response: ChatResponse, form: WireForm) -> Event:
-    """*response* as a body of *form*, written without regard to its bytes."""
+    """Return *response* as a body of *form*, written without regard to its bytes."""
     return written(response, WRITERS[form], registry).body()
 
 
 def error_body(info: ErrorInfo, to: WireForm | str) -> Conversion[bytes]:
-    """The body of an HTTP error that says *info* in another form, and its status: the provider's own, else the usual one.
+    """Return the body of an HTTP error with *info* in another form, and its status: the provider's own, else the usual one.
 
     Raises:
         ConversionError: there is no such form.
@@ -167,9 +167,9 @@ def error_body(info: ErrorInfo, to: WireForm | str) -> Conversion[bytes]:
 def as_received(
     response: ChatResponse, form: WireForm, registry: Registry | None
 ) -> Conversion[bytes] | None:
-    """The body that *response* was read from, where it has *form* and still says the same; ``None`` where it does not.
+    """Return the body that *response* was read from if it has *form* and still matches, or ``None``.
 
-    It does not where its bytes were not kept, or came as a stream, or the response was changed since.
+    It is ``None`` if its bytes were not kept or came as a stream, or if the response was changed since.
     """
     frames = response.raw_events.frames
     if len(frames) != 1 or form_of_body(response.raw_events[0]) is not form:
@@ -192,7 +192,7 @@ def as_received(
 
 
 def read_back(writer: Writer, body: bytes, status: int, registry: Registry | None) -> ChatResponse:
-    """*body*, which *writer* has written, as its reader there sees it, or else anybody's."""
+    """Read *body*, which *writer* has written, with the form's own reader, or else with any reader."""
     form, own = writer.form, None if writer.is_error_body else writer.heading.own
     for provider in [*([own.provider] if own is not None else []), form.provider]:
         with suppress(MappingError):
@@ -201,7 +201,7 @@ def read_back(writer: Writer, body: bytes, status: int, registry: Registry | Non
 
 
 def _read(body: bytes, provider: str, registry: Registry | None, **options: Any) -> ChatResponse:
-    # Within the usual limits first: then a body may be read by its likeness to one before.
+    # Within the usual limits first: then a body may be read by its likeness to an earlier one.
     with suppress(LimitError):
         return normalize(body, provider, registry=registry, **options, **GENEROUS)
     return normalize(body, provider, registry=registry, limits=UNLIMITED, **options, **GENEROUS)
@@ -213,7 +213,7 @@ def written(
     registry: Registry | None,
     request: Mapping[str, Any] | None = None,
 ) -> W:
-    """A writer with all of *response* in it, closed."""
+    """Return a closed writer with all of *response* in it."""
     writer = kind(lambda: heading_of(response, kind.form, registry, request), whole=True)
     others = {alternative.index: alternative for alternative in reversed(response.alternatives)}
     answers: dict[int, ChatResponse | Alternative] = {**others, 0: response}  # one number, one answer
@@ -228,7 +228,7 @@ def written(
 
 
 def ending(writer: Writer, response: ChatResponse) -> Iterator[Event]:
-    """The events with which *response* ends: what was counted, and the error."""
+    """Yield the events with which *response* ends, after setting its token counts and duration."""
     if response.metadata.provenance.get("usage") not in (Provenance.ABSENT, Provenance.CUT):
         writer.usage = response.usage
     writer.duration = response.metadata.request_duration
@@ -244,7 +244,7 @@ def heading_of(
     registry: Registry | None,
     request: Mapping[str, Any] | None = None,
 ) -> Heading:
-    """What is said of *response* before its content; in its own form nothing that the provider did not say."""
+    """Return the heading of *response*. In its own form it has only the provider's own fields."""
     metadata = response.metadata
     made_up, own = metadata.provenance, None
     id, created = response.id, response.created

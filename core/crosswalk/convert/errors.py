@@ -1,9 +1,9 @@
-"""What can be wrong with a conversion.
+"""The errors of a conversion.
 
 CrosswalkError
-└── ConversionError (ValueError)     a value that the form cannot be made of
-    ├── DangerousLossError           who acts on the converted answer may do the wrong thing
-    └── FoldingError                 a message or an item that has no place in the other kind of conversation
+└── ConversionError (ValueError)     a value from which the form cannot be made
+    ├── DangerousLossError           acting on the converted answer may do the wrong thing
+    └── FoldingError                 a message or an item that the other kind of conversation cannot express
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ __all__ = ["ConversionError", "FoldingError"]
 
 
 class ConversionError(CrosswalkError, ValueError):
-    """A form that nobody knows, or a value that cannot be written as JSON at all."""
+    """An unknown form, or a value that cannot be written as JSON."""
 
 
 class FoldingError(ConversionError):
     """A message or an item that cannot be turned into the other.
 
     Attributes:
-        place: which one, such as ``input[3]``.
+        place: its position, such as ``input[3]``.
         item_type: its ``type``, or the role of a message.
     """
 

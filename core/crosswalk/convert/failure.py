@@ -1,4 +1,4 @@
-"""Errors in the words of each form."""
+"""Errors in the format of each form."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
     ErrorKind.SERVER: (500, "server_error", None),
     ErrorKind.UNKNOWN: (500, "api_error", None),
 }
-"""The status of each kind, and OpenAI's type and code, where the provider named none; by them its reader knows the kind."""
+"""The status of each kind, and OpenAI's type and code if the provider named none, by which a reader recognizes the kind."""
 _ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
 _STATUSES: Final[dict[int | None, str]] = {404: "not_found_error", 413: "request_too_large"}
-"""Anthropic's words for invalid requests that have a status of their own."""
+"""Anthropic's types of invalid requests that have a separate status."""
 _GEMINI: Final = {**first_words(gemini.ERRORS), ErrorKind.SERVER: "INTERNAL"}
 _RESPONSES: Final = first_words(responses.ERRORS)
 
 
 def error_status(info: ErrorInfo) -> int:
-    """The HTTP status to answer with: the provider's own, else the usual one for the kind of error."""
+    """Return the HTTP status to answer with: the provider's own, else the usual one for the kind of error."""
     own = info.status
     return own if own is not None and 400 <= own <= 599 else _USUAL[info.kind][0]
 
 
 def openai_error(info: ErrorInfo) -> Event:
-    """The body of an HTTP error, or of an event that ends a stream, as OpenAI writes it."""
+    """Return the body of an HTTP error, or of an event that ends a stream, as OpenAI writes it."""
     _, kind, code = _USUAL[info.kind]
     own, param = _inside(info.raw, "type"), _inside(info.raw, "param")
     said = {"type": own or kind, "param": param, "code": info.code or code}
@@ -57,7 +57,7 @@ def openai_error(info: ErrorInfo) -> Event:
 
 
 def anthropic_error(info: ErrorInfo) -> Event:
-    """The body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
+    """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
     code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
     if type == _INVALID:
@@ -66,19 +66,19 @@ def anthropic_error(info: ErrorInfo) -> Event:
 
 
 def gemini_error(info: ErrorInfo) -> Event:
-    """The body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
+    """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
     near = ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     word = info.code if info.code in gemini.ERRORS else _GEMINI.get(info.kind, _GEMINI[near])
     return {"error": {"code": error_status(info), "message": info.message, "status": word}}
 
 
 def ollama_error(info: ErrorInfo) -> Event:
-    """The body of an HTTP error, or of the line that ends a stream, as Ollama writes it."""
+    """Return the body of an HTTP error, or of the line that ends a stream, as Ollama writes it."""
     return {"error": info.message}
 
 
 def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
-    """The ``error`` of a failed response: its code is one of a closed list, unless it *is* the form's *own*."""
+    """Return the ``error`` of a failed response. Its code is one of a closed list, unless it *is* the form's *own*."""
     raw, code, kind = info.raw, info.code, info.kind
     if is_own and isinstance(raw, dict) and {"code", "message"} <= raw.keys() and "type" not in raw:
         return raw
@@ -89,7 +89,7 @@ def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
 
 
 def _inside(raw: Any, key: str) -> str | None:
-    """What an error payload of OpenAI's or Anthropic's shape says under *key*."""
+    """Return the value under *key* of an error payload of OpenAI's or Anthropic's shape."""
     error = raw.get("error") if isinstance(raw, dict) else None
     value = error.get(key) if isinstance(error, dict) else None
     return clean_message(value) if isinstance(value, str) and value else None

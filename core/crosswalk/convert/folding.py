@@ -1,15 +1,15 @@
 """Conversations of items folded into chat messages, and unfolded again.
 
-The Responses API knows items: a turn of the assistant may be a reasoning, a message and three calls, each an item of its
-own, and the answers to the calls are items too. Chat APIs know messages: such a turn is one. ``developer`` messages are
-``system`` messages here: what one model family calls the one, the next calls the other.
+The Responses API has items: a turn of the assistant may be a reasoning, a message and three calls, each a separate item,
+and the answers to the calls are items too. Chat APIs have messages: such a turn is one. ``developer`` messages are
+``system`` messages here, because the name depends only on the model family.
 
-A message cannot say in which order texts and calls came, where parts of a text begin, ids and statuses of items, the
-phase of a message, the namespace of a call, citations, probabilities, or how finely an image is to be looked at; a call
-without arguments has ``{}``. A folded turn therefore keeps its items beside the message, and gives them back as they were.
+A message cannot express the order of texts and calls, the beginning of parts of a text, ids and statuses of items, the
+phase of a message, the namespace of a call, citations, probabilities, or the detail level of an image. A call without
+arguments has ``{}``. A folded turn therefore stores its items next to the message, and returns them unchanged.
 
-What the server's own tools did is beside the message too, or in the chat as calls that have been answered, as the caller
-chooses.
+The actions of the server's own tools are stored next to the message too, or become answered calls in the chat, as the
+caller chooses.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ __all__ = ["FoldedMessage", "ServerCalls", "fold", "unfold"]
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
 
 ServerCalls: TypeAlias = Literal["keep", "fold"]
-"""What becomes of what the server's own tools did. ``keep``: it stays beside the messages. ``fold``: each call is one of
-the assistant's that has been answered."""
+"""How to treat the actions of the server's own tools. ``keep`` stores them next to the messages. ``fold`` turns each call
+into one of the assistant's that has been answered."""
 
 _BESIDE: Final = (
     "mcp_list_tools",
@@ -65,22 +65,23 @@ _BESIDE: Final = (
     "program",
     "program_output",
 )
-"""What the server's tools leave in a conversation, by type, beside calls that have been answered."""
+"""The traces of the server's tools in a conversation, by type, besides answered calls."""
 
 
 @attrs.frozen
 class FoldedMessage:
-    """One turn of a conversation: all that an assistant says at once, with the answers to its calls; or a user's message.
+    """One turn of a conversation: the assistant's message with the answers to its calls, or a user's message.
 
     Attributes:
         message: the message, with the calls.
-        reasoning: what the model thought before, as the items that the Responses API wants back.
-        refusal: why the model declined; ``None`` when it did not.
-        results: what the tools gave, each a tool message that answers one of the calls.
-        custom: the ids of the calls whose arguments are free text, not JSON.
-        server_calls: what the server's own tools did and no message says, as the items that the Responses API wants back.
-        items: the items that it was made of, in the order in which they came: a result that came after another turn began
-            is among its items. None where it was made of a message, or changed since.
+        reasoning: the model's reasoning before it, as the items that the Responses API wants back.
+        refusal: why the model declined, or ``None`` if it did not.
+        results: the results of the tools, each a tool message that answers one of the calls.
+        custom: the ids of the calls with free text as arguments, not JSON.
+        server_calls: the actions of the server's own tools that no message shows, as the items that the Responses API wants
+            back.
+        items: the source items, in their original order. A result that came after another turn began
+            is among its items. Empty if the turn was made of a message, or changed since.
     """
 
     message: ChatMessage
@@ -89,7 +90,7 @@ class FoldedMessage:
     results: tuple[ChatMessage, ...] = ()
     custom: frozenset[str] = frozenset()
     server_calls: tuple[ConversationItem, ...] = ()
-    # The turn as it was made, and of what: of one that was changed since, the items are not what it says.
+    # The turn as it was made, and its items: after a change, the items do not match.
     _origin: tuple[FoldedMessage, tuple[ConversationItem, ...]] | None = attrs.field(
         default=None, eq=False, repr=False
     )
@@ -106,7 +107,7 @@ class FoldedMessage:
 
 
 class _Turn:
-    """A turn while its items come in: of the assistant, or one message of somebody else."""
+    """A turn under construction: of the assistant, or one message of another role."""
 
     def __init__(self, message: ChatMessage | None = None) -> None:
         self.message = message
@@ -135,19 +136,20 @@ class _Turn:
 def fold(
     items: Iterable[ConversationItem], *, server_calls: ServerCalls = "keep"
 ) -> tuple[FoldedMessage, ...]:
-    """*items* as turns: what an assistant says at once is one message, and what a tool gave stands with its call.
+    """Return *items* as turns: an assistant's turn is one message, and a tool's result belongs to its call.
 
-    What no message can say is left out of :attr:`FoldedMessage.messages`; the items stay beside them, for :func:`unfold`.
+    Content that no message can express is left out of :attr:`FoldedMessage.messages`. The items are stored with it, for
+    :func:`unfold`.
 
     Args:
         items: the items.
-        server_calls: what becomes of searches, code, images and MCP calls that the server made itself. Folded, a call has
-            the name of its tool (``web_search``; of MCP the tool's own), and its answer is what it gave: the text of an
+        server_calls: how to treat searches, code, images and MCP calls that the server made itself. Folded, a call has
+            the name of its tool (``web_search``, or for MCP the tool's own), and its answer is its result: the text of an
             MCP tool, an image, else JSON. Programs, hosted shells and searches for tools are kept.
 
     Raises:
-        FoldingError: an item has no place in a chat: a call for the client that is neither a function nor a custom tool, a
-            file that only has an id, a result whose call is not there, a second result of one call, a second call of one
+        FoldingError: a chat cannot hold an item: a call for the client that is neither a function nor a custom tool, a
+            file that only has an id, a result without its call, a second result of one call, a second call of one
             id.
         ConversionError: *server_calls* is neither of the two words.
     """
@@ -180,7 +182,7 @@ class _Folder:
             yield turn.folded()
 
     def _take(self, item: ConversationItem) -> ChatMessage | None:
-        """Add *item* to the assistant's turn; a message of somebody else is a turn of its own."""
+        """Add *item* to the assistant's turn. A message of another role is a separate turn."""
         match item:
             case ResponseReasoningItem():
                 self._speaking().reasoning.append(item)
@@ -207,7 +209,7 @@ class _Folder:
         return None
 
     def _is_hosted(self, item: Any) -> bool:
-        """Whether *item* is of a tool that the client may run, and the server did."""
+        """Whether *item* is of a tool that the client may run, but the server ran."""
         match self._type:
             case "tool_search_call" | "tool_search_output":
                 return bool(item.execution == "server")
@@ -216,7 +218,7 @@ class _Folder:
         return self._type in ("shell_call", "shell_call_output") and item.call_id in self._hosted
 
     def _served(self, item: Any) -> None:
-        """Add the call of a server's tool, and what it gave."""
+        """Add the call of a server's tool, and its result."""
         name, arguments, given = _asked_and_given(item)
         id = item.id or f"{name}_{self._place}"
         while id in self._calls:
@@ -225,7 +227,7 @@ class _Folder:
         self._answer(id, given)
 
     def _speaking(self) -> _Turn:
-        """The assistant's turn; when a tool has answered, the next one."""
+        """Return the assistant's turn. After an answer of a tool, it is a new one."""
         if self._turn is None or self._turn.results:
             self._turn = _Turn()
         return self._turn
@@ -289,13 +291,13 @@ class _Folder:
 
 
 def _is_answered(type: str) -> bool:
-    """Whether an item of *type* is a call of a server's tool, with what it gave."""
+    """Whether an item of *type* is a call of a server's tool, with its result."""
     role = ITEMS[type].role if type in ITEMS else None
     return role in (ItemRole.SERVER, ItemRole.MEDIA) and type.endswith("_call")
 
 
 def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImage]]:
-    """The name of the server's tool that *item* is a call of, its arguments, and what it gave."""
+    """Return the name of the server's tool that *item* is a call of, its arguments, and its result."""
     said = to_dict(item)
     type, _ = said.pop("type"), said.pop("id", None)
     known, tool = ITEMS[type], said.pop("name", None) or type.removesuffix("_call")
@@ -325,7 +327,7 @@ _DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")
 
 
 def _address(url: str) -> dict[str, Any]:
-    """A URL, or what a data URL holds, as a part of a message has it."""
+    """Return a URL, or the content of a data URL, in the form of a message's part."""
     found = _DATA_URL.match(url)
     if found is None:
         return {"url": url}
@@ -333,13 +335,13 @@ def _address(url: str) -> dict[str, Any]:
 
 
 def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationItem, ...]:
-    """*turns* as the items that the Responses API takes; plain chat messages are taken too.
+    """Return *turns* as the items that the Responses API takes. Plain chat messages are accepted too.
 
-    What :func:`fold` made comes back as the very items, in their order. A turn that was changed since, or was made of
-    messages, is made of what they say.
+    Turns made by :func:`fold` become the very same items, in their order. For a turn that was changed since, or was made of
+    messages, new items are made.
 
     Raises:
-        FoldingError: a message has no place among items: it holds audio, or answers a call that is not there.
+        FoldingError: items cannot express a message: it holds audio, or answers a missing call.
     """
     folded = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
     kept = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
@@ -350,9 +352,9 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
         place = f"messages[{number}]"
         made: list[ConversationItem] = list(turn.items)
         if made:
-            # A result may have stood in another turn, which is not there any more.
+            # A result may belong to another turn that was removed.
             custom |= {call.id: call.id in turn.custom for call in turn.message.tool_calls or ()}
-            # That of a server's tool stands in its call.
+            # The result of a server's tool is part of its call.
             asked = {item.call_id for item in made if isinstance(item, _CALLS)} - kept
             messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in asked)
         else:
@@ -367,7 +369,7 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
                         "the result of a call that is not there", place=place, item_type="tool"
                     )
                 if item.call_id in answered:
-                    continue  # its own turn, which was changed, has given it
+                    continue  # its own turn, which was changed, has yielded it
                 answered.add(item.call_id)
             items.append(item)
     return tuple(items)

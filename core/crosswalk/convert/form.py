@@ -1,4 +1,4 @@
-"""The wire forms that clients speak: answers are converted to them, and the gateway is asked in them."""
+"""The wire forms that clients speak. Answers are converted to them, and the gateway accepts requests in them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class WireForm(StrEnum):
     provider: str
     """The provider id under which Crosswalk reads the form."""
     label: str
-    """What people call it."""
+    """Its name for people."""
     paths: tuple[str, ...]
-    """What the path of a server's endpoint ends with that is asked in it, any of these."""
+    """The possible endings of the path of a server's endpoint that accepts the form."""
 
     def __new__(cls, word: str, provider: str, label: str, *paths: str) -> Self:
-        """The form of this name, which is its value."""
+        """Return the form of this name, which is its value."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.provider = provider
@@ -39,10 +39,10 @@ class WireForm(StrEnum):
 
     @classmethod
     def of(cls, name: str) -> WireForm:
-        """The form called *name*.
+        """Return the form called *name*.
 
         Raises:
-            ConversionError: there is none.
+            ConversionError: there is no such form.
         """
         for form in cls:
             if form.value == name:

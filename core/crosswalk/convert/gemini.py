@@ -1,6 +1,6 @@
 """Gemini: the body of ``generateContent``, and the chunks of ``streamGenerateContent`` (provider document "Google Gemini").
 
-A chunk is a whole body in small: its parts add to those before. A call stands in one part, once all of it is known.
+A chunk is a small whole body: its parts add to those before. A call is written in one part, once it is complete.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING)
 
 @attrs.define(eq=False)
 class _Part:
-    """A part of an answer while it is written.
+    """A part of an answer under construction.
 
     Attributes:
         number: the number of the part.
-        type: what it is.
-        texts: its text so far; of a call its arguments.
-        about: what is known of it.
-        id: of a client's call, its id.
-        name: of a client's call, its name; ``None`` for everything else.
-        index: of a client's call, its place among the calls.
-        syntax: of a call, tells whether its arguments have come to their end.
+        type: its type.
+        texts: its text so far. For a call its arguments.
+        about: its known metadata.
+        id: for a client's call, its id.
+        name: for a client's call, its name, or ``None`` for everything else.
+        index: for a client's call, its position among the calls.
+        syntax: for a call, detects the end of its arguments.
     """
 
     number: int
@@ -57,17 +57,17 @@ class _Part:
 
 @attrs.define(eq=False)
 class _Candidate:
-    """One of several answers while it is written.
+    """One of several answers under construction.
 
     Attributes:
         number: its number.
-        parts: the parts of a whole answer; of a stream those that wait.
+        parts: the parts of a whole answer. For a stream those that wait.
         written: the parts that have been written.
         text: the text so far.
-        citations: what the text rests on: the piece, and how long the text was.
+        citations: the sources of the text: the piece, and the length of the text at that time.
         ids: the ids of its calls.
         refusal: why the model declined.
-        logprobs: the log probabilities of what comes next.
+        logprobs: the log probabilities of the next output.
         finish: the finish word.
         blocked: whether the prompt was refused.
     """
@@ -85,7 +85,7 @@ class _Candidate:
 
 
 class GeminiWriter(Writer):
-    """Writes what Gemini generates."""
+    """Writes Gemini's answers."""
 
     form = WireForm.GEMINI
 
@@ -126,7 +126,7 @@ class GeminiWriter(Writer):
         part.about |= piece.metadata.thawed()
 
     def _advance(self, candidate: _Candidate, *, to_the_end: bool) -> Iterator[Event]:
-        """Write the parts that are known: a text as far as it goes, anything else once the next part has begun."""
+        """Write the known parts: a text so far, any other once the next part has begun."""
         while candidate.parts:
             part, is_last = candidate.parts[0], len(candidate.parts) == 1
             is_text = part.type in _TEXTS
@@ -143,7 +143,7 @@ class GeminiWriter(Writer):
             candidate.parts.pop(0)
 
     def _part(self, part: _Part, candidate: _Candidate) -> Event | None:
-        """*part* as the API has it; ``None`` if it has no such thing."""
+        """Return *part* in the API's form, or ``None`` if the API has no such part."""
         text, about = "".join(part.texts), part.about
         signed = self._signed(about)
         if part.type in _TEXTS:
@@ -167,7 +167,7 @@ class GeminiWriter(Writer):
         return {kind: inner, **signed}
 
     def _signed(self, about: Event) -> Event:
-        """The signature in *about*, if it is Gemini's, or a gateway's seal."""
+        """Return the signature in *about*, if it is Gemini's, or a gateway's seal."""
         signature = about.get("signature" if self.is_own else "encrypted")
         is_seal = about.get("format") == "crosswalk"
         return (
@@ -196,7 +196,7 @@ class GeminiWriter(Writer):
         )
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`: a chunk with the error is the last one."""
+        """See :meth:`Writer.fail`. A chunk with the error is the last one."""
         yield from self._rest()
         self.error = info
         yield self.error_event(info)
@@ -204,7 +204,7 @@ class GeminiWriter(Writer):
     error_event = staticmethod(gemini_error)
 
     def _rest(self) -> Iterator[Event]:
-        """The parts of a stream that were waiting."""
+        """Write the waiting parts of a stream."""
         for _, candidate in sorted(self._candidates.items()):
             if not self.whole:
                 yield from self._advance(candidate, to_the_end=True)
@@ -217,7 +217,7 @@ class GeminiWriter(Writer):
         yield self._last([{} for _ in self._candidates])
 
     def frame(self, event: Event) -> bytes:
-        """See :meth:`Writer.frame`: events have no names, and nothing marks the end."""
+        """See :meth:`Writer.frame`. Events have no names, and there is no end marker."""
         return unnamed_frame(event)
 
     def body(self) -> Event:
@@ -232,7 +232,7 @@ class GeminiWriter(Writer):
         return self._last(said)
 
     def _last(self, said: list[Event]) -> Event:
-        """All that is known at the end, with what has been *said* of each candidate."""
+        """Return the data that are known at the end, with the written part *said* of each candidate."""
         first = self._candidates[0]
         if first.blocked and self.is_own and not first.written:
             message = {"blockReasonMessage": "".join(first.refusal)} if first.refusal else {}
@@ -252,7 +252,7 @@ class GeminiWriter(Writer):
         return last
 
     def _put_back(self, last: Event, left: Event) -> None:
-        """Put what is kept of the answer back into its candidates, and the rest of it beside them."""
+        """Put the stored fields of the answer back into its candidates, and the others next to them."""
         kept = left.pop("candidates", ())
         for place, entry in enumerate(kept if isinstance(kept, list) else ()):
             if not isinstance(entry, dict):
@@ -262,7 +262,7 @@ class GeminiWriter(Writer):
             parts = content.get("parts") if isinstance(content, dict) else None
             is_known = self.whole and isinstance(parts, list) and len(parts) == self._written(number)
             if isinstance(content, dict) and not is_known:
-                content.pop("parts", None)  # nothing tells which part is which
+                content.pop("parts", None)  # the parts cannot be matched
             for candidate in last.get("candidates", ()):
                 if candidate["index"] == number:
                     put_back(candidate, entry)
@@ -273,7 +273,7 @@ class GeminiWriter(Writer):
         return -1 if candidate is None else len(candidate.written)
 
     def _end(self, candidate: _Candidate) -> Event:
-        """What is said of *candidate* behind its parts."""
+        """Return the fields of *candidate* behind its parts."""
         end: Event = {} if candidate.finish is None else {"finishReason": candidate.finish}
         if candidate.refusal and not candidate.blocked:
             end["finishMessage"] = "".join(candidate.refusal)
@@ -283,7 +283,7 @@ class GeminiWriter(Writer):
 
     @staticmethod
     def _tokens(candidate: _Candidate) -> Event:
-        """The log probabilities that have not been written."""
+        """Return the log probabilities that have not been written."""
         known = [token for token in candidate.logprobs if token.logprob is not None]
         candidate.logprobs = []
         if not known:
@@ -319,7 +319,7 @@ def _token(token: TokenLogprob) -> Event:
 
 
 def _grounding(candidate: _Candidate) -> Event:
-    """The web pages that the text rests on, and which of its bytes rest on each."""
+    """Return the web pages that the text is based on, with the byte ranges for each."""
     text = "".join(candidate.text)
     chunks: list[Event] = []
     supports: list[Event] = []
@@ -339,7 +339,7 @@ def _grounding(candidate: _Candidate) -> Event:
 
 
 def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
-    """The counts; those of the server's own tools, which are *left*, are not among those of the prompt."""
+    """Return the counts. Those of the server's own tools, in *left*, are not part of the prompt's."""
     if usage is None:
         return {}
     own = left.get("usageMetadata")

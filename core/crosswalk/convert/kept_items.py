@@ -1,4 +1,4 @@
-"""The items of a response that was read, as far as anything is kept of them, and which of them is written next."""
+"""The stored items of a response that was read, and the one that is written next."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ _EMPTY: Final[Mapping[str, Event]] = {
     "reasoning": {"summary": []},
     "additional_tools": {"role": "assistant"},
 }
-"""What an item has that nothing is kept of but its id."""
+"""The key of an item of which only the id is stored."""
 
 
 class KeptItems:
-    """What is kept of each item, in their order; nothing where another form was read.
+    """The stored data of each item, in order, or empty if another form was read.
 
     Args:
-        output: gives what is kept under the name ``output``, as far as it has come.
+        output: returns the stored data under the name ``output``, so far.
     """
 
     def __init__(self, output: Callable[[], Any]) -> None:
         self._output = output
-        self._at = 0  # how many of them have been written, or passed over
+        self._at = 0  # the number of items that have been written, or passed over
         self._passed: list[int] = []
 
     def entry(self, place: int | None) -> Event:
-        """What is kept of the item at *place*; empty for ``None``."""
+        """Return the stored data of the item at *place*, or empty for ``None``."""
         entry = self._output()[place] if place is not None and place < self._count() else None
         return entry if isinstance(entry, dict) else {}
 
     def left_of(self, item: OpenItem, status: str, *, is_late: bool) -> Event | None:
-        """What is kept of *item*, which ends with *status*, less what is known better; ``None`` where it was none.
+        """Return the stored data of *item*, which ends with *status*, without newer facts, or ``None`` for a new item.
 
-        Where the answer *is late*, the item's own end has come to nobody's knowledge yet.
+        If the answer *is late*, the item's own end has not been read yet.
         """
         if item.place is None:
             return None
         left: Event = copy_json(without_place(self.entry(item.place)))
-        for name in ("added", *item.about):  # what it began with, or what is known better
+        for name in ("added", *item.about):  # its beginning, or newer facts
             left.pop(name, None)
         if is_late and left.get("status") == "in_progress":
             left["status"] = status
         return left
 
     def next_is(self, type: str) -> bool:
-        """Whether the next item of which pieces tell is of that *type*."""
+        """Whether the next item that has pieces is of that *type*."""
         for place in range(self._at, self._count()):
             known = ITEMS.get(self._type(place))
             if known is not None and known.role is not ItemRole.STATE:
@@ -63,10 +63,10 @@ class KeptItems:
     def pass_over(
         self, type: str | None, called: str | None = None, id: Any = None
     ) -> tuple[int | None, dict[int, Event]]:
-        """The place of the next item of that *type* and *id*, or of a call of what is *called* so; ``None`` without one.
+        """Return the position of the next item of *type* and *id*, or of a call of *called*, or ``None`` if there is none.
 
-        With it come the items before it, by place, which no piece tells of so far: all that are left where *type* is
-        ``None``. Behind the last one the first of those is next: somebody has put the answer in another order.
+        The result includes the items before it, by position, that have had no pieces so far: all remaining items if *type*
+        is ``None``. Behind the last one, the first of those is next: the answer has been reordered.
         """
         ahead = range(self._at, self._count())
         place = next((number for number in ahead if self._fits(number, type, called, id)), None)

@@ -1,6 +1,6 @@
-"""What two readings of one answer say differently: the original, and what was written, read back.
+"""The differences between two readings of one answer: the original, and the written one, read back.
 
-The report of a conversion is made of this, so it names what was lost whatever the reason, and nothing else.
+The report of a conversion is made of these, so it names exactly the losses, whatever their reason.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _NOT_SAID: Final = (Provenance.SYNTHETIC, Provenance.ABSENT)
 
 
 def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
-    """The fields of *before* that *after* does not have, or has otherwise, each once.
+    """Return the fields of *before* that are missing or different in *after*, each once.
 
-    ``raw_events`` are not looked at: each side has its own.
+    ``raw_events`` are ignored, because each side has its own.
     """
     return _each_once(_losses(before, after), before, after)
 
 
 def losses_beside(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
-    """The same of two that have the same content, id and time: what is measured, and what was tried."""
+    """Compare two that have the same content, id and time: the measurements and the attempts."""
     return _each_once(_beside(before, after), before, after)
 
 
@@ -95,7 +95,7 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
 def _answer(
     prefix: str, before: ChatResponse | Alternative, after: ChatResponse | Alternative
 ) -> Iterator[Loss]:
-    """What differs in one of several answers."""
+    """Compare one of several answers."""
     yield from _fields(prefix, before, after, "finish_reason", "raw_finish_reason")
     yield from _fields(f"{prefix}message.", before.message, after.message, "content", "name")
     old_calls = before.message.tool_calls or ()
@@ -117,7 +117,7 @@ def _answer(
 
 
 def _in_order_of(old: tuple[ToolCall, ...], new: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """*new* in the order of *old*, where they have the same ids."""
+    """Return *new* in the order of *old*, if they have the same ids."""
     by_id = {call.id: call for call in new}
     is_same = len(by_id) == len(new) and [*sorted(by_id)] == sorted(call.id for call in old)
     return tuple(by_id[call.id] for call in old) if is_same else new
@@ -129,7 +129,7 @@ def _fields(prefix: str, before: Any, after: Any, *names: str) -> Iterator[Loss]
 
 
 def _names(value: Any) -> Iterator[str]:
-    """The fields of *value*, of an attrs class."""
+    """Return the fields of *value*, of an attrs class."""
     return (field.name for field in attrs.fields(type(value)))
 
 
@@ -143,7 +143,7 @@ def _between(path: str, before: Any, after: Any) -> Iterator[Loss]:
 
 
 def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Loss]:
-    """The keys of *before* that *after* has not, or otherwise; what it has beside them is the form's own."""
+    """Return the keys of *before* that are missing or different in *after*. Further keys belong to the form."""
     for key, value in before.items():
         if key not in after:
             yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
@@ -152,7 +152,7 @@ def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def _values(path: str, before: Any, after: Any) -> Iterator[Loss]:
-    """Likewise down to the leaves."""
+    """Compare likewise, down to the leaves."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             if key in after:
@@ -173,7 +173,7 @@ def _values(path: str, before: Any, after: Any) -> Iterator[Loss]:
 
 
 def _are_parts(values: list[Any]) -> bool:
-    """Whether *values* are objects, each of which tells its place, or stands in it."""
+    """Whether *values* are objects that each have a position, as an ``index`` or in the list."""
     return all(isinstance(item, dict) and type(item.get("index", 0)) is int for item in values)
 
 
@@ -201,7 +201,7 @@ def _logprobs(
 
 
 def _filled_in(before: TokenLogprob, after: TokenLogprob, place: str) -> set[str]:
-    """Where *after* has bytes and *before* none; with ``""`` in it, where they differ in anything else."""
+    """Return the paths at which only *after* has bytes, or ``""`` among them if they differ in another way."""
     filled = {f"{place}.bytes"} if before.bytes is None and after.bytes is not None else set()
     has_same_bytes = bool(filled) or before.bytes == after.bytes
     if not has_same_bytes or (before.token, before.logprob) != (after.token, after.logprob):
@@ -244,7 +244,7 @@ def _segments(path: str, before: tuple[Segment, ...], after: tuple[Segment, ...]
 
 
 def _matched(old: list[Segment], new: list[Segment]) -> dict[int, int]:
-    """Which segment of *new* is which of *old*: the same, else of the same content, the same call, the next of its type."""
+    """Match segments of *old* and *new*: the same one, else the same content, the same call, or the next of its type."""
     pairs: dict[int, int] = {}
     taken: set[int] = set()
     for key in (_by_identity, _by_content, _by_id, _by_type):
@@ -275,7 +275,7 @@ def _by_id(segment: Segment) -> Any:
 
 
 def _by_type(segment: Segment) -> Any:
-    """What is one of a few may be told by its type: texts that differ are not the same text."""
+    """A unique segment may be matched by its type. Texts that differ are not the same text."""
     return segment.type if segment.type in (SegmentType.CITATION, SegmentType.ERROR) else None
 
 

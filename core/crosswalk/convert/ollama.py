@@ -1,6 +1,6 @@
 """Ollama's own forms: the body of ``/api/chat`` and of ``/api/generate``, and their lines.
 
-A line is a whole body in small: text and reasoning are what it adds. A call stands in one line, once all of it is known.
+A line is a small whole body: it adds its text and reasoning. A call is written in one line, once it is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class _Call:
-    """A call of the client while it is written."""
+    """A call of the client under construction."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -37,7 +37,7 @@ class _Call:
 
 
 class OllamaChatWriter(Writer):
-    """Writes Ollama's chats; of several answers the first."""
+    """Writes Ollama's chats, the first of several answers."""
 
     form = WireForm.OLLAMA
     text: ClassVar[str] = "content"
@@ -71,7 +71,7 @@ class OllamaChatWriter(Writer):
     def _field(self, kind: SegmentType) -> str | None:
         if kind is SegmentType.REASONING:
             return "thinking"
-        # Why a model declined has no other place.
+        # The reason of a refusal has no other field.
         return self.text if kind in (SegmentType.TEXT, SegmentType.REFUSAL) else None
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
@@ -85,7 +85,7 @@ class OllamaChatWriter(Writer):
             self._reason = self.word_for(reason, raw, wire.FINISH_REASONS)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`: a line with the error is the last one."""
+        """See :meth:`Writer.fail`. A line with the error is the last one."""
         yield from self._rest()
         self.error = info
         yield self.error_event(info)
@@ -93,7 +93,7 @@ class OllamaChatWriter(Writer):
     error_event = staticmethod(ollama_error)
 
     def _rest(self) -> Iterator[Event]:
-        """The calls and images of a stream."""
+        """Write the calls and images of a stream."""
         if self.whole:
             return
         for call in self._tool_calls():
@@ -124,7 +124,7 @@ class OllamaChatWriter(Writer):
         return self._last(said)
 
     def _message(self, said: Event) -> Event:
-        """The field, or the fields, of a line that say what is *said*."""
+        """Return the field, or the fields, of a line for *said*."""
         return {"message": {"role": "assistant", "content": "", **said}}
 
     def _last(self, said: Event) -> Event:
@@ -158,7 +158,7 @@ class OllamaChatWriter(Writer):
 
 
 class OllamaGenerateWriter(OllamaChatWriter):
-    """Writes what Ollama generates; of several answers the first."""
+    """Writes Ollama's generated texts, the first of several answers."""
 
     form = WireForm.OLLAMA_GENERATE
     text = "response"
@@ -168,7 +168,7 @@ class OllamaGenerateWriter(OllamaChatWriter):
 
 
 def _bare(said: Event) -> Event:
-    """Probabilities without what is empty, as Ollama leaves it out."""
+    """Return probabilities without empty fields, as Ollama leaves them out."""
     kept = {name: value for name, value in said.items() if value not in (None, [])}
     if "top_logprobs" in kept:
         kept["top_logprobs"] = [_bare(top) for top in kept["top_logprobs"]]

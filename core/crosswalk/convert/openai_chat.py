@@ -1,7 +1,7 @@
 """Chat Completions: the body of ``/v1/chat/completions``, and its chunks.
 
-A body is what the deltas of its chunks add up to. Reasoning stands in ``reasoning_content``, where servers that show any
-put it (provider document "OpenAI Chat Completions", section 9): OpenAI's own endpoint has no field for it.
+A body is the sum of the deltas of its chunks. Reasoning is written to ``reasoning_content``, where servers that show
+any put it (provider document "OpenAI Chat Completions", section 9). OpenAI's own endpoint has no field for it.
 """
 
 from __future__ import annotations
@@ -38,23 +38,25 @@ _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
 class _Choice:
-    """One answer while it is written."""
+    """One answer under construction."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.length = 0  # of the content, in characters
         self.ids = CallIDs(number)
-        self.calls: dict[int, Event] = {}  # what has been said of them
+        self.calls: dict[int, Event] = {}  # their fields that were sent
         self.annotations: list[Event] = []
-        self.details: list[Event] = []  # what is known of its reasoning, in its own form
+        self.details: list[Event] = []  # the known details of its reasoning, in its own form
         self.logprobs: list[Event] = []  # of the chunk to come
         self.finish: str | None = None
         self.has_begun = False
         self.has_audio = False
-        self.held: list[Event] = []  # deltas that wait for the choices before it; of a whole answer all
+        self.held: list[
+            Event
+        ] = []  # deltas that wait for the choices before it; all of them for a whole answer
 
     def message(self) -> Event:
-        """All that was held, as a message."""
+        """Return all buffered deltas as a message."""
         message: Event = {"role": "assistant", "content": None, "refusal": None}
         texts: dict[str, list[str]] = {}
         calls: dict[int, Event] = {}
@@ -90,7 +92,7 @@ class ChatWriter(Writer):
         delta = self._delta(piece, choice)
         detail = _detail_of(piece, is_own=self.is_own)
         if detail is not None:
-            choice.details.append(detail)  # it goes back with the reasoning
+            choice.details.append(detail)  # it is restored with the reasoning
             if not self.whole:
                 delta["reasoning_details"] = [choice.details[-1]]
         if delta:
@@ -99,7 +101,7 @@ class ChatWriter(Writer):
                 yield from self._advance(choice)
 
     def _advance(self, choice: _Choice) -> Iterator[Event]:
-        """Write what waits in *choice*, if those before it have begun, and then in those that waited for it."""
+        """Write the waiting deltas of *choice* if the choices before it have begun, then those that waited for it."""
         if choice.number and not self._next:
             yield self._chunk(self._choices[0], {})  # there always is one
             self._next = 1
@@ -163,13 +165,13 @@ class ChatWriter(Writer):
         self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
+        """See :meth:`Writer.fail`. A chunk with the error ends the stream, without an end marker."""
         yield from self._rest()
         self.error = info
         yield self.error_event(info)
 
     def _rest(self) -> Iterator[Event]:
-        """What is known at the end only: citations, and ids of calls that got none."""
+        """Return the fields that are known only at the end: citations, and ids of calls that got none."""
         for _, choice in sorted(self._choices.items()):
             if choice.annotations:
                 choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
@@ -196,10 +198,10 @@ class ChatWriter(Writer):
         if self.is_own:
             self._put_back(last[-1], said)
         yield from last
-        yield {}  # the mark of the end
+        yield {}  # the end marker
 
     def frame(self, event: Event) -> bytes:
-        """See :meth:`Writer.frame`: events have no names."""
+        """See :meth:`Writer.frame`. Events have no names."""
         return unnamed_frame(event)
 
     def body(self) -> Event:
@@ -221,7 +223,7 @@ class ChatWriter(Writer):
         return self.spelled(body)
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
-        """Put what is kept of the answer back into its *choices*, the rest of it into *top*."""
+        """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
         left, part = self.left, "message" if self.whole else "delta"
         there = "delta" if left.pop("object", None) == wire.CHUNK else "message"
         said = {choice["index"]: choice for choice in choices}
@@ -251,7 +253,7 @@ class ChatWriter(Writer):
         try:
             spell(spelled)
         except (AttributeError, LookupError, TypeError, ValueError):
-            return event  # what is kept of the answer has another shape than that server's answers
+            return event  # the stored fields have another shape than that server's answers
         return spelled
 
     def _choice(self, number: int) -> _Choice:
@@ -283,11 +285,11 @@ class ChatWriter(Writer):
 
 
 _SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
-"""What the deltas of a stream have said, whatever is kept of them."""
+"""The fields that the deltas of a stream have sent, regardless of the stored ones."""
 
 
 def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
-    """The detail of reasoning that *piece* is: as its server has sent it, or a gateway's seal; ``None`` for another."""
+    """Return the detail of reasoning in *piece*: as its server has sent it, or a gateway's seal, or ``None`` for another."""
     about = piece.metadata
     if piece.type is not SegmentType.REASONING or "type" not in about:
         return None
@@ -298,7 +300,7 @@ def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
 
 
 def _add_details(message: Event, details: list[Event]) -> None:
-    """Put into *message* the *details* of its reasoning, each to what is left of it, or behind those of text alone."""
+    """Put the *details* of its reasoning into *message*, each into its stored entry, or behind those of text alone."""
     there = message.setdefault("reasoning_details", []) if details else []
     if not (isinstance(there, list) and all(isinstance(detail, dict) for detail in there)):
         return

@@ -1,4 +1,4 @@
-"""Legacy Completions: the body of ``/v1/completions``, and its chunks. There is text, and nothing beside."""
+"""Legacy Completions: the body of ``/v1/completions``, and its chunks. They hold only text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS: Final = {
 
 
 class _Choice:
-    """One answer while it is written."""
+    """One answer under construction."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -44,7 +44,7 @@ class CompletionsWriter(Writer):
 
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
-        # Why a model declined has no other place.
+        # The reason of a refusal has no other field.
         if piece.call is None and piece.type in (SegmentType.TEXT, SegmentType.REFUSAL) and piece.text:
             choice = self._choice(piece.choice)
             choice.texts.append(piece.text)
@@ -60,7 +60,7 @@ class CompletionsWriter(Writer):
         self._choice(choice).finish = self.word_for(reason, raw, _WORDS)
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`: a chunk with the error ends the stream, and no mark of its end follows."""
+        """See :meth:`Writer.fail`. A chunk with the error ends the stream, without an end marker."""
         self.error = info
         yield self.error_event(info)
 
@@ -76,10 +76,10 @@ class CompletionsWriter(Writer):
             last.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
         self._put_back(last[-1], ends)
         yield from last
-        yield {}  # the mark of the end
+        yield {}  # the end marker
 
     def frame(self, event: Event) -> bytes:
-        """See :meth:`Writer.frame`: events have no names."""
+        """See :meth:`Writer.frame`. Events have no names."""
         return unnamed_frame(event)
 
     def body(self) -> Event:
@@ -97,12 +97,12 @@ class CompletionsWriter(Writer):
         return body
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
-        """Put what is kept of the answer back into its *choices*, the rest of it into *top*."""
+        """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
         if self.is_own:
             left = self.left
             kept = left.pop("choices", ())
             for entry in kept if isinstance(kept, list) else ():
-                if isinstance(entry, dict):  # some servers call the answers of a chat by this name, too
+                if isinstance(entry, dict):  # some servers use this name for the answers of a chat, too
                     entry.pop("message", None)
                     entry.pop("delta", None)
             put_back({"choices": choices}, {"choices": kept})
@@ -133,7 +133,7 @@ class CompletionsWriter(Writer):
 
 
 def _logprobs(tokens: Iterable[TokenLogprob], start: int) -> Event:
-    """*tokens* in the lists of the legacy form; *start* is where in the text the first one stands."""
+    """Return *tokens* in the lists of the legacy form. *start* is the position of the first one in the text."""
     said: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
     for token in tokens:
         said["tokens"].append(token.token)

@@ -1,8 +1,8 @@
 """Responses: the response object of ``/v1/responses``, and its events (provider document "OpenAI Responses").
 
-A text, with its citations, is a part of a message; a run of texts and refusals is one message. Reasoning is an item of its
-own, and so is each call. What was read as a response comes back as it was: its items in their order, of their types, with
-their ids and with what is kept of them.
+A text, with its citations, is a part of a message. A run of texts and refusals is one message. Reasoning is a separate
+item, and so is each call. An answer that was read as a response is restored: its items in their order, with their types,
+ids and stored fields.
 """
 
 from __future__ import annotations
@@ -44,29 +44,27 @@ if TYPE_CHECKING:
 __all__ = ["ResponsesWriter"]
 
 _NEWS: Final = ("output", "sequence_number", "obfuscation")
-"""What is kept of an answer and is no field of the response: its items, and what events have beside it."""
+"""Stored data that are not fields of the response: its items, and the further fields of events."""
 
 
 class ResponsesWriter(Writer):
-    """Writes Responses; of several answers the first."""
+    """Writes Responses, the first of several answers."""
 
     form = WireForm.OPENAI_RESPONSES
 
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
         self._items: list[OpenItem] = []
-        self._passed: dict[
-            int | None, int
-        ] = {}  # where those stand that no piece had told of, by their places
+        self._passed: dict[int | None, int] = {}  # items without pieces, by their positions
         self._kept = KeptItems(lambda: self.left.get("output") if self.is_own else None)
-        self._open: OpenItem | None = None  # the message or the reasoning that may go on
+        self._open: OpenItem | None = None  # the message or the reasoning that may continue
         self._reasoning_part = -1
         self._call_ids = CallIDs()
         self._calls: dict[int, OpenItem] = {}  # the calls that have begun, by part
-        self._unfinished: dict[int, OpenItem] = {}  # those of them whose arguments may go on, by number
+        self._unfinished: dict[int, OpenItem] = {}  # those of them whose arguments may continue, by number
         self._held: dict[int, HeldCall] = {}  # the calls that have not, by part
         self._named: dict[int, str] = {}  # those of them whose name is known
-        self._complete: list[OpenItem] = []  # calls whose arguments have come to their end
+        self._complete: list[OpenItem] = []  # calls whose arguments are complete
         self._done: dict[int, Event] = {}
         self._tokens: list[Event] = []
         self._length = 0
@@ -75,7 +73,7 @@ class ResponsesWriter(Writer):
         self._detail = ""
         self._has_begun = False
 
-    # What comes in.
+    # The input.
 
     def piece(self, piece: Piece) -> Iterator[Event]:
         """See :meth:`Writer.piece`."""
@@ -123,11 +121,11 @@ class ResponsesWriter(Writer):
             item.about |= about
 
     def _opened(self, type: str) -> OpenItem | None:
-        """The item that may go on, if it is of that type."""
+        """Return the item that may continue, if it is of that type."""
         return self._open if self._open is not None and self._open.type == type else None
 
     def _part_of(self, piece: Piece) -> OpenPart | None:
-        """The part that *piece* goes on with; ``None`` where it begins one."""
+        """Return the part that *piece* continues, or ``None`` if it begins one."""
         if self._open is None or not self._open.parts:
             return None
         last = self._open.parts[-1]
@@ -149,7 +147,7 @@ class ResponsesWriter(Writer):
             part = self._part_of(piece)
             if part is None:
                 left = self._left_of(item, "")
-                # A summary, or the reasoning itself: servers that show it encrypt nothing, and say so.
+                # A summary, or the reasoning itself: servers that show it encrypt nothing, and mark it so.
                 is_summary = left is not None and (key not in left or left[key])
                 part = yield from self._add_part(
                     item, "summary_text" if is_summary else "reasoning_text", piece.part
@@ -170,7 +168,7 @@ class ResponsesWriter(Writer):
             yield from self._argue(item, piece.text)
             return
         if piece.part not in self._held:
-            yield from self._settle(piece.part)  # what is held has ended, with or without an id
+            yield from self._settle(piece.part)  # the buffered call has ended, with or without an id
             self._held[piece.part] = HeldCall(about.index)
         held = self._held[piece.part]
         held.id = held.id or about.id
@@ -183,15 +181,15 @@ class ResponsesWriter(Writer):
                 yield from self._open_held(piece.part)
 
     def _open_held(self, part: int) -> Iterator[Event]:
-        """Begin the call of *part*, if its name is known; an id that has not come yet is the one that the answer gets."""
+        """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
         if part not in self._named:
             return
         name, held = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
         item = yield from self._new_item(held.type, None, called=name)
-        if item.role is ItemRole.ACTION:  # what it asks for comes at once
+        if item.role is ItemRole.ACTION:  # its action is written at once
             asked = action_item(item.type, "".join(held.texts))
-            if asked is None:  # and is no such thing
+            if asked is None:  # and is not an action
                 item = OpenItem(item.index, item.id, "function_call")
             else:
                 item.about |= asked
@@ -217,7 +215,7 @@ class ResponsesWriter(Writer):
         yield from self._argued(item, "delta", {"delta": text})
 
     def _argued(self, item: OpenItem, word: str, said: Event) -> Iterator[Event]:
-        """The event that tells of the arguments of *item*, where there is one for its type."""
+        """Return the event for the arguments of *item*, if its type has one."""
         family = FAMILIES.get((EventRole.FIELD, item.type))
         if family is not None and item.role is ItemRole.CALL:
             yield self._event(f"{family}.{word}", item_id=item.id, output_index=item.index, **said)
@@ -226,7 +224,7 @@ class ResponsesWriter(Writer):
         value = server_item(piece, lambda kind: self._id(kind, None))
         if value is not None and self._is_item(value):
             yield from self._settle(piece.part)
-            # Of a stream nothing that was passed over can be taken back, should it be told of later.
+            # A stream cannot take back what it passed over, should it arrive later.
             yield from self._pass_over(str(value["type"]), id=value.get("id") if self.whole else None)
             yield from self._write_whole(value)
 
@@ -236,7 +234,7 @@ class ResponsesWriter(Writer):
         yield from self._finish(item, "completed")
 
     def _is_item(self, value: Event) -> bool:
-        """Whether *value* can stand in the output: what came from there can, whatever it is."""
+        """Whether *value* can be in the output: any value that was read from there can."""
         if self.is_own:
             return True
         needs = ITEMS[value["type"]].needs
@@ -257,7 +255,7 @@ class ResponsesWriter(Writer):
             self._status, _, self._detail = word.partition(":")
 
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`: the event that says so comes with the end, with what was counted."""
+        """See :meth:`Writer.fail`. The error event comes with the end, with the token counts."""
         self.error = info
         self._status = "failed"
         return ()
@@ -286,7 +284,7 @@ class ResponsesWriter(Writer):
 
     @property
     def is_error_body(self) -> bool:
-        """See :meth:`Writer.is_error_body`: an answer that failed is a response; an HTTP error without one is none."""
+        """See :meth:`Writer.is_error_body`. A failed answer is a response, an HTTP error without one is not."""
         return self.error is not None and self.error.status is not None and not self._items
 
     def body(self) -> Event:
@@ -296,8 +294,8 @@ class ResponsesWriter(Writer):
         return self.response()
 
     def response(self, *, begins: bool = False) -> Event:
-        """The response, as far as it goes; where it *begins*, nothing has ended it."""
-        # Some servers say at the end who answers.
+        """Return the response so far. If it *begins*, it has no end yet."""
+        # Some servers send the model's name at the end.
         late = self._ask() if self.is_own and not self.whole else self.heading
         created, error, is_cut = (
             late.created.timestamp(),
@@ -338,17 +336,17 @@ class ResponsesWriter(Writer):
         return said
 
     def _is_kept(self, name: str, value: Any) -> bool:
-        """Whether what is kept of the response under *name* goes back into it."""
+        """Whether the stored value under *name* goes back into the response."""
         if name == "usage" and self.usage is None and not self.whole:
             return False  # it begins
         return name not in _NEWS and not name.startswith("event_")
 
-    # How items and parts begin and end.
+    # The beginning and end of items and parts.
 
     def _new_item(
         self, type: str, piece: Piece | None, called: str | None = None
     ) -> Generator[Event, None, OpenItem]:
-        """The item that begins now: as the one that was read, where there is one."""
+        """Return the item that begins now, like the original one if there is one."""
         place = yield from self._pass_over(type, called)
         left = self._kept.entry(place)
         type, id = str(left.get("type", type)), left.get("id")
@@ -358,7 +356,7 @@ class ResponsesWriter(Writer):
     def _pass_over(
         self, type: str | None, called: str | None = None, id: Any = None
     ) -> Generator[Event, None, int | None]:
-        """The place of that item among those that were read; those before it are written as they are kept."""
+        """Return its position among the original items. Those before it are written from storage."""
         place, passed = self._kept.pass_over(type, called, id)
         for number, value in passed.items():
             if self._is_item(value):
@@ -378,7 +376,7 @@ class ResponsesWriter(Writer):
                 yield self._event(word, response=self.response(begins=True))
 
     def _settle(self, part: int) -> Iterator[Event]:
-        """End what must have ended when *part* begins; a call may still wait for the rest of its arguments."""
+        """End the items that must end when *part* begins. A call may still wait for the rest of its arguments."""
         for other in sorted(other for other in self._named if other < part):
             yield from self._open_held(other)
         if self._open is not None:
@@ -390,7 +388,7 @@ class ResponsesWriter(Writer):
             self._unfinished.pop(item.index, None)
 
     def _new_open(self, type: str, piece: Piece) -> Generator[Event, None, OpenItem]:
-        """A new item of texts that *piece* begins, which may go on."""
+        """Return a new item of texts that *piece* begins, which may continue."""
         yield from self._settle(piece.part)
         item = self._open = yield from self._new_item(type, piece)
         yield from self._added(item)
@@ -400,7 +398,7 @@ class ResponsesWriter(Writer):
         self._items.append(item)
         value = item.value("in_progress", self._left_of(item, "in_progress"))
         begun = self._kept.entry(item.place).get("added")
-        if isinstance(begun, dict):  # what is another one in the end
+        if isinstance(begun, dict):  # its type changes in the end
             value.update(begun)
         yield self._event("output_item.added", output_index=item.index, item=value)
 
@@ -454,7 +452,7 @@ class ResponsesWriter(Writer):
         return {"type": f"response.{family}", "sequence_number": self._sequence - 1, **said}
 
     def _id(self, kind: str, piece: Piece | None) -> str:
-        """The item's own id, where it is known in time, or one made from the response's: the same each time."""
+        """Return the item's own id if it is known in time, or one made from the response's: the same each time."""
         own = None if piece is None else piece.metadata.get("id")
         if isinstance(own, str) and own:
             return own
@@ -463,8 +461,10 @@ class ResponsesWriter(Writer):
 
 
 def is_item(value: Event, unknown: OnUnknown) -> bool:
-    """Whether the types of the API can hold *value* as an item of an output; *unknown* as for :func:`parse_item`."""
-    from crosswalk.responses.reading import parse_item  # for what a server did alone: it brings all types
+    """Whether the types of the API can hold *value* as an item of an output. *unknown* as for :func:`parse_item`."""
+    from crosswalk.responses.reading import (
+        parse_item,
+    )  # only for actions of the server alone: it loads all types
 
     try:
         parse_item(value, unknown=unknown)

@@ -1,4 +1,4 @@
-"""An answer as pieces of its parts: what the writers of all forms are fed with, whole answers and streams alike."""
+"""An answer as pieces of its parts: the input of the writers of all forms, for whole answers and streams."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["CallPiece", "Parts", "Piece", "pieces_of"]
 
 @attrs.frozen
 class CallPiece:
-    """That a piece is of a call that the client is to make.
+    """Marks a piece of a call that the client is to make.
 
     Attributes:
-        index: the call's place among the calls of its choice.
+        index: the call's position among the calls of its choice.
         id: its id, on the piece that brings it.
         name: its name, on the piece that brings it.
-        kind: ``custom`` where its arguments are free text.
+        kind: ``custom`` if its arguments are free text.
     """
 
     index: int
@@ -40,12 +40,12 @@ class Piece:
 
     Attributes:
         part: the number of the part in its choice, from 0.
-        type: what the part is.
-        text: text to append: of a call its arguments.
-        metadata: what is known of the part, or what is new.
+        type: the type of the part.
+        text: text to append: for a call its arguments.
+        metadata: the known facts about the part, or the new ones.
         annotations: citations and verdicts.
-        call: the client's call that it is of; ``None`` for everything else, calls of the server's tools too.
-        choice: which of several answers it belongs to.
+        call: the client's call of the piece, or ``None`` for everything else, including calls of the server's tools.
+        choice: the number of the answer, if there are several.
     """
 
     part: int
@@ -58,9 +58,9 @@ class Piece:
 
 
 def pieces_of(message: ChatMessage, segments: tuple[Segment, ...], *, choice: int = 0) -> Iterator[Piece]:
-    """The parts of a whole answer, each in one piece.
+    """Yield the parts of a whole answer, each in one piece.
 
-    The message says which calls are the client's and, where the segments do not show it all, what was said.
+    The message determines the client's calls and, if the segments do not show all of it, the text.
     """
     calls = message.tool_calls or ()
     unseen: dict[tuple[str, str], list[int]] = {}
@@ -85,14 +85,14 @@ def _about(calls: Sequence[ToolCall], index: int) -> CallPiece:
 
 
 class Parts:
-    """Tells of each delta of a stream which part of the answer it adds to."""
+    """Determines for each delta of a stream the part of the answer that it adds to."""
 
     def __init__(self) -> None:
         self._choices: dict[int, Choice] = {}
         self._calls: dict[tuple[int, int], int] = {}
 
     def of(self, delta: ResponseDelta) -> Iterator[Piece]:
-        """The pieces that *delta* brings, in the order in which the answer takes them."""
+        """Return the pieces of *delta*, in the order in which the answer takes them."""
         number = delta.choice
         choice = self._choices.get(number)
         if choice is None:

@@ -1,4 +1,4 @@
-"""What a conversion could not carry, field by field."""
+"""The fields that a conversion could not carry."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _WORDS = {
 
 @attrs.frozen(order=True)
 class Loss:
-    """A canonical field that the form does not carry as it was.
+    """A canonical field that the form does not carry unchanged.
 
     Attributes:
-        path: the field, such as ``segments[2].metadata.signature``; it stands for all that is below it.
+        path: the field, such as ``segments[2].metadata.signature``, including all that is below it.
         reason: what became of it.
         rule: why, and how much it matters.
     """
@@ -47,7 +47,7 @@ class Loss:
 
 @attrs.frozen
 class ConversionReport:
-    """What one conversion could not carry.
+    """The fields that one conversion could not carry.
 
     A field that is neither in *losses* nor in *harmless* is the same when the answer is read back. Fields that the form adds
     (``object``, statuses, ids of items …) are not losses.
@@ -55,7 +55,7 @@ class ConversionReport:
     Attributes:
         form: the form that was written.
         losses: the fields that are gone or changed, in the order of the canonical response, each once.
-        harmless: the fields that are written otherwise and mean the same, likewise.
+        harmless: the fields that are written otherwise and mean the same, in the same order.
         is_carried: whether the converted answer carries all of these for a later conversion.
     """
 
@@ -66,7 +66,7 @@ class ConversionReport:
 
     @classmethod
     def of(cls, form: WireForm, losses: Iterable[Loss], *, is_carried: bool = False) -> ConversionReport:
-        """A report of *losses* of every grade."""
+        """Return a report of *losses* of every grade."""
         by_grade: dict[bool, list[Loss]] = {True: [], False: []}
         for loss in losses:
             by_grade[loss.rule.grade is Grade.HARMLESS].append(loss)
@@ -74,12 +74,12 @@ class ConversionReport:
 
     @property
     def is_lossless(self) -> bool:
-        """Whether nothing is gone or changed."""
+        """Whether no field is gone or changed."""
         return not self.losses
 
     @property
     def dangerous(self) -> tuple[Loss, ...]:
-        """The losses by which whoever acts on the answer may do the wrong thing."""
+        """The losses that may make a reader of the answer do the wrong thing."""
         return tuple(loss for loss in self.losses if loss.rule.grade is Grade.DANGEROUS)
 
     @property
@@ -89,15 +89,15 @@ class ConversionReport:
 
     @property
     def paths(self) -> frozenset[str]:
-        """The fields that are named, harmless ones too."""
+        """The paths of all losses, harmless ones too."""
         return frozenset(loss.path for loss in self.differences)
 
     def names(self, path: str) -> bool:
-        """Whether the field *path*, or one that it is a part of, is named, as harmless or not."""
+        """Whether the report has the field *path*, or one that contains it, as harmless or not."""
         return any(path == name or path.startswith((f"{name}.", f"{name}[")) for name in self.paths)
 
     def to_jsonable(self) -> dict[str, Any]:
-        """The report as plain JSON."""
+        """Return the report as plain JSON."""
         return {
             "form": self.form.value,
             "losses": [
@@ -113,11 +113,11 @@ class ConversionReport:
         }
 
     def to_json(self) -> bytes:
-        """The report as JSON text."""
+        """Return the report as JSON text."""
         return orjson.dumps(self.to_jsonable())
 
     def __str__(self) -> str:
-        """The report for people: a line that counts, and one for each field."""
+        """Return the report for people: a line with the number of losses, and one for each field."""
         if not self.losses:
             return f"{self.form.label}: everything carried"
         counts = Counter(loss.reason for loss in self.losses)
@@ -127,7 +127,7 @@ class ConversionReport:
 
 
 class DangerousLossError(ConversionError):
-    """The form cannot say what matters for whoever acts on the answer, such as a tool call.
+    """The form cannot express a fact that matters for acting on the answer, such as a tool call.
 
     Attributes:
         losses: the dangerous losses.

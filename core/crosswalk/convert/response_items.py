@@ -1,4 +1,4 @@
-"""Items of a response's output, and their parts, while they are written."""
+"""Items of a response's output, and their parts, under construction."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["HeldCall", "OpenItem", "OpenPart"]
 
 @attrs.define(eq=False)
 class OpenPart:
-    """A part of an item while it is written.
+    """A part of an item under construction.
 
     Attributes:
         type: its type, of :data:`crosswalk.wire.responses.PARTS`.
-        index: its place in its list.
-        part: the number of the part of the answer that it is.
+        index: its position in its list.
+        part: the number of its part of the answer.
         texts: its text so far.
-        annotations: likewise; of a text.
-        logprobs: likewise.
+        annotations: for a text, its annotations so far.
+        logprobs: for a text, its log probabilities so far.
     """
 
     type: str
@@ -38,7 +38,7 @@ class OpenPart:
         return {PARTS[self.type].leaf: "".join(self.texts)}
 
     def value(self) -> Event:
-        """It, as far as it goes."""
+        """Return it, so far."""
         said: Event = {"type": self.type, **self.text}
         if self.type == "output_text":
             said["annotations"] = list(self.annotations)
@@ -49,18 +49,18 @@ class OpenPart:
 
 @attrs.define(eq=False)
 class OpenItem:
-    """An item of the output while it is written.
+    """An item of the output under construction.
 
     Attributes:
-        index: its place in the output.
+        index: its position in the output.
         id: its id.
         type: its type.
-        place: its place among what is kept of the output that was read; ``None`` where none is kept.
-        whole: all of it, where it is written at once.
-        about: what is known of it beside its texts.
+        place: its position in the stored output, or ``None`` if it is not stored.
+        whole: all of it, if it is written at once.
+        about: its known metadata besides its texts.
         parts: its parts.
-        arguments: of a call, what it asks for.
-        syntax: tells whether they have come to their end.
+        arguments: for a call, its arguments.
+        syntax: detects the end of the arguments.
     """
 
     index: int
@@ -75,11 +75,11 @@ class OpenItem:
 
     @property
     def role(self) -> ItemRole | None:
-        """What it is; ``None`` for what nobody knows, which comes whole."""
+        """The role of the item, or ``None`` for an unknown one, which comes whole."""
         return ITEMS[self.type].role if self.type in ITEMS else None
 
     def value(self, status: str, left: Event | None = None) -> Event:
-        """It, as far as it goes; with what is *left* of the item that was read, which tells the status, too."""
+        """Return it so far, with the fields *left* of the original item, which determine the status, too."""
         if self.whole is not None:
             return self.whole
         said: Event = {"id": self.id, "type": self.type, **self.about}
@@ -105,7 +105,7 @@ class OpenItem:
 
 @attrs.define(eq=False)
 class HeldCall:
-    """A call whose name or id has not come yet."""
+    """A call without its name or id so far."""
 
     index: int
     id: str | None = None

@@ -1,4 +1,4 @@
-"""Canonical values as those of the Responses API: citations, counts, and what a server's own tools did."""
+"""Canonical values as those of the Responses API: citations, counts, and actions of a server's own tools."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["action_item", "annotation_of", "repeated", "server_item", "usage_of"
 
 
 def server_item(piece: Piece, new_id: Callable[[str], str]) -> Event | None:
-    """*piece* as the item that it was, or as an image that was made; ``None`` where it is neither.
+    """Return *piece* as its original item, or as a generated image, or ``None`` if it is neither.
 
     Args:
-        piece: what a server's tool was asked or gave, or a medium.
-        new_id: makes the id of an item of the kind that it is given.
+        piece: the input or output of a server's tool, or a medium.
+        new_id: makes the id of an item of the given kind.
     """
     about: Event = piece.metadata.thawed()
     kind, media_type = about.get("type"), str(about.get("media_type"))
@@ -49,7 +49,7 @@ def server_item(piece: Piece, new_id: Callable[[str], str]) -> Event | None:
 
 
 def _with_asked(about: Event, text: str, known: WireItem) -> Event | None:
-    """*about* with what was asked, or made; ``None`` where *text* is not what it has to be."""
+    """Return *about* with the input or output, or ``None`` if *text* is invalid for the item."""
     if not known.fields:
         return None if text else about
     field, asked = known.fields[0], _json(text) if known.kind is not str and text else text
@@ -64,7 +64,7 @@ def _with_asked(about: Event, text: str, known: WireItem) -> Event | None:
 
 
 def action_item(type: str, arguments: str) -> Event | None:
-    """What an item of *type*, a call of a tool without a name, asks for; ``None`` where it is no object."""
+    """Return the action of an item of *type*, a call of a tool without a name, or ``None`` if it is not an object."""
     asked, fields = _json(arguments), ITEMS[type].fields
     if not isinstance(asked, dict):
         return None
@@ -72,7 +72,7 @@ def action_item(type: str, arguments: str) -> Event | None:
 
 
 def _json(text: str) -> Any:
-    """*text* decoded; ``None`` where it is no JSON."""
+    """Return *text* decoded, or ``None`` if it is not JSON."""
     try:
         return load_json(text)
     except orjson.JSONDecodeError:
@@ -80,11 +80,11 @@ def _json(text: str) -> Any:
 
 
 def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
-    """*piece*, a citation, as the annotation that it was, or as that of a page; ``None`` for other sources.
+    """Return *piece*, a citation, as its original annotation, or as that of a page, or ``None`` for other sources.
 
     Args:
         piece: the citation.
-        length: how long the text is so far.
+        length: the length of the text so far.
         is_own: whether it was an annotation of a response.
     """
     ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), CitationRef())
@@ -105,13 +105,13 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
 
 
 def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
-    """*usage*, with 0 for what the provider did not say and the form demands, unless it *is* of the form's *own*."""
+    """Return *usage*, with 0 for missing counts that the form requires, unless it *is* of the form's *own*."""
     zeros = {} if is_own else {name: 0 for name in COUNTS if getattr(usage, name) is None}
     return counts_at({**COUNTS, **DETAILS}, usage, **zeros)
 
 
 def repeated(request: Mapping[str, Any]) -> Event:
-    """The members of *request* that a response repeats, each complete, with the API's default where it does not say."""
+    """Return the members of *request* that a response repeats, each complete, with the API's defaults."""
     said = {name: request[name] for name in REPEATED if request.get(name) is not None}
     said = {**REPEATED.thawed(), **said}
     said["tools"] = [_complete(tool, tool["type"]) for tool in said["tools"]]
@@ -126,7 +126,7 @@ def _format(said: Event | None) -> Event:
 
 
 def _complete(said: Event, kind: str) -> Event:
-    """*said*, with what its *kind* requires and the request has left out."""
+    """Return *said* with the fields that its *kind* requires and the request has left out."""
     return {
         **said,
         **{name: value for name, value in REQUIRED.get(kind, {}).items() if said.get(name) is None},

@@ -1,4 +1,4 @@
-"""The rules of losses: why a conversion does not carry a field as it was, and how much that matters.
+"""The rules of losses: why a conversion does not carry a field unchanged, and how much that matters.
 
 Each loss of a report follows one rule of :data:`RULES`. The published matrix lists them.
 """
@@ -22,31 +22,31 @@ __all__ = ["ENVELOPE", "RULES", "UNNAMED", "Grade", "LossReason", "LossRule", "r
 
 
 class LossReason(StrEnum):
-    """What became of a field that was not carried as it was."""
+    """The effect of a conversion on a field that was not carried unchanged."""
 
     DROPPED = "dropped"
-    """The form has no place for it."""
+    """The form has no field for it."""
     CHANGED = "changed"
-    """The form has a place, but not for this value: the nearest one stands there."""
+    """The form has a field, but not for this value. The field has the nearest one."""
     RESPELLED = "respelled"
-    """The same JSON value in other words: spaces, escapes, the order of keys, ``1e2`` for ``100.0``."""
+    """The same JSON value in another spelling: spaces, escapes, the order of keys, ``1e2`` for ``100.0``."""
     JOINED = "joined"
-    """Its text stands in one piece with that of another part of the same type."""
+    """Its text is merged with that of another part of the same type."""
     REORDERED = "reordered"
-    """It is all there, in another order."""
+    """It is complete, in another order."""
     FILLED_IN = "filled_in"
-    """The source does not say it and the form demands it: what stands there was made up."""
+    """The source lacks it and the form requires it. The field has a made-up value."""
 
 
 class Grade(StrEnum):
     """How much a loss matters."""
 
     HARMLESS = "harmless"
-    """The meaning is all there. A report does not list it."""
+    """The meaning is complete. A report does not list it."""
     CHANGED = "changed"
-    """Something is gone, or says something else. A report lists it."""
+    """The meaning is reduced or changed. A report lists it."""
     DANGEROUS = "dangerous"
-    """Who acts on the converted answer may do the wrong thing. It is an error unless the caller allows it."""
+    """Acting on the converted answer may do the wrong thing. It is an error unless the caller allows it."""
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -62,8 +62,8 @@ class LossRule:
         grade: how much such a loss matters.
         why: the reason, in a sentence.
         path: the fields that it is about, as a regular expression for their whole path.
-        reasons: what became of them; empty for anything.
-        holds: whether it holds for a field of the answer *before* and *after* the conversion; ``None`` for always.
+        reasons: what became of them, or empty for anything.
+        holds: whether it holds for a field of the answer *before* and *after* the conversion, or ``None`` for always.
     """
 
     name: str
@@ -75,13 +75,13 @@ class LossRule:
 
 
 def _answer(path: str, response: ChatResponse) -> ChatResponse | Alternative:
-    """The answer of *response* that *path* is about."""
+    """Return the answer of *response* that *path* is about."""
     match = re.match(r"alternatives\[(\d+)\]\.", path)
     return response.alternatives[int(match[1])] if match else response
 
 
 def _counterpart(path: str, before: ChatResponse, after: ChatResponse) -> ChatResponse | Alternative:
-    """What *after* has for the answer of *before* that *path* is about."""
+    """Return the counterpart in *after* of the answer of *before* that *path* is about."""
     answer = _answer(path, before)
     if answer is before or not isinstance(answer, Alternative):
         return after
@@ -140,7 +140,7 @@ def _is_error(_: str, before: ChatResponse, after: ChatResponse) -> bool:
 
 
 def _call(path: str, answer: ChatResponse | Alternative) -> ToolCall:
-    """The call of *answer* that *path* is about."""
+    """Return the call of *answer* that *path* is about."""
     calls = answer.message.tool_calls or ()
     return calls[int(path.rpartition("[")[2].partition("]")[0])]
 
@@ -337,14 +337,14 @@ RULES: Final = (
         r"metadata\.extensions.*",
     ),
 )
-"""The rules, the first that holds being that of a loss."""
+"""The rules. The first that holds is that of a loss."""
 
 UNNAMED: Final = LossRule("unnamed", _C, "a loss that no rule names; please report it", ".*")
-"""The rule of a loss that no other rule names."""
+"""The rule of a loss without another rule."""
 
 
 def rule_of(path: str, reason: LossReason, before: ChatResponse, after: ChatResponse) -> LossRule:
-    """The rule that says why the field *path* of *before* is not in *after* as it was."""
+    """Return the rule for the field *path* of *before* that is not in *after* unchanged."""
     for rule in RULES:
         is_about = (not rule.reasons or reason in rule.reasons) and rule.path.fullmatch(path)
         if is_about and (rule.holds is None or rule.holds(path, before, after)):

@@ -1,7 +1,7 @@
-"""What an answer keeps of the form that it came from, put back where it stood.
+"""Restores the stored fields of an answer's original form at their positions.
 
-``metadata.extensions`` have the structure of the payload; of a list of objects each tells its place in it as ``index``,
-where it does not stand in it.
+``metadata.extensions`` have the structure of the payload. In a list of objects, each gives its position as ``index``
+if its position in the list is a different one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["form_of_body", "put_back", "source_form", "without_place"]
 
 
 def form_of_body(body: Any) -> WireForm | None:
-    """The form of a whole *body*, by what its API promises; ``None`` where it is in none of them."""
+    """Return the form of a whole *body* by the guarantees of its API, or ``None`` if it matches no form."""
     if not isinstance(body, dict):
         return None
     if body.get("object") == "response":
@@ -40,14 +40,14 @@ def form_of_body(body: Any) -> WireForm | None:
 
 
 def source_form(response: ChatResponse) -> WireForm | None:
-    """The form that *response*, all of it or what has come so far, was read from; ``None`` where nothing shows it."""
+    """Return the form that *response*, complete or partial, was read from, or ``None`` if it is unclear."""
     left = response.metadata.extensions
     object = left.get("object")
     if isinstance(object, str) and object.startswith("chat.completion"):
         return WireForm.OPENAI_CHAT
     if object == chat_wire.TEXT:
         return WireForm.OPENAI_COMPLETIONS
-    if "stop_sequence" in left:  # a message always says it
+    if "stop_sequence" in left:  # a message always has it
         return WireForm.ANTHROPIC
     if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in left:
         return WireForm.ANTHROPIC  # of all but the legacy completions of Anthropic, which have it
@@ -59,13 +59,13 @@ def source_form(response: ChatResponse) -> WireForm | None:
     if word in responses_wire.FINISH_REASONS or _is_output(left.get("output")):
         return WireForm.OPENAI_RESPONSES
     if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(left.get("created_at"), str):
-        return WireForm.OLLAMA  # or what it generates: nothing tells
+        return WireForm.OLLAMA  # or an answer of its generate API: they are indistinguishable
     return None
 
 
 def _is_gemini(response: ChatResponse) -> bool:
-    """Whether an answer of Gemini's provider is of ``generateContent``, and not of its other APIs: by what came first, or,
-    where that was not kept, by the word for its end."""
+    """Whether an answer of Gemini's provider is of ``generateContent``, and not of its other APIs: by its first event or, if
+    that was not kept, by its finish word."""
     if len(response.raw_events):
         return form_of_body(response.raw_events[0]) is WireForm.GEMINI
     word = response.raw_finish_reason or ""
@@ -73,7 +73,7 @@ def _is_gemini(response: ChatResponse) -> bool:
 
 
 def _is_output(value: Any) -> bool:
-    """Whether *value* lists the items of a response, each with its place and its type."""
+    """Whether *value* lists the items of a response, each with its position and its type."""
     return isinstance(value, tuple | list) and any(
         isinstance(item, Mapping) and type(item.get("index")) is int and type(item.get("type")) is str
         for item in value
@@ -81,10 +81,10 @@ def _is_output(value: Any) -> bool:
 
 
 def put_back(said: dict[str, Any], left: Mapping[str, Any], *, over: bool = False) -> None:
-    """Put into *said*, an object that was written, what is *left* of the one that was read; what was written stays.
+    """Put into *said*, a written object, the residue *left* of the original. Written fields stay.
 
-    Where it goes *over* that, what has its type gives way: what is left is in no field, so the other was made up for want
-    of one.
+    With *over*, an object with a type replaces the written one: it has no canonical field, so the written object was made up
+    as a substitute.
     """
     for name, value in left.items():
         there = said.get(name)
@@ -97,7 +97,7 @@ def put_back(said: dict[str, Any], left: Mapping[str, Any], *, over: bool = Fals
 
 
 def _put_items(said: list[Any], left: list[Any], over: bool) -> None:
-    """Likewise for the objects of lists; what nothing was written of is added where it is whole, and so has a type."""
+    """Do the same for lists of objects. An entry without a written counterpart is added if it is whole (has a type)."""
     for place, item in enumerate(left):
         if isinstance(item, dict):
             number, rest = item.get("index", place), without_place(item)
@@ -108,7 +108,7 @@ def _put_items(said: list[Any], left: list[Any], over: bool) -> None:
 
 
 def without_place(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What is left of one of several, without its place; an ``index`` of its own under its own name."""
+    """Return one of several residues, without its position. An ``index`` of the payload gets its own name back."""
     return {
         "index" if name == "own_index" else name: value for name, value in item.items() if name != "index"
     }

@@ -1,4 +1,4 @@
-"""Streams in another wire format, each event as soon as its delta is there."""
+"""Streams in another wire format, with each event as soon as its delta arrives."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
     Args:
-        writer: the writer of the form, with nothing in it.
+        writer: the writer of the form, still empty.
         registry: as for :func:`convert`.
-        carry: likewise; the last event has the member.
-        losses: likewise; a dangerous loss ends the stream before its last events.
+        carry: as for :func:`convert`. The last event has the member.
+        losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class StreamConverter:
         carry: bool = False,
         losses: LossPolicy = "refuse",
     ) -> StreamConverter:
-        """A converter to the form *to*.
+        """Return a converter to the form *to*.
 
         Args:
             to: as for :func:`convert`.
-            partial: gives what has come of the answer, such as ``lambda: stream.partial``; asked once, with the first event.
+            partial: returns the answer so far, such as ``lambda: stream.partial``. It is called once, with the first event.
             request: as for :func:`convert`.
             registry: as for :func:`convert`.
             carry: as for the class.
@@ -99,7 +99,7 @@ class StreamConverter:
         return cls(writer, registry=registry, carry=carry, losses=losses)
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
-        """The events that *delta* makes."""
+        """Return the events for *delta*."""
         writer = self._writer
         if delta.extensions is not EMPTY_OBJECT:
             writer.learn(delta.extensions)
@@ -114,10 +114,10 @@ class StreamConverter:
             writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice)
 
     def finish(self, response: ChatResponse) -> Iterator[Event]:
-        """The last events; *response* is what the deltas add up to, and what the report compares with.
+        """Return the last events. *response* is the sum of the deltas, with which the report compares.
 
         Raises:
-            DangerousLossError: the form cannot say what matters for whoever acts on the answer.
+            DangerousLossError: the form cannot express a fact that matters for acting on the answer.
         """
         writer = self._writer
         last = list(self._told(ending(writer, response)))
@@ -133,20 +133,20 @@ class StreamConverter:
         yield from last
 
     def fail(self, info: ErrorInfo) -> Iterator[Event]:
-        """The last events of a stream that *info* ends here: there is no report of it."""
+        """Return the last events of a stream that *info* ends here, without a report."""
         yield from self._writer.fail(info)
         yield from self._writer.close()
 
     def frame(self, event: Event) -> bytes:
-        """*event* as it stands in a stream of the form."""
+        """Return *event* as it is sent in a stream of the form."""
         return self._writer.frame(event)
 
     @property
     def report(self) -> ConversionReport:
-        """What the form cannot express, once the stream is finished.
+        """The fields that the form cannot express, once the stream is finished.
 
         Raises:
-            ConversionError: it is not.
+            ConversionError: it is not finished.
         """
         if self._report is None:
             raise ConversionError("the stream has not been converted to its end")
@@ -159,19 +159,19 @@ class StreamConverter:
 
 
 class Deltas:
-    """Deltas of any source, and what they add up to, as a ``DeltaStream`` tells it of its own.
+    """Deltas of any source, and their sum, with the interface of a ``DeltaStream``.
 
     Args:
         deltas: the deltas.
-        id: the answer's id; ``None`` to make one.
-        model: the model; ``None`` when unknown.
-        created: the time of creation; ``None`` for the present.
+        id: the answer's id, or ``None`` to make one.
+        model: the model, or ``None`` if unknown.
+        created: the time of creation, or ``None`` for the present.
     """
 
     def __init__(
         self, deltas: Iterable[ResponseDelta], id: str | None, model: str | None, created: datetime | None
     ) -> None:
-        made_up, present = new_id(), now()  # the same whenever they are asked for
+        made_up, present = new_id(), now()  # the same at each access
         self._deltas = deltas
         self._sum = DeltaAccumulator(
             id=id, model=model, created=created, id_factory=lambda: made_up, clock=lambda: present
@@ -189,15 +189,15 @@ class Deltas:
 
     @property
     def partial(self) -> ChatResponse:
-        """Everything so far."""
+        """The answer so far."""
         return self._sum.build_partial("")
 
 
 class ConvertedStream(Iterator[T]):
-    """A stream in another form, each event as soon as its delta is there; then the report.
+    """A stream in another form, with each event as soon as its delta arrives, and then the report.
 
-    Made by :func:`convert_stream` and :func:`crosswalk.convert.to_events`. An error of the source ends it as
-    it is: what came before has been given.
+    Made by :func:`convert_stream` and :func:`crosswalk.convert.to_events`. An error of the source ends it unchanged, after
+    the events before it.
     """
 
     def __init__(
@@ -229,10 +229,10 @@ class ConvertedStream(Iterator[T]):
 
     @property
     def report(self) -> ConversionReport:
-        """What the form cannot express, once the stream is exhausted.
+        """The fields that the form cannot express, once the stream is exhausted.
 
         Raises:
-            ConversionError: it is not.
+            ConversionError: it is not exhausted.
         """
         return self._converter.report
 
@@ -248,22 +248,22 @@ def convert_stream(
     carry: bool = False,
     losses: LossPolicy = "refuse",
 ) -> ConvertedStream[bytes]:
-    """*deltas* as the server-sent events of another wire form.
+    """Convert *deltas* to the server-sent events of another wire form.
 
     Args:
-        deltas: of :func:`crosswalk.normalize_stream`, which know who answers, or of any other source.
+        deltas: those of :func:`crosswalk.normalize_stream`, which have the provider, or of any other source.
         to: as for :func:`convert`.
-        id: the answer's id, for deltas of another source; ``None`` to make one.
-        model: the model, likewise; ``None`` when unknown.
-        created: the time of creation, likewise; ``None`` for the present.
+        id: the answer's id, for deltas of another source, or ``None`` to make one.
+        model: the model, for deltas of another source, or ``None`` if unknown.
+        created: the time of creation, for deltas of another source, or ``None`` for the present.
         registry: as for :func:`convert`.
         carry: as for :class:`StreamConverter`.
         losses: as for :class:`StreamConverter`.
 
     Raises:
-        ConversionError: there is no such form; while iterating, a delta holds text that is no JSON.
+        ConversionError: there is no such form. While iterating, a delta holds text that is not valid JSON.
         PluginError: the form's provider is not installed, or broken.
-        CrosswalkError: while iterating, what *deltas* raise.
+        CrosswalkError: while iterating, the errors that *deltas* raise.
     """
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
     kind = WRITERS[WireForm.of(to)]
@@ -276,5 +276,5 @@ def _writer(
     registry: Registry | None,
     request: Mapping[str, Any] | None = None,
 ) -> W:
-    """A writer of a stream, of which *partial* gives what has come."""
+    """Return a writer of a stream. *partial* returns the answer so far."""
     return kind(lambda: heading_of(partial(), kind.form, registry, request))

@@ -31,7 +31,7 @@ _FORM = WireForm.OPENAI_RESPONSES
 
 
 class _TypedWriter(ResponsesWriter):
-    """Writes what the types of the API can hold: what is kept of another type stays out, and in the report."""
+    """Writes only what the types of the API can hold. Stored data of other types is left out and reported."""
 
     def _is_item(self, value: Event) -> bool:
         return super()._is_item(value) and is_item(value, "keep")
@@ -47,14 +47,14 @@ class _TypedWriter(ResponsesWriter):
 
 
 def to_response(response: ChatResponse, *, registry: Registry | None = None) -> Conversion[Response]:
-    """*response* as a :class:`crosswalk.responses.Response`; an error response as one that failed.
+    """Return *response* as a :class:`crosswalk.responses.Response`. An error response becomes a failed one.
 
     Args:
         response: the answer of any provider.
-        registry: where the provider ``openai_responses`` is looked up, to read it back; ``None`` for the installed ones.
+        registry: the registry with the provider ``openai_responses``, to read it back, or ``None`` for the installed ones.
 
     Raises:
-        ConversionError: *response* holds text that is no JSON.
+        ConversionError: *response* holds text that is not valid JSON.
         PluginError: the provider is not installed, or broken.
     """
     received = as_received(response, _FORM, registry)
@@ -62,7 +62,7 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
         try:
             return Conversion(parse_response(received.value, unknown="keep"), received.report)
         except ResponsesParseError:
-            pass  # its writer says what it can
+            pass  # its writer writes as much as it can
     writer = written(response, _TypedWriter, registry)
     body = writer.response()
     losses = find_losses(response, read_back(writer, json_of(body), 200, registry))
@@ -72,7 +72,7 @@ def to_response(response: ChatResponse, *, registry: Registry | None = None) -> 
 def from_response(
     response: Response, *, unknown: Unknown = "raise", registry: Registry | None = None
 ) -> ChatResponse:
-    """*response* as a canonical answer.
+    """Return *response* as a canonical answer.
 
     Args:
         response: an answer of the Responses API.
@@ -80,7 +80,7 @@ def from_response(
         registry: as for :func:`to_response`.
 
     Raises:
-        MappingError: it is no complete answer: it is queued or in progress.
+        MappingError: it is not a complete answer: it is queued or in progress.
         PluginError: the provider ``openai_responses`` is not installed, or broken.
     """
     return normalize(to_json(response), _FORM.provider, unknown=unknown, registry=registry)
@@ -94,7 +94,7 @@ def to_events(
     created: datetime | None = None,
     registry: Registry | None = None,
 ) -> ConvertedStream[ResponseStreamEvent]:
-    """*deltas* as typed events of the Responses API; arguments and errors as for :func:`convert_stream`."""
+    """Return *deltas* as typed events of the Responses API. Arguments and errors are those of :func:`convert_stream`."""
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
     return ConvertedStream(
         source, _TypedWriter, lambda _, event: parse_event(event, unknown="keep"), registry
@@ -104,21 +104,21 @@ def to_events(
 def from_events(
     events: Iterable[ResponseStreamEvent], *, unknown: Unknown = "raise", registry: Registry | None = None
 ) -> DeltaStream:
-    """The canonical deltas of *events*; their ``response`` is there at the end. Arguments as for :func:`from_response`.
+    """Return the canonical deltas of *events*, with ``response`` at the end. Arguments as for :func:`from_response`.
 
     Raises:
         PluginError: the provider ``openai_responses`` is not installed, or broken.
-        MappingError: while iterating, the events are no stream of an answer, or end too early.
+        MappingError: while iterating, the events are not a stream of an answer, or end too early.
     """
     frames = (named_frame(to_dict(event)) for event in events)
     return normalize_stream(frames, _FORM.provider, unknown=unknown, registry=registry)
 
 
 def to_chat_completion(response: Response, *, registry: Registry | None = None) -> Conversion[bytes]:
-    """*response* as the body of a chat completion, with a report of what it cannot express.
+    """Return *response* as the body of a chat completion, with a report of the fields that it cannot express.
 
     Raises:
-        MappingError: it is no complete answer: it is queued or in progress.
+        MappingError: it is not a complete answer: it is queued or in progress.
         PluginError: a provider that reads either form is not installed, or broken.
     """
     return convert(from_response(response, registry=registry), WireForm.OPENAI_CHAT, registry=registry)

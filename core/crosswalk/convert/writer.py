@@ -1,4 +1,4 @@
-"""What the writers of all forms have in common."""
+"""The shared base of the writers of all forms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Event: TypeAlias = dict[str, Any]
-"""An event of a stream, or something in one."""
+"""An event of a stream, or an object in one."""
 
 TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
 """The service tiers that clients of OpenAI's forms know."""
@@ -44,14 +44,14 @@ TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
 
 @attrs.frozen
 class Heading:
-    """What a form says of an answer before its content.
+    """The facts about an answer that a form writes before its content.
 
     Attributes:
         id: its id.
-        model: the model; ``""`` when unknown.
-        created: when it was created.
-        extensions: the provider's further fields, as far as they are known; a form takes what is its own.
-        own: who read it, where it was read from the form that is written; ``None`` where it was not.
+        model: the model, or ``""`` if unknown.
+        created: the time of its creation.
+        extensions: the provider's further fields, as far as they are known. A form takes only its own.
+        own: the provider that read it, if it was read from the form that is written, or ``None``.
         request: the client's request in the form that is written, as far as the answer repeats it.
     """
 
@@ -66,17 +66,17 @@ class Heading:
 class Writer(ABC):
     """Writes one answer in one form, as the events of a stream or as a whole.
 
-    Tell it what is kept (:meth:`learn`), feed it with :meth:`piece`, :meth:`tokens`, :meth:`end` and :meth:`fail`, then
+    Pass it the stored fields (:meth:`learn`), feed it with :meth:`piece`, :meth:`tokens`, :meth:`end` and :meth:`fail`, then
     :meth:`close` it, and take the events that it makes. A writer of the *whole* answer has it as :meth:`body` after that.
 
     Args:
-        heading: tells what is said first; asked once, as late as can be, for some providers say it late.
-        whole: whether only the body is asked for: then no event is of use, and a part may wait for what comes after it.
+        heading: returns the heading. It is called once, as late as possible, because some providers send it late.
+        whole: whether only the body is wanted. Then events are unused, and a part may wait for the next one.
 
     Attributes:
         form: the form.
-        usage: the tokens so far; set by whoever feeds it.
-        duration: how long the request took, set likewise before the end; ``None`` when unknown.
+        usage: the tokens so far, set by the caller.
+        duration: the duration of the request, set by the caller before the end, or ``None`` if unknown.
     """
 
     form: ClassVar[WireForm]
@@ -93,56 +93,56 @@ class Writer(ABC):
 
     @property
     def heading(self) -> Heading:
-        """What is said first."""
+        """The heading."""
         if self._heading is None:
             self._heading = self._ask()
         return self._heading
 
     @property
     def is_own(self) -> bool:
-        """Whether the answer was read from this form, so that what is kept of it goes back where it stood."""
+        """Whether the answer was read from this form, so that its stored fields go back to their positions."""
         return self.heading.own is not None
 
     @property
     def left(self) -> dict[str, Any]:
-        """What is kept of the answer in its own form, as far as it has come; the writer's own."""
+        """The stored fields of the answer in its own form so far. The writer's own copy."""
         if self._left is None:
             self._left = self.heading.extensions.thawed() if self.whole else {}
         return self._left
 
     def learn(self, left: FrozenObject) -> None:
-        """Take more of what is kept of a streamed answer, as a delta brings it."""
+        """Take more of the stored fields of a streamed answer, as a delta brings them."""
         merge(self.left, left.thawed(), self._arrays, PIECES)
 
     @abstractmethod
     def piece(self, piece: Piece) -> Iterable[Event]:
-        """Take a piece of a part; what the form cannot say is left out."""
+        """Write a piece of a part. Content that the form cannot express is left out."""
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:  # noqa: B027  # not every form has them
-        """Take log probabilities of the text that follows next."""
+        """Write log probabilities of the text that follows next."""
 
     @abstractmethod
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
-        """Take why an answer ended, with the provider's own word for it."""
+        """Write the reason why an answer ended, with the provider's own word for it."""
 
     @abstractmethod
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """Take the error that ended the answer."""
+        """Write the error that ended the answer."""
 
     @staticmethod
     @abstractmethod
     def error_event(info: ErrorInfo) -> Event:
-        """The body of an HTTP error that says *info*."""
+        """Return the body of an HTTP error with *info*."""
 
     @abstractmethod
     def close(self) -> Iterable[Event]:
         """End the answer."""
 
     def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
-        """The form's word for *reason*: the provider's own one where it is among the *words* and means the same.
+        """Return the form's word for *reason*: the provider's own one if it is among the *words* and means the same.
 
-        In its own form an answer keeps a word that nobody knows, and one that its calls, or that it has none, overrule.
-        A pause has no word in another form: it is nearest to a limit, which says that the answer is not whole.
+        In its own form an answer keeps an unknown word, and one that the presence or absence of calls overrules.
+        A pause has no word in another form. The nearest is a limit, which marks the answer as incomplete.
         """
         if raw in PAUSES and raw not in words and reason is FinishReason.STOP and not self.is_own:
             reason = FinishReason.LENGTH
@@ -154,15 +154,15 @@ class Writer(ABC):
         return first[reason if reason in first else _NEAREST[reason]]
 
     def frame(self, event: Event) -> bytes:
-        """*event* as it stands in a stream."""
+        """Return *event* as it is sent in a stream."""
         return named_frame(event)
 
     def spelled(self, event: Event) -> Event:
-        """*event* in the words of the server that the answer came from; it may be changed."""
+        """Return *event* in the spelling of the answer's server. The event may be changed."""
         return event
 
     def top_of(self, event: Event) -> Event:
-        """Where *event* has the fields that are at the top of a body."""
+        """Return the object in *event* that has the top fields of a body."""
         return event
 
     @property
@@ -172,24 +172,24 @@ class Writer(ABC):
 
     @abstractmethod
     def body(self) -> Event:
-        """The answer as a whole, once it is closed."""
+        """Return the answer as a whole, once it is closed."""
 
 
 def named_frame(event: Event) -> bytes:
-    """*event* with its type as its name, as Anthropic and the Responses API send it."""
+    """Return *event* with its type as its name, as Anthropic and the Responses API send it."""
     return b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), json_of(event))
 
 
 def unnamed_frame(event: Event) -> bytes:
-    """*event* as OpenAI sends chunks: without a name; an empty one is the mark of the end."""
+    """Return *event* as OpenAI sends chunks: without a name. An empty event is the end marker."""
     return b"data: %s\n\n" % (json_of(event) if event else b"[DONE]")
 
 
 def json_of(value: Event) -> bytes:
-    """*value* as JSON text.
+    """Return *value* as JSON text.
 
     Raises:
-        ConversionError: it holds what JSON cannot, such as half a surrogate pair.
+        ConversionError: JSON cannot hold it, such as half a surrogate pair.
     """
     try:
         return dump_json(value)
@@ -199,16 +199,16 @@ def json_of(value: Event) -> bytes:
 
 
 _NEAREST: Final = {
-    FinishReason.CANCELLED: FinishReason.LENGTH,  # it says that the answer is incomplete
+    FinishReason.CANCELLED: FinishReason.LENGTH,  # marks the answer as incomplete
     FinishReason.CONTENT_FILTER: FinishReason.LENGTH,  # likewise
     FinishReason.TOOL_CALLS: FinishReason.STOP,
     FinishReason.ERROR: FinishReason.STOP,  # of an alternative: the answer itself becomes an error
 }
-"""Which meaning stands for one that a form has no word for."""
+"""The substitute for a meaning that a form has no word for."""
 
 
 def first_words(words: Mapping[str, Any]) -> dict[Any, str]:
-    """Of a form's *words*, with what each means, the first for each meaning."""
+    """Invert a form's *words* with their meanings: the first word for each meaning."""
     return {meaning: word for word, meaning in reversed([*words.items()])}
 
 
@@ -216,9 +216,9 @@ _ADDRESS: Final = ("http://", "https://")
 
 
 def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -> list[Event]:
-    """*tokens* in OpenAI's words; what has no probability is left out, for none may be made up.
+    """Return *tokens* in OpenAI's format. Tokens without a probability are left out, because it cannot be made up.
 
-    *with_bytes*, a token of which no bytes were sent has those of its text.
+    If *with_bytes*, a token without bytes gets those of its text.
     """
     found = [logprob_of(token) for token in tokens if token.logprob is not None]
     for said in found:
@@ -229,11 +229,11 @@ def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -
 
 
 def url_citation(piece: Piece, length: int) -> Event | None:
-    """What *piece*, a citation, says of a page, in OpenAI's words; ``None`` when it cites something else.
+    """Return the page of *piece*, a citation, in OpenAI's format, or ``None`` if it cites something else.
 
     Args:
         piece: the citation.
-        length: how long the text is so far: a citation without a span is of all of it.
+        length: the length of the text so far: a citation without a span is of all of it.
     """
     ref = next((note for note in piece.annotations if isinstance(note, CitationRef)), None)
     if ref is None or ref.source is None or not ref.source.startswith(_ADDRESS):

@@ -1,4 +1,4 @@
-"""Ask a server: requests, transport, retries and failover.
+"""Send requests to model servers: requests, transport, retries and failover.
 
 ::
 
@@ -11,7 +11,7 @@
             async for event in events:
                 if event.delta is not None and event.delta.content_delta:
                     print(event.delta.content_delta, end="")
-        events.response  # complete, or marked ``cancelled`` with what came, if the block was left early
+        events.response  # complete, or marked ``cancelled`` with the partial answer if the block was left early
 
         answer = await service.complete_json(ChatRequest("The weather?"), Weather)
         answer.value, answer.response
@@ -19,22 +19,23 @@
 :class:`SyncLLMService` has the same methods without ``await``: ``complete``, ``stream`` (a context manager and an
 iterator of :class:`~crosswalk.types.StreamEvent`), ``complete_json``, ``close``.
 
-- ``LLMService(*endpoints, retry, timeouts, unknown, on_unsupported, keep_raw, ...)``: the endpoints are asked in order.
-- ``await complete(request) -> ChatResponse``. Raises ``ProviderError`` (its subclass says which kind; ``.response`` is
-  the error response with what came and all ``attempts``), ``MappingError`` where an answer cannot be read (``.partial``
-  is the same), ``UnsupportedRequestError`` or ``ConfigurationError`` before anything is sent.
+- ``LLMService(*endpoints, retry, timeouts, unknown, on_unsupported, keep_raw, ...)``: tries the endpoints in order.
+- ``await complete(request) -> ChatResponse``. Raises a subclass of ``ProviderError`` if every endpoint failed
+  (``.response`` is the error response with the partial answer and all ``attempts``), ``MappingError`` if an answer
+  cannot be read (``.partial`` is the same), and ``UnsupportedRequestError`` or ``ConfigurationError`` before anything
+  is sent.
 - ``stream(request) -> EventStream``: an async iterator of ``StreamEvent`` and an async context manager. The last event
-  carries the complete ``ChatResponse``: ``response.completed``, ``response.incomplete`` or, where the server failed,
-  ``response.error``; it does not raise for that. ``await cancel()``, from any task, ends it with
-  ``response.incomplete`` and a response marked ``cancelled``. A task that is cancelled while it reads closes the
-  connection; ``.response`` then is the same.
-- ``await complete_json(request, answer) -> JSONAnswer[T]`` with ``value: T``, ``response``, ``result``;
-  ``JSONAnswerError`` where the model answered with something else.
+  carries the complete ``ChatResponse``: ``response.completed``, ``response.incomplete`` or, if the server failed,
+  ``response.error``. The iterator does not raise for that. ``await cancel()``, from any task, ends the stream with
+  ``response.incomplete`` and a response marked ``cancelled``. If a task is cancelled while it reads, the connection is
+  closed and ``.response`` is the same.
+- ``await complete_json(request, answer) -> JSONAnswer[T]`` with ``value: T``, ``response``, ``result``. Raises
+  ``JSONAnswerError`` if the model's answer does not fit.
 
-A request's ``messages`` are ``ChatMessage``s and, for turns that a model answered, the ``ChatResponse``s themselves:
-they hold what the provider wants back byte for byte, such as signatures of reasoning.
+A request's ``messages`` are ``ChatMessage``s and, for the model's turns, the ``ChatResponse``s themselves. A response
+holds the items that the provider wants back byte for byte, such as signatures of reasoning.
 
-Importing this package loads no HTTP client; the names below load their module when they are used.
+Importing this package loads no HTTP client. The names below load their module when they are first used.
 """
 
 from __future__ import annotations

@@ -23,15 +23,15 @@ __all__ = ["JSONAnswer", "JSONAnswerError"]
 T = TypeVar("T")
 
 AnswerType: TypeAlias = type[T] | Schema[T] | StructuredParser[T] | JSONObject
-"""The type of an answer: any type that :class:`~crosswalk.structured.Schema` knows, a schema with invariants, a parser of
-your own, or a JSON Schema."""
+"""The type of an answer: any type that :class:`~crosswalk.structured.Schema` accepts, a schema with invariants, a custom
+parser, or a JSON Schema."""
 ProseChoice: TypeAlias = Prose | Literal["allow", "refuse"]
 
 
 @brief
 @attrs.frozen(repr=False)
 class JSONAnswer(Generic[T]):
-    """A decoded answer and where it came from.
+    """A decoded answer with its source.
 
     Attributes:
         value: the value.
@@ -51,7 +51,7 @@ class JSONAnswerError(StructuredAnswerError):
     """The model answered, but not with a valid value.
 
     Attributes:
-        response: what it answered.
+        response: the model's answer.
     """
 
     def __init__(self, message: str, *, result: ParseResult[Any], response: ChatResponse) -> None:
@@ -60,7 +60,7 @@ class JSONAnswerError(StructuredAnswerError):
 
 
 def parser_for(answer: AnswerType[T], prose: ProseChoice = Prose.ALLOW) -> StructuredParser[T]:
-    """The parser of *answer*; a parser of your own keeps its own rule about prose.
+    """Return the parser of *answer*. A custom parser keeps its own rule about prose.
 
     Raises:
         ConfigurationError: a parser of several versions, or *prose* is not a choice.
@@ -86,9 +86,9 @@ def _made(answer: Any, prose: Prose) -> StructuredParser[Any]:
 
 
 def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) -> ChatRequest:
-    """The request *asked* with the schema of *parser* as its response format, unless it has one.
+    """Return the request *asked* with the schema of *parser* as its response format, unless it has one.
 
-    With *instruct*, the schema is also said to the model in words, for servers that do not hold it to a schema.
+    With *instruct*, the schema is also put into a system message, for servers that do not enforce it.
     """
     request, schema = as_request(asked), parser.schema
     assert isinstance(schema, Schema)
@@ -104,7 +104,7 @@ def with_schema(asked: Asked, parser: StructuredParser[Any], *, instruct: bool) 
 
 
 def read_answer(response: ChatResponse, parser: StructuredParser[T], partial: Partial) -> JSONAnswer[T]:
-    """The value in *response*.
+    """Return the value in *response*.
 
     Raises:
         JSONAnswerError: there is no valid one.
@@ -117,6 +117,6 @@ def read_answer(response: ChatResponse, parser: StructuredParser[T], partial: Pa
 
 
 def asked_again(request: ChatRequest, error: JSONAnswerError) -> ChatRequest:
-    """*request* with the answer that could not be used, and what is wrong with it."""
+    """Return *request* with the answer that could not be used, and its errors."""
     said = ChatMessage.assistant(error.response.text), ChatMessage.user(error.result.feedback())
     return attrs.evolve(request, messages=(*request.messages, *said))

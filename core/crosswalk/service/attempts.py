@@ -1,4 +1,4 @@
-"""The decisions of one call, without I/O: who is asked next, after how long, and when it is over."""
+"""The decisions of one call, without I/O: the next endpoint, the wait before it, and the end of the call."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Failure:
     """Why an attempt failed.
 
     Attributes:
-        info: what went wrong, in canonical words.
-        retry_after: the seconds that the server asks the client to wait; ``None`` when it does not say.
-        response: the error response with what came; ``None`` where nothing was sent.
-        error: what is raised when nobody is left to ask; ``None`` to give the response.
+        info: the error, in canonical terms.
+        retry_after: the seconds that the server asks the client to wait, or ``None`` if it does not.
+        response: the error response with the partial answer, or ``None`` if nothing was sent.
+        error: the exception to raise when no endpoint is left, or ``None`` to return the response.
         cancelled: it was ended by the caller.
-        is_final: nobody else is asked either: nothing was sent, and whoever wrote the request has to know; or the answer
-            was received whole.
+        is_final: no other endpoint is tried either: nothing was sent, and the author of the request has to know, or the
+            answer was received whole.
     """
 
     info: ErrorInfo
@@ -38,17 +38,17 @@ class Failure:
 
 
 class RetryState:
-    """Where a call stands: at which endpoint, in which attempt.
+    """The progress of a call: the current endpoint and attempt.
 
     Args:
-        endpoints: those that can be asked, in order.
-        policy: what is tried again.
-        cooling: which of them have failed lately; those are asked last, and once.
+        endpoints: the endpoints that can be used, in order.
+        policy: the retry policy.
+        cooling: the endpoints that have failed lately. Those are tried last, and once.
 
     Attributes:
-        endpoint: which endpoint is asked, from 0.
+        endpoint: the number of the current endpoint, from 0.
         attempt: the number of the attempt at it, from 1.
-        passed_over: the endpoints that were to be asked before it, and cool down.
+        passed_over: the endpoints before it in the order that cool down.
     """
 
     def __init__(self, endpoints: Iterable[int], policy: RetryPolicy, cooling: Cooling) -> None:
@@ -58,21 +58,21 @@ class RetryState:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Choose the next endpoint of those that are left."""
+        """Choose the next of the remaining endpoints."""
         left = self._left
         chosen = next((one for one in left if len(left) == 1 or self._cooling.admits(one)), left[0])
         self.passed_over = left[: left.index(chosen)]
         left.remove(chosen)
         self.endpoint = chosen
         self.attempt = 1
-        # What has failed lately is not worth more than one look, as long as there are others.
+        # An endpoint that has failed lately is worth a single attempt, as long as there are others.
         self._most = 1 if left and self._cooling.is_cooling(chosen) else self._policy.attempts
 
     def after(self, failure: Failure | None, *, shown: bool) -> float | None:
-        """The seconds to wait before the next attempt; ``None`` when there is none.
+        """Return the seconds to wait before the next attempt, or ``None`` if there is none.
 
         Args:
-            failure: what ended this attempt; ``None`` for nothing, it was answered.
+            failure: the failure that ended this attempt, or ``None`` if it succeeded.
             shown: whether the consumer has seen a token of it.
         """
         policy = self._policy
@@ -88,7 +88,7 @@ class RetryState:
         asked = failure.retry_after or 0.0
         worth_it = info.retryable and info.kind in policy.kinds and asked <= policy.max_retry_after
         if worth_it and self.attempt < self._most:
-            # Full jitter: random below a bound that doubles. Beyond 2**1000 a float ends, and any bound is reached.
+            # Full jitter: random below a bound that doubles. Beyond 2**1000 a float overflows, and any bound is reached.
             bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))
             self.attempt += 1
             return asked + random.uniform(0, bound)
@@ -101,7 +101,7 @@ class RetryState:
         if failure is None or (failure.cancelled and shown):
             self._cooling.answered(self.endpoint)
         elif failure.response is None or failure.cancelled:
-            pass  # nothing was sent, or nobody waited: that tells nothing
+            pass  # nothing was sent, or the caller left: this is no evidence about the server
         elif failure.info.kind in self._policy.kinds:
             self._cooling.failed(self.endpoint)
         else:

@@ -1,4 +1,4 @@
-"""What a server is asked beside answers: its models, embeddings, a count of tokens. One request, one body."""
+"""Requests besides chat: a server's models, embeddings, token counts. One request, one body."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _LONGEST = 64 * MIB
 @brief
 @attrs.frozen(repr=False)
 class PlainAnswer:
-    """What a server says that is no answer of a model.
+    """A server's answer that is not a model's.
 
     Attributes:
         status: the HTTP status.
         body: its bytes.
-        retry_after: in how many seconds it asks to come again; ``None`` where it does not.
+        retry_after: the number of seconds that it asks to wait, or ``None`` if it does not.
     """
 
     status: int
@@ -53,8 +53,8 @@ class Embeddings:
 
     Attributes:
         vectors: one for each text, in their order.
-        model: the model that was asked.
-        prompt_tokens: how many tokens the texts have; ``None`` where the server does not count.
+        model: the model that was requested.
+        prompt_tokens: the number of tokens in the texts, or ``None`` if the server does not count.
     """
 
     vectors: tuple[tuple[float, ...], ...]
@@ -67,11 +67,11 @@ class Embeddings:
 
 @attrs.frozen
 class TokenCount:
-    """How many input tokens a request has.
+    """The number of input tokens of a request.
 
     Attributes:
         tokens: their number.
-        is_estimated: whether nobody counted: a token is taken for four characters then, and media for none.
+        is_estimated: whether it is an estimate: one token for four characters, and none for media.
     """
 
     tokens: int
@@ -86,7 +86,7 @@ async def fetch(
     body: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> PlainAnswer:
-    """What the server at *route* says to *body* at *path*.
+    """Send *body* to *path* at *route* and return the server's answer.
 
     Raises:
         ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
@@ -123,7 +123,7 @@ async def fetch(
 
 
 def json_of(answer: PlainAnswer, route: Route, path: str) -> dict[str, Any]:
-    """The JSON object that *answer* is.
+    """Return the JSON object in *answer*.
 
     Raises:
         ProviderError: it is an error, or something else.
@@ -151,7 +151,7 @@ _MODELS = (
     (re.compile(r"(/v\d\w*)/models/[^/]+:\w+"), r"\1/models"),
     (re.compile(r"/v2/chat"), "/v1/models"),
 )
-"""Where a server lists its models, by the path at which it answers."""
+"""The path of a server's list of models, by the path at which it answers."""
 _EMBEDDINGS = (
     (re.compile(r"(.*)/chat/completions"), r"\1/embeddings"),
     (re.compile(r"(.*)/responses"), r"\1/embeddings"),
@@ -164,10 +164,10 @@ _COUNTS = (
 
 
 def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], what: str) -> str:
-    """Which of *paths* stands beside the one at which the first endpoint answers.
+    """Return the one of *paths* that belongs to the path at which the first endpoint answers.
 
     Raises:
-        UnsupportedRequestError: none does.
+        UnsupportedRequestError: none of them does.
     """
     route = setup.routes[0]
     built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
@@ -179,7 +179,7 @@ def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], what: str)
 
 
 def names_of_models(listed: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the models that a server lists, as requests name them."""
+    """Return the names of the models in a server's list, as requests name them."""
     models = listed.get("data", listed.get("models"))
     if not isinstance(models, list):
         return ()
@@ -188,7 +188,7 @@ def names_of_models(listed: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 async def models(setup: Setup) -> tuple[str, ...]:
-    """The models of the first endpoint; see :meth:`LLMService.models`."""
+    """Return the models of the first endpoint. See :meth:`LLMService.models`."""
     path, route = _path(setup, _MODELS, "list models"), setup.routes[0]
     built, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
     return names_of_models(
@@ -197,7 +197,7 @@ async def models(setup: Setup) -> tuple[str, ...]:
 
 
 async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> Embeddings:
-    """*texts* as vectors; see :meth:`LLMService.embed`."""
+    """Return *texts* as vectors. See :meth:`LLMService.embed`."""
     path, route = _path(setup, _EMBEDDINGS, "embed texts"), setup.routes[0]
     name = model or route.endpoint.model
     if name is None:
@@ -216,7 +216,7 @@ async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> 
 
 
 async def count_tokens(setup: Setup, request: ChatRequest) -> TokenCount:
-    """How many tokens *request* has; see :meth:`LLMService.count_tokens`."""
+    """Return the number of tokens of *request*. See :meth:`LLMService.count_tokens`."""
     route = setup.routes[0]
     built, _ = build(altered(request, stream=False), route.mapper, "drop", model=route.endpoint.model)
     try:
@@ -239,7 +239,7 @@ _CHARACTERS = 4
 
 
 def estimated_tokens(value: Any) -> int:
-    """A token for each four characters of the texts in *value*, JSON or a text."""
+    """Estimate one token for each four characters of the texts in *value*, JSON or a text."""
     return -(-_characters(value) // _CHARACTERS)
 
 

@@ -1,4 +1,4 @@
-"""From a canonical request to a provider's HTTP request."""
+"""Builds a provider's HTTP request from a canonical request."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def build_http_request(
     on_unsupported: OnUnsupported = "raise",
     registry: Registry | None = None,
 ) -> HTTPRequest:
-    """What would be sent to *provider* for *request*, without credentials; nothing is sent.
+    """Return the HTTP request that would be sent to *provider* for *request*, without credentials. Nothing is sent.
 
     Args:
-        request: the canonical request; it names a model.
+        request: the canonical request. It names a model.
         provider: the provider id.
         on_unsupported: ``"raise"`` for an option that the provider cannot express, or ``"drop"`` it: it is then
-            recorded in the result's ``dropped``. Parts of earlier turns that the provider cannot be told are always recorded
-            there, and never refuse the request.
-        registry: where to look up the provider; ``None`` for the installed ones.
+            recorded in the result's ``dropped``. Parts of earlier turns that the provider does not accept are always
+            recorded there, and never refuse the request.
+        registry: the registry of providers, or ``None`` for the installed ones.
 
     Raises:
         UnsupportedRequestError: the provider cannot express the request, or no model is named.
-        UnknownProviderError: no such provider. PluginError: it is broken.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
     known = default_registry if registry is None else registry
     return build(request, known.mapper(provider), on_unsupported)[0]
@@ -63,14 +63,14 @@ def build(
     base_url: str | None = None,
     takes_media: bool = True,
 ) -> tuple[HTTPRequest, bytes]:
-    """The HTTP request and its body's bytes; see :func:`build_http_request`.
+    """Return the HTTP request and its body's bytes. See :func:`build_http_request`.
 
     Args:
         request: the canonical request.
         mapper: the provider's mapper.
         on_unsupported: as for :func:`build_http_request`.
-        model: the model to ask if the request names none.
-        base_url: where the server is; ``None`` where nobody knows yet.
+        model: the model to use if the request names none.
+        base_url: the address of the server, or ``None`` if it is not known yet.
         takes_media: whether the model takes images, sounds and files.
 
     Raises:
@@ -105,7 +105,7 @@ def build(
 
 
 def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_media: bool) -> HTTPRequest:
-    """What the plugin makes of *request*, of which the provider gets parts, calls, ids and tools that it takes."""
+    """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
     sorted_request, dropped = with_own_parts(
         request, info.way_back, is_official=is_official, takes_media=takes_media
@@ -126,7 +126,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
-    """What the plugin makes of *request*."""
+    """Return the plugin's HTTP request for *request*."""
     assert mapper.build_request is not None, "the caller has looked"
     try:
         built = _named(mapper.build_request, request, mapper.provider)
@@ -140,7 +140,7 @@ def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
 
 
 def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str) -> T:
-    """What *work* makes of *request*; where it refuses that, the error says for whom."""
+    """Return the result of *work* for *request*. If it refuses the request, the error names the provider."""
     try:
         return work(request)
     except UnsupportedRequestError as error:
@@ -150,7 +150,7 @@ def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str
 
 
 def _bare(provider: str) -> ChatRequest:
-    """A request that says nothing: what its body has all the same is the plugin's default."""
+    """Return an empty request: fields that its body has nevertheless are the plugin's defaults."""
     return ChatRequest("-", model="-", provider=provider)
 
 
@@ -161,13 +161,13 @@ def _merged(
     at: tuple[str, ...],
     spellings: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """*body* with *more* in it: objects key by key, lists one behind the other, and in the place of *defaults*.
+    """Merge *more* into *body*: objects key by key, lists by appending. *defaults* are replaced.
 
-    A key in another spelling is the same key, and a tool that is in both is one tool. *at* is where *more* stands: the
+    A key in another spelling is the same key, and a tool that is in both is one tool. *at* is the path of *more*: the
     provider's id, and the names from there.
 
     Raises:
-        UnsupportedRequestError: *more* has another value for what the request says.
+        UnsupportedRequestError: *more* has another value for a field of the request.
     """
     merged = dict(body)
     for given, value in more.items():
@@ -192,7 +192,7 @@ _VERSION = re.compile(r"(_preview)?(_?\d+)*$")
 
 
 def _known_as(name: str, body: dict[str, Any], spellings: Mapping[str, str]) -> str:
-    """What *body* calls *name*, if it has that in one of its *spellings*; else *name*."""
+    """Return the key of *body* for *name* if it has that in one of its *spellings*, else *name*."""
     if name in body:
         return name
     if spellings.get(name) in body:
@@ -201,12 +201,12 @@ def _known_as(name: str, body: dict[str, Any], spellings: Mapping[str, str]) -> 
 
 
 def _folded(name: str) -> str:
-    """``generationConfig`` as ``generation_config``: without what tells them apart."""
+    """Return ``generationConfig`` as ``generation_config``, so that both compare equal."""
     return name.replace("_", "").lower()
 
 
 def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[Any]:
-    """The *tools* of the request and *more* of them; of what is in both, one."""
+    """Return the *tools* of the request and *more* of them. A tool that is in both appears once."""
     found, others = [*tools], []
     for tool in more:
         for part in _parts(tool):
@@ -219,14 +219,14 @@ def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[
 
 
 def _parts(tool: Any) -> list[Any]:
-    """*tool* as one thing each: what has neither name nor type may be several, each under a key of its own."""
+    """Split *tool* into single tools: one with neither name nor type may be several, each under a separate key."""
     if isinstance(tool, dict) and "name" not in tool and "type" not in tool:
         return [{key: value} for key, value in tool.items()]
     return [tool]
 
 
 def _identity(tool: Any) -> object:
-    """By what *tool* is known among others: its name, else its type in whatever version, else its key."""
+    """Return the identity of *tool* among others: its name, else its type in any version, else its key."""
     if not isinstance(tool, dict):
         return object()
     for holder in (tool, *tool.values()):

@@ -1,4 +1,4 @@
-"""Whole answers, kept: a middleware that answers what was asked before."""
+"""A cache of whole answers: a middleware that answers repeated requests."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
 
 def cached(cache: AnswerCache, setup: Setup, *, blocks: bool) -> Middleware:
-    """What answers a request of *setup*'s from *cache* if an answer to it is there, and keeps it if not.
+    """Return the middleware that answers a request of *setup* from *cache* if it has an answer, and stores new answers.
 
     Args:
-        cache: where answers are kept.
-        setup: whose requests they are: the key is what would be sent to each endpoint, whether streamed or not.
-        blocks: whether the cache may hold up the caller; else it is asked in a thread.
+        cache: the store of answers.
+        setup: that of the service: the key is the request to each endpoint, whether streamed or not.
+        blocks: whether the cache may block the caller. Otherwise it is used in a thread.
     """
 
     async def ask(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -50,7 +50,7 @@ def cached(cache: AnswerCache, setup: Setup, *, blocks: bool) -> Middleware:
 
 
 def _key(setup: Setup, request: ChatRequest) -> str | None:
-    """The key of the answer to *request*; ``None`` where it cannot be sent."""
+    """Return the key of the answer to *request*, or ``None`` if the request cannot be sent."""
     parts = ["crosswalk.response/1"]
     for route in setup.routes:
         sent = prepared(setup, route, altered(request, stream=False))

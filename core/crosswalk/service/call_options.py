@@ -31,8 +31,8 @@ class CallOptions(TypedDict, total=False):
 
     Attributes:
         timeout: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next byte.
-        retry: a :class:`RetryPolicy`, or how often a failed attempt is repeated.
-        headers: more headers; their values are treated as secrets.
+        retry: a :class:`RetryPolicy`, or the number of times to repeat a failed attempt.
+        headers: more headers. Their values are treated as secrets.
     """
 
     model: str | None
@@ -56,10 +56,10 @@ class CallOptions(TypedDict, total=False):
 
 
 def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setup, ChatRequest]:
-    """*setup* and the request *asked*, changed by the *options* of a call.
+    """Return *setup* and the request *asked*, changed by the *options* of a call.
 
     Raises:
-        ConfigurationError: an option that no call has, or with a wrong value.
+        ConfigurationError: an unknown option, or one with a wrong value.
         ResponseValidationError: a wrong value of a request's option.
     """
     request = as_request(asked)
@@ -89,7 +89,7 @@ def _with_headers(route: Route, headers: Mapping[str, str | Secret]) -> Route:
 
 
 _SYNONYMS = {"max_retries": "retry", "retries": "retry", "proxies": "proxy", "extra_headers": "headers"}
-"""What other libraries call an option, where the names are not similar."""
+"""Other libraries' names of an option, if they are not similar to ours."""
 _OF_ENDPOINT = ("api_key", "model", "provider", "takes_media")
 
 

@@ -1,9 +1,9 @@
-"""The body of an answer, read past the HTTP library where it is a stream: most of what a token costs would be its chunk.
+"""Reads the body of a stream past the HTTP library, in which chunks would be most of the cost of a token.
 
-``httpcore2`` keeps the connections, sends requests and reads what begins and what ends an answer. It asks its network
-backend, which is ours, for bytes: so a :class:`Tap` gives it those of a head and keeps what follows, until
+``httpcore2`` keeps the connections, sends requests and reads the beginning and the end of an answer. It asks its network
+backend, which is ours, for bytes. A :class:`Tap` gives it those of a head and retains the following ones, until
 :class:`Chunked` has taken the data out of plain chunks (RFC 9112, section 7.1). The last chunk, and any that is not
-plain, goes back to the library, which judges it: it then knows of an answer that was empty, and that it has ended.
+plain, goes back to the library, which validates it. So the library sees an empty answer, and its end.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from crosswalk.service.waits import RESEND_SECONDS
 __all__ = ["HEAD_BYTES", "Address", "Chunked", "Tap", "UntilClosed", "past"]
 
 HEAD_BYTES: Final = 100 * 1024
-"""How long the head of an answer may be, with all those of interim answers before it."""
+"""The maximum size of an answer's head, including all heads of interim answers before it."""
 
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
-"""As ``h11`` has it."""
+"""The limit of ``h11``."""
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,7})\r\n")
 _BEGUN_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{0,7}\r?\Z")
 
 
 class Address:
-    """What the connections to one address have in common.
+    """The shared state of the connections to one address.
 
     Attributes:
-        losses: how often one that was kept turned out to have been closed by the server.
+        losses: the number of kept connections that the server turned out to have closed.
     """
 
     def __init__(self) -> None:
@@ -38,13 +38,13 @@ class Address:
 
 
 class Tap:
-    """Parts the bytes of a connection: what the HTTP library is to see now, and what waits.
+    """Divides the bytes of a connection into those that the HTTP library sees now, and those that wait.
 
     Args:
-        address: where the connection leads.
+        address: the address of the server.
 
     Attributes:
-        is_answered: whether a byte has come since the last request.
+        is_answered: whether a byte has arrived since the last request.
     """
 
     def __init__(self, address: Address) -> None:
@@ -53,13 +53,13 @@ class Tap:
         self._requests = 0
         self._sent_at = 0.0
         self.is_answered = True
-        self._head: bytes | None = None  # what came of it; None where none is awaited
+        self._head: bytes | None = None  # the part of it that arrived, or None if none is awaited
         self._interim_bytes = 0  # of heads before it
         self._held = b""
         self._unsent: list[bytes] = []
 
     def send(self, data: bytes) -> bytes:
-        """What to send now that *data* is to be sent: a request at once, which the library ends with no bytes at all."""
+        """Return the bytes to send for *data*: a whole request at once, which the library ends by sending no bytes."""
         if data:
             self._unsent.append(data)
             return b""
@@ -73,11 +73,11 @@ class Tap:
         return request
 
     def look_at_end(self) -> None:
-        """The server has closed the connection: tell the HTTP library to take another one, if this one was lost.
+        """The server has closed the connection. Make the HTTP library take another one, if this one was lost.
 
-        It was where it served an earlier request, and of this one's answer no byte came: servers close what is idle without
-        a word, perhaps while the next request is on its way. That is over within :data:`RESEND_SECONDS` of sending. On a
-        connection made since, it is sent once more; those that were made before may be closed as well.
+        It was lost if it served an earlier request, and no byte of this one's answer arrived: servers close idle connections
+        without notice, perhaps while the next request is on its way. This is possible within :data:`RESEND_SECONDS` of
+        sending. On a connection made since, the request is sent once more. Older connections may be closed as well.
 
         Raises:
             ConnectionNotAvailable: the HTTP library's, which then asks its pool.
@@ -95,10 +95,10 @@ class Tap:
         return self._losses != self._address.losses
 
     def give(self, data: bytes) -> bytes:
-        """Of *data*, which was just read, what the HTTP library is to see: a head to its end, or all of it.
+        """Return the part of *data*, just read, that the HTTP library sees: a head to its end, or all of it.
 
         Raises:
-            RemoteProtocolError: the HTTP library's: interim answers, such as "100 Continue", without an end.
+            RemoteProtocolError: the HTTP library's: endless interim answers, such as "100 Continue".
         """
         if not data:
             self.look_at_end()
@@ -124,12 +124,12 @@ class Tap:
         return data[:shown]
 
     def take(self) -> bytes:
-        """The bytes that wait; none if there are none. The HTTP library sees of them what :meth:`give` gives."""
+        """Return the waiting bytes, or none. The HTTP library sees the part of them that :meth:`give` returns."""
         held, self._held = self._held, b""
         return held
 
     def put_back(self, data: bytes) -> None:
-        """The HTTP library is to read *data* next."""
+        """Put *data* back, for the HTTP library to read next."""
         self._held = data
 
 
@@ -137,9 +137,9 @@ class UntilClosed(AsyncIterator[bytes]):
     """The data of an answer that ends with its connection.
 
     Args:
-        tap: of the connection, of which the HTTP library has read the head.
-        receive: gives the next bytes of the connection; none at its end.
-        rest: what the HTTP library reads, of what is put back.
+        tap: of the connection. The HTTP library has read the head.
+        receive: returns the next bytes of the connection, empty at its end.
+        rest: the HTTP library's own reader, for bytes that are put back.
     """
 
     def __init__(self, tap: Tap, receive: Callable[[], Awaitable[bytes]], rest: AsyncIterator[bytes]) -> None:
@@ -152,14 +152,14 @@ class UntilClosed(AsyncIterator[bytes]):
 
 
 class Chunked(UntilClosed):
-    """The data of an answer in chunks, all that has come at once; takes what :class:`UntilClosed` does."""
+    """The data of an answer in chunks, as much as has arrived at once. Takes the arguments of :class:`UntilClosed`."""
 
     _is_ours = True
     _fault: str | None = None
     _pending = b""
     """Less than a chunk's size, or than its line end."""
     _left = -1
-    """How much is to come of the open chunk and the line end behind it; -1 for no open one."""
+    """The remaining size of the open chunk and the line end behind it, or -1 if none is open."""
 
     async def __anext__(self) -> bytes:
         while self._is_ours:
@@ -176,7 +176,7 @@ class Chunked(UntilClosed):
         return await self._rest.__anext__()
 
     def _data_in(self, data: bytes) -> bytes:
-        """What of *data*, the next bytes of the connection, is in chunks, up to their end or a fault."""
+        """Return the chunks' content in *data*, the next bytes of the connection, up to their end or a fault."""
         if self._pending:
             data = self._pending + data
             self._pending = b""
@@ -193,14 +193,14 @@ class Chunked(UntilClosed):
             elif size is None and _BEGUN_SIZE.match(data, at):
                 self._pending = data[at:]
                 break
-            else:  # the last chunk; or an extension, blanks, nonsense
+            else:  # the last chunk, or an extension, blanks, nonsense
                 self._is_ours = False
                 self._tap.put_back(data[at:])
                 break
         return found[0] if len(found) == 1 else b"".join(found)
 
     def _read(self, data: bytes, at: int, left: int, found: list[bytes]) -> int:
-        """Take what is there of a chunk of which *left* bytes are to come, its line end among them; where it ends."""
+        """Take the available part of a chunk with *left* bytes to come, including its line end. Return its end."""
         end = at + left
         if end - 2 > at:
             found.append(data[at : end - 2])
@@ -222,7 +222,7 @@ def past(
     receive: Callable[[], Awaitable[bytes]],
     rest: AsyncIterator[bytes],
 ) -> AsyncIterator[bytes]:
-    """The data of an answer whose head has been read, past the HTTP library where that can be; else *rest*."""
+    """Return the data of an answer after its head, past the HTTP library if possible, else *rest*."""
     if status not in (204, 304):
         if headers.get("transfer-encoding", "").strip().lower() == "chunked":
             return Chunked(tap, receive, rest)

@@ -1,4 +1,4 @@
-"""An HTTP client between the service and its connections: the application's own, or one with options that only it has."""
+"""An HTTP client between the service and its connections: the application's own, or one with special options."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["ClientTransport", "check_client", "is_plain"]
 
 
 class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
-    """A :class:`Transport` of an ``httpx2.AsyncClient``.
+    """A :class:`Transport` over an ``httpx2.AsyncClient``.
 
     Args:
-        client: the application's own HTTP client, which it also closes; ``None`` for one that is made when it is
-            needed, and closed here.
-        options: for that one: what ``httpx2.AsyncClient`` takes, such as ``proxy``, ``verify``, ``cert``, ``http2``.
+        client: the application's own HTTP client, which the application closes, or ``None`` for one that is created when it
+            is needed, and closed here.
+        options: arguments for that one, as for ``httpx2.AsyncClient``: ``proxy``, ``verify``, ``cert``, ``http2``.
     """
 
     def __init__(self, client: httpx2.AsyncClient | None, options: Mapping[str, Any]) -> None:
@@ -45,7 +45,7 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
             )
 
     def _make(self) -> httpx2.AsyncClient:
-        import httpx2  # only where something is sent: it takes as long to load as all of Crosswalk
+        import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
         load_for_loop()
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
@@ -71,7 +71,7 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
             request = client.build_request(
                 method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
             )
-            # A redirect would carry the key to wherever it leads.
+            # A redirect would carry the key to an unknown address.
             return await client.send(request, stream=True, follow_redirects=False)
 
         trace = _Trace()
@@ -86,11 +86,11 @@ class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
 
 
 class _Trace:
-    """What an HTTP library tells about a request while it is being sent; some tell nothing.
+    """The trace of a request from an HTTP library while it is being sent. Some libraries give no trace.
 
     Attributes:
-        sent_at: when it was begun to be sent.
-        was_kept: whether it was sent over a connection that was there before, and no head of an answer has come.
+        sent_at: the time at which sending began.
+        was_kept: whether it was sent over a reused connection, and no head of an answer has arrived.
     """
 
     was_kept = False
@@ -107,25 +107,25 @@ class _Trace:
 
 
 def is_plain(options: Mapping[str, Any]) -> bool:
-    """Whether a pool does what a client with *options* would do, in this environment: no proxy, only one kind of HTTP."""
+    """Whether a pool can replace a client with *options* in this environment: no proxy, only one kind of HTTP."""
     if not options.keys() <= PLAIN or sys.platform == "emscripten":  # in a browser there are no sockets
         return False
     if not options.get("trust_env", True):
         return True
-    from urllib.request import getproxies  # where the system keeps them, and HTTP clients look
+    from urllib.request import getproxies  # the system's own settings, which HTTP clients read as well
 
     return not getproxies().keys() & {"http", "https", "all"}
 
 
 def check_client(client: object, options: Mapping[str, Any]) -> None:
-    """Refuse a *client* of another type, and *options* that the client does not have; it checks their values itself.
+    """Refuse a *client* of another type, and *options* that the client does not have. The client checks their values itself.
 
     Raises:
-        ConfigurationError: it is so.
+        ConfigurationError: one of them is refused.
     """
     if client is None and options.keys() <= PLAIN:
         return
-    import httpx2  # whoever gives one of them needs it
+    import httpx2  # needed only by callers that pass one of them
 
     if client is not None and not isinstance(client, httpx2.AsyncClient):
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""A limit on how many calls run at the same time."""
+"""A limit on the number of calls that run at the same time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from crosswalk.service.waits import ThreadWait, Wait
 __all__ = ["CallSlots"]
 
 _STEP = 0.1
-"""For how many seconds a thread waits for a slot before it looks whether its call was cancelled."""
+"""The number of seconds that a thread waits for a slot before it checks whether its call was cancelled."""
 
 
 class CallSlots:
-    """Lets so many calls run at once; the others wait.
+    """Lets a number of calls run at once. Further calls wait.
 
     Args:
-        number: how many: in each event loop, or in all threads together.
+        number: the limit: in each event loop, or in all threads together.
     """
 
     def __init__(self, number: int) -> None:
@@ -40,7 +40,7 @@ class CallSlots:
         await wait.within(None, self._here().acquire())
 
     def give_back(self, wait: Wait) -> None:
-        """The call has ended."""
+        """Free the slot of a call that has ended."""
         (self._of_threads if isinstance(wait, ThreadWait) else self._here()).release()
 
     def _here(self) -> asyncio.Semaphore:

@@ -1,4 +1,4 @@
-"""Which endpoints are not worth asking first, for a while."""
+"""The endpoints that are not worth trying first, for a while."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["Cooling"]
 
 
 class Cooling:
-    """Which endpoints have failed lately, so that calls ask others first (a circuit breaker).
+    """The endpoints that have failed lately, so that calls try others first (a circuit breaker).
 
-    An endpoint cools down once as many attempts in a row have failed as a call makes there, for
-    :attr:`RetryPolicy.cool_down_seconds`. Then one call tries it: unless that is answered it cools down for as long again.
-    For several threads.
+    An endpoint cools down for :attr:`RetryPolicy.cool_down_seconds` after :attr:`RetryPolicy.attempts` attempts in a row
+    have failed there. Then one call tries it. If that fails, it cools down for as long again.
+    Safe for several threads.
 
     Args:
-        endpoints: how many there are.
-        policy: what is tried again.
+        endpoints: their number.
+        policy: the retry policy.
         timer: a monotonic clock, in seconds.
     """
 
@@ -31,11 +31,11 @@ class Cooling:
         self._lock = threading.Lock()
 
     def is_cooling(self, endpoint: int) -> bool:
-        """Whether *endpoint* has failed, and not been answered since."""
+        """Whether *endpoint* has failed, and not answered since."""
         return self._until[endpoint] is not None
 
     def admits(self, endpoint: int) -> bool:
-        """Whether *endpoint* may be asked before others; where it cools down, this one call may, once its time is over."""
+        """Whether *endpoint* may be tried before others. After its cool-down, this one call may try it."""
         with self._lock:
             until = self._until[endpoint]
             if until is not None:
@@ -45,13 +45,13 @@ class Cooling:
             return True
 
     def answered(self, endpoint: int) -> None:
-        """It has answered."""
+        """Note that it has answered."""
         with self._lock:
             self._failures[endpoint] = 0
             self._until[endpoint] = None
 
     def failed(self, endpoint: int) -> None:
-        """An attempt at it has failed."""
+        """Note that an attempt at it has failed."""
         with self._lock:
             self._failures[endpoint] += 1
             if self._policy.cool_down_seconds and self._failures[endpoint] >= self._policy.attempts:

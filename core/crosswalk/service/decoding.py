@@ -1,4 +1,4 @@
-"""What a server has compressed, within bounds: a few bytes can stand for gigabytes."""
+"""Decompresses answers within bounds: a few bytes can expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 __all__ = ["body_of", "decoded"]
 
 _FREE: Final = 32 * 2**20
-"""Up to so many bytes any ratio is fine: a model that repeats itself compresses well."""
+"""The size up to which any ratio is allowed: a model that repeats itself compresses well."""
 _RATIO: Final = 100
-"""How many times longer than what was sent an answer may be beyond that."""
+"""The highest ratio of an answer's size to its compressed size beyond that."""
 
 
 def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-    """The bytes that *chunks*, the body of an answer with *headers*, stand for; see :func:`body_of`."""
+    """Return the decoded bytes of *chunks*, the body of an answer with *headers*. See :func:`body_of`."""
     if not _is_encoded(headers):
         return chunks
     import httpx2
@@ -33,13 +33,13 @@ def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIt
 
 
 def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The bytes of the body of *response*, as they come.
+    """Yield the bytes of the body of *response*, as they arrive.
 
     While they are read:
 
     Raises:
         StreamTooLargeError: they are far more than the server has sent.
-        httpx2.DecodingError: they are not what their encoding says.
+        httpx2.DecodingError: they do not match their encoding.
     """
     return _Bounded(response) if _is_encoded(response.headers) else response.aiter_bytes()
 

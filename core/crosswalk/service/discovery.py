@@ -1,4 +1,4 @@
-"""Ask a server of which only the address is known what it is."""
+"""Detects the provider of a server that is given by its address alone."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _OWNERS = {
     "library": "ollama",
     "organization_owner": "lmstudio",
 }
-"""Who owns the models of ``/v1/models``, in the words of the servers that set it."""
+"""The provider by the owner of the models of ``/v1/models``, for the servers that set it."""
 
 
 class ServerDiscovery:
-    """Asks each server with the first call, by ``/api/tags`` and ``/v1/models``, and remembers what it is.
+    """Detects each server's provider with the first call, by ``/api/tags`` and ``/v1/models``, and remembers it.
 
-    A server that lists a single model is asked for that one where nobody names a model.
+    If a server lists a single model, it is the model of requests that name none.
 
     Args:
-        registry: where to look up providers.
+        registry: the registry of providers.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -39,14 +39,14 @@ class ServerDiscovery:
         self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
-        """*setup* with the routes of all servers.
+        """Return *setup* with the routes of all servers.
 
         Args:
-            setup: what all calls of a service have in common.
+            setup: the state that all calls of a service share.
             needs_model: whether the request names no model.
 
         Raises:
-            ConfigurationError: a server does not say what it is, or lists several models and none is named.
+            ConfigurationError: a server's provider cannot be detected, or it lists several models and none is named.
             ProviderError: a server cannot be reached.
         """
         routes = [
@@ -72,7 +72,7 @@ class ServerDiscovery:
 
 
 async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
-    """The provider of the server at *route*, and its models."""
+    """Return the provider of the server at *route*, and its models."""
     for path in ("/v1/models", "/api/tags"):
         answer = await fetch(setup, route, "GET", path)
         if answer.status == 404:
@@ -90,6 +90,6 @@ async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
 
 
 def _owner(listed: Mapping[str, Any]) -> str:
-    """The provider whose servers list models so; ``openai`` for any other that speaks its dialect."""
+    """Return the provider with such a list of models, or ``openai`` for any other that speaks its dialect."""
     owners = [model.get("owned_by") for model in listed["data"] if isinstance(model, dict)]
     return next((_OWNERS[owner] for owner in owners if owner in _OWNERS), "openai")

@@ -1,4 +1,4 @@
-"""Where to ask: a provider's server, what it calls the model, and the key to it."""
+"""Where to send requests: a provider's server, its name for the model, and the key."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from crosswalk.text import brief, summary
 __all__ = ["DISCOVERED", "Endpoint", "Secret", "base_url_variables"]
 
 DISCOVERED: Final = "auto"
-"""The provider of an endpoint of which only the address is known: the server is asked what it is, with the first call."""
+"""The provider of an endpoint given by its address alone: the first call detects the provider from the server."""
 
 
 class Secret:
-    """A credential, which no ``repr``, ``str`` or log shows; a pickle of it, made for another process, holds it.
+    """A credential that no ``repr``, ``str`` or log shows. A pickle, made for another process, contains it.
 
     Args:
         value: the credential itself, as it goes into a header.
 
     Raises:
-        ConfigurationError: it is empty, or has characters that a header cannot carry; it is not quoted.
+        ConfigurationError: it is empty, or has characters that a header cannot carry. The message does not quote it.
     """
 
     __slots__ = ("_value",)
@@ -57,7 +57,7 @@ class Secret:
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""The name of a header, as HTTP has it (RFC 9110, section 5.6.2)."""
+"""The name of a header, as HTTP defines it (RFC 9110, section 5.6.2)."""
 
 
 def _is_header_text(text: str) -> bool:
@@ -89,27 +89,28 @@ _WITH_MODEL = re.compile(r"([^:/]+)[:/](.+)")
 @brief
 @attrs.frozen(repr=False)
 class Endpoint:
-    """A server to ask.
+    """A server to send requests to.
 
     Attributes:
         provider: the provider id, perhaps with a model: ``"ollama"``, ``"ollama:llama3.2"``, ``"ollama/llama3.2"``. An
-            address alone (``"http://127.0.0.1:8000"``, or ``base_url=``) is enough too: the server is asked what it is.
-        model: the model to ask for where a request names none; ``None``: what ``CROSSWALK_<PROVIDER>_MODEL`` says, else
+            address alone (``"http://127.0.0.1:8000"``, or ``base_url=``) is enough too: Crosswalk then detects the provider
+            from the server.
+        model: the model for requests that name none, or ``None`` for the value of ``CROSSWALK_<PROVIDER>_MODEL``, else
             none.
-        base_url: where it is: ``http://127.0.0.1:8000`` or ``https://api.example.com/v1``, perhaps with a query, which
-            every request then has (no place for secrets: HTTP clients log it). ``None``: what
-            ``CROSSWALK_<PROVIDER>_BASE_URL`` says, else the provider's own variables
+        base_url: its address: ``http://127.0.0.1:8000`` or ``https://api.example.com/v1``, perhaps with a query, which
+            is added to every request (never put secrets there: HTTP clients log it). ``None`` for the value of
+            ``CROSSWALK_<PROVIDER>_BASE_URL``, else the provider's own variables
             (:class:`~crosswalk.plugin.Access`), else its default.
-        api_key: the key; ``None``: what ``CROSSWALK_<PROVIDER>_API_KEY`` says, else the provider's own variables,
+        api_key: the key, or ``None`` for the value of ``CROSSWALK_<PROVIDER>_API_KEY``, else the provider's own variables,
             else none.
-        headers: more headers for every request, such as an organisation or another form of credentials; their
+        headers: more headers for every request, such as an organisation or another form of credentials. Their
             values are treated as secrets.
-        takes_media: whether the model can be shown images, sounds and files. Where not, the conversation says in words
-            where one was, so that it can go on there.
+        takes_media: whether the model accepts images, sounds and files. If not, each one in the conversation is
+            replaced by a text that names it, so that the conversation can continue there.
 
     Raises:
-        ConfigurationError: a credential or a header that HTTP cannot carry, a model that is not text; a model or an address
-            that is named twice; neither a provider nor an address.
+        ConfigurationError: a credential or a header that HTTP cannot carry, a model that is not text, a model or an address
+            that is named twice, or neither a provider nor an address.
     """
 
     provider: str = DISCOVERED
@@ -152,16 +153,16 @@ class Endpoint:
 @brief
 @attrs.frozen(repr=False)
 class Route:
-    """An endpoint with all that is needed to ask it.
+    """An endpoint with all that is needed to send it requests.
 
     Attributes:
-        endpoint: what the user gave.
+        endpoint: the user's endpoint.
         mapper: the provider, resolved.
-        base_url: where the server is.
-        headers: the headers of every request, the key among them; values as they go out.
+        base_url: the address of the server.
+        headers: the headers of every request, the key among them, values as they go out.
         host: name and port, for messages and spans.
-        redact: takes the values of the headers out of a text.
-        sign: signs each request; ``None`` where none is signed.
+        redact: removes the values of the headers from a text.
+        sign: signs each request, or ``None`` if requests are not signed.
     """
 
     endpoint: Endpoint
@@ -186,15 +187,15 @@ class Route:
 
 
 def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | None = None) -> Route:
-    """Everything that is needed to ask *endpoint*.
+    """Return everything that is needed to send requests to *endpoint*.
 
     Args:
-        endpoint: what the user gave.
+        endpoint: the user's endpoint.
         mapper: its provider.
-        environ: the environment; ``None`` for the process's own.
+        environ: the environment, or ``None`` for the process's own.
 
     Raises:
-        ConfigurationError: nobody says where the server is, its URL is none or holds credentials, or a service on
+        ConfigurationError: the server's address is missing, its URL is invalid or holds credentials, or a service on
             the internet has no key.
     """
     known = os.environ if environ is None else environ
@@ -226,11 +227,11 @@ def resolve(endpoint: Endpoint, mapper: Mapper, environ: Mapping[str, str] | Non
 
 
 def base_url_variables(provider: str, access: Access | None) -> tuple[str, ...]:
-    """The environment variables that may say where the server of *provider* is, the strongest first.
+    """The environment variables that may hold the address of *provider*'s server, by precedence.
 
     Args:
         provider: the provider id.
-        access: what its plugin says of its server; ``None`` where it says nothing.
+        access: the plugin's description of its server, or ``None`` if it has none.
     """
     return (f"{_prefix(provider)}_BASE_URL", *(access.base_url_variables if access else ()))
 
@@ -269,7 +270,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
 
 
 def _with_scheme(url: str, access: Access | None) -> str:
-    """*url*, which may be a host and port alone, as ``OLLAMA_HOST`` has it; the port is then the default one's."""
+    """Complete *url*, which may be a host alone, as in ``OLLAMA_HOST``. The default port is that of *access*."""
     if "://" in url or url.startswith("/"):
         return url
     host, _, path = url.partition("/")
@@ -283,7 +284,7 @@ def _with_scheme(url: str, access: Access | None) -> str:
 
 
 def _checked(url: str, source: str) -> str:
-    """*url*, if it is one. An error does not quote it: it may hold credentials."""
+    """Check *url* and return it. An error does not quote it: it may hold credentials."""
     wrong: str | None = None
     try:
         parts = urlsplit(url)
@@ -304,9 +305,9 @@ def _checked(url: str, source: str) -> str:
 
 @lru_cache(maxsize=256)
 def join_url(base_url: str, path: str) -> str:
-    """The URL of *path* below *base_url*, and both queries.
+    """Return the URL of *path* below *base_url*, with both queries.
 
-    Where the one ends in the very segments that the other begins with, as in ``…/v1`` and ``/v1/chat``, they are said once.
+    Segments that end the base URL and also begin the path, as in ``…/v1`` and ``/v1/chat``, appear once.
     """
     base, _, base_query = base_url.partition("?")
     path, _, query = path.partition("?")
@@ -322,7 +323,7 @@ def join_url(base_url: str, path: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """*url* without what may be a secret: user, password and query."""
+    """Return *url* without its possible secrets: user, password and query."""
     head, _, _ = url.partition("?")
     scheme, separator, rest = head.rpartition("://")
     host, slash, path = rest.partition("/")
@@ -336,6 +337,6 @@ def where(host: tuple[str, int | None]) -> str:
 
 
 def attributes(route: Route) -> dict[str, Any]:
-    """*route* in OpenTelemetry's words."""
+    """Describe *route* in OpenTelemetry's terms."""
     host, port = route.host
     return {"server.address": host, **({} if port is None else {"server.port": port})}

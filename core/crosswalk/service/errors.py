@@ -1,4 +1,4 @@
-"""What can be wrong with a request before anything is sent."""
+"""The errors of a request that is refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["UnsupportedRequestError"]
 
 
 class UnsupportedRequestError(CrosswalkError, ValueError):
-    """A provider cannot express a request; nothing has been sent.
+    """A provider cannot express a request. Nothing has been sent.
 
     Attributes:
-        provider: the provider id; ``None`` where the request was built without one.
-        options: the names of what it cannot express, such as ``top_k`` or ``messages[0]``.
+        provider: the provider id, or ``None`` if the request was built without one.
+        options: the names of the options that it cannot express, such as ``top_k`` or ``messages[0]``.
     """
 
     def __init__(self, message: str, *, provider: str | None = None, options: Sequence[str] = ()) -> None:

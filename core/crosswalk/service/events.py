@@ -30,9 +30,9 @@ _OF_SEGMENT = {
 
 
 def is_output(delta: ResponseDelta) -> bool:
-    """Whether *delta* holds something that the model put out, and not only facts about the answer.
+    """Whether *delta* holds output of the model, and not only facts about the answer.
 
-    An empty text is nothing: with it some servers say that a text will begin.
+    An empty text does not count: some servers send it to announce a text.
     """
     return bool(
         delta.content_delta
@@ -44,15 +44,15 @@ def is_output(delta: ResponseDelta) -> bool:
 
 
 class EventMaker:
-    """Makes the events of one answer, whose deltas are numbered without gaps."""
+    """Makes the events of one answer. Their deltas are numbered without gaps."""
 
     def __init__(self) -> None:
         self._next = 0
 
     def events(self, delta: ResponseDelta, raw: Any = None) -> list[StreamEvent]:
-        """The events for *delta*, one for each thing that it says: some servers say several at once.
+        """Return the events for *delta*, one for each kind of content: some servers send several kinds at once.
 
-        What is only about the answer as a whole, such as a count of tokens so far, is a ``response.in_progress``.
+        Facts about the answer as a whole, such as a count of tokens so far, become a ``response.in_progress``.
         """
         if (
             delta.content_delta is not None
@@ -65,7 +65,7 @@ class EventMaker:
         said = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
         if delta.segment is not None:
             kind = _OF_SEGMENT[delta.segment.type]
-            if [kind] != [own for _, own in said]:  # else it is the whole of what the piece is a part of
+            if [kind] != [own for _, own in said]:  # else it is the complete text that the piece is a part of
                 said.append(("segment", kind))
         if not said:
             return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw)]
@@ -77,7 +77,7 @@ class EventMaker:
         return [*events, delta_event(said[-1][1], self.numbered(delta), raw)]
 
     def numbered(self, delta: ResponseDelta) -> ResponseDelta:
-        """*delta* with the next number."""
+        """Return *delta* with the next number."""
         index = self._next
         self._next = index + 1
         return delta if delta.index == index else altered(delta, index=index)

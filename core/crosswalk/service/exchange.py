@@ -40,7 +40,7 @@ from crosswalk.types.response import ChatResponse
 __all__ = ["Exchange", "Prepared", "Setup", "Slots", "not_sent", "prepared"]
 
 _DRAIN = 0.1
-"""How many seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
+"""The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""
 
 
@@ -56,24 +56,24 @@ class OpenCall(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Setup:
-    """What all calls of a service have in common.
+    """The state that all calls of a service share.
 
     Attributes:
-        routes: the endpoints, in the order in which they are asked.
+        routes: the endpoints, in the order in which they are tried.
         transport: the HTTP client.
-        new_wait: makes what a call waits with, as the transport needs it.
-        retry: what is tried again.
-        timeouts: how long an attempt may take.
-        on_unsupported: what to do about options that a provider cannot express.
+        new_wait: makes the :class:`Wait` of a call, as the transport needs it.
+        retry: the retry policy.
+        timeouts: the time limits of an attempt.
+        on_unsupported: how to treat options that a provider cannot express.
         options: how answers are read.
-        observers: who is told.
+        observers: the observers of calls.
         timer: a monotonic clock, in seconds.
-        cooling: which endpoints have failed lately.
-        calls: those that have begun and not ended.
-        known: the providers that there are, by name.
-        middleware: what stands around each call, the outermost first.
-        discovery: asks the servers of which only the address is known what they are; ``None`` where there are none.
-        slots: how many calls may run at once; ``None`` for any number.
+        cooling: the endpoints that have failed lately.
+        calls: the running calls.
+        known: the available providers, by name.
+        middleware: the middleware around each call, the outermost first.
+        discovery: detects the providers of servers given by their address alone, or ``None`` if there are none.
+        slots: limits the number of calls that run at once, or ``None`` for no limit.
     """
 
     routes: tuple[Route, ...]
@@ -93,7 +93,7 @@ class Setup:
     calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
 
     def open_calls(self) -> list[OpenCall]:
-        """The calls that have begun and not ended."""
+        """The running calls."""
         while True:
             try:
                 return list(self.calls)
@@ -102,24 +102,24 @@ class Setup:
 
 
 class Discovery(Protocol):
-    """Asks servers what they are."""
+    """Detects the providers of servers."""
 
     async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
-        """*setup* with the routes of all servers, which name a model where that is needed."""
+        """Return *setup* with the routes of all servers, which name a model if that is needed."""
 
 
 class Slots(Protocol):
-    """How many calls may run at once."""
+    """Limits the number of calls that run at once."""
 
     async def take(self, wait: Wait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
     def give_back(self, wait: Wait) -> None:
-        """The call has ended."""
+        """Free the slot of a call that has ended."""
 
 
 class _Since:
-    """A clock whose first reading is *start*: a reader takes the time of its making for that of the request."""
+    """A clock with *start* as its first reading: a reader takes the time of its making for that of the request."""
 
     def __init__(self, start: float, timer: Callable[[], float]) -> None:
         self._start: float | None = start
@@ -132,12 +132,12 @@ class _Since:
 
 @attrs.frozen
 class Prepared:
-    """What goes to one endpoint.
+    """The HTTP request to one endpoint.
 
     Attributes:
         built: the HTTP request.
         content: its body's bytes.
-        url: where to.
+        url: its URL.
         headers: all of its headers.
     """
 
@@ -148,7 +148,7 @@ class Prepared:
 
 
 def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
-    """What goes to *route* for *request*; or why nothing can."""
+    """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
     endpoint = route.endpoint
     try:
         built, content = build(
@@ -168,21 +168,21 @@ def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Fai
 class Exchange:
     """One attempt at one endpoint.
 
-    Its methods give failures as values, for what happens next is not theirs to say.
+    Its methods return failures as values, because the caller decides how to continue.
 
     Args:
-        setup: what all calls of the service have in common.
-        route: the endpoint to ask.
-        request: what is asked; the model, where it names none, is the endpoint's.
+        setup: the state that all calls of the service share.
+        route: the endpoint.
+        request: the request. If it names no model, the endpoint's is used.
         wait: lets the caller end a wait.
-        deadline: until when the call may wait, by the time of *wait*; ``None`` for any time.
+        deadline: the time until which the call may wait, by the clock of *wait*, or ``None`` for no limit.
 
     Attributes:
-        model: the model that is asked for.
-        path: the path of its HTTP request; empty before one is sent.
-        content_type: the content type of the answer, in lower case without parameters; empty before it begins.
-        has_token: whether the first token has come.
-        extra: what is worth knowing about the attempt.
+        model: the requested model.
+        path: the path of its HTTP request, or empty before one is sent.
+        content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
+        has_token: whether the first token has arrived.
+        extra: further facts about the attempt.
     """
 
     def __init__(
@@ -204,23 +204,23 @@ class Exchange:
         self._reader: Reader | None = None
         self._started = setup.timer()
         self._sent = self._silent = 0.0
-        # Since when the answer has been over, without the sentinel and with it.
+        # The time since which the answer has been over, without the sentinel and with it.
         self._ends: dict[bool, float] = {}
 
     @property
     def seconds(self) -> float:
-        """How long it has been taking."""
+        """The time that it has taken so far."""
         return self._setup.timer() - self._started
 
     @property
     def reader(self) -> Reader:
-        """Reads the answer; one that has not begun is empty."""
+        """The reader of the answer. An answer that has not begun is empty."""
         if self._reader is None:
             self._reader = self._new_reader(200)
         return self._reader
 
     async def open(self, sent: Prepared) -> Failure | None:
-        """Send what has been prepared, and wait for the answer to begin."""
+        """Send the prepared request, and wait for the answer to begin."""
         setup, route, wait = self._setup, self._route, self._wait
         try:
             await wait.within(None, setup.transport.ready())
@@ -275,7 +275,7 @@ class Exchange:
         return None
 
     async def chunk(self) -> tuple[bytes | None, Failure | None]:
-        """The next bytes of the answer, ``None`` at its end; or why there are none."""
+        """Return the next bytes of the answer, ``None`` at its end, or the failure to read them."""
         wait = self._wait
         if wait.is_cancelled:
             return None, self.cancelled()
@@ -294,7 +294,7 @@ class Exchange:
             self._silent += wait.now() - before
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
-        """The deltas of *chunk*, the next bytes of the answer; ``None`` for its end."""
+        """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
         if chunk is None:
             yield from self.reader.finish()
             return
@@ -303,22 +303,22 @@ class Exchange:
         yield from self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
 
     def note_token(self) -> None:
-        """A token has come: the wait for the next one begins."""
+        """Note that a token has arrived: the wait for the next one begins."""
         self.has_token = True
         self._silent = 0.0
 
     async def close(self) -> None:
-        """Let the connection go: back to the pool if the answer was read to its end, else closed."""
+        """Release the connection: back to the pool if the answer was read to its end, else closed."""
         answer, self._answer = self._answer, None
         if answer is not None:
             await answer.aclose()
 
     def failed(self, info: ErrorInfo) -> Failure:
-        """The failure of this attempt with *info* and everything that came."""
+        """Return the failure of this attempt with *info* and the partial answer."""
         return Failure(info, self.retry_after, self.reader.partial(info))
 
     def refused(self, response: ChatResponse) -> Failure | None:
-        """The failure that the server itself reported in *response*; ``None`` for an answer."""
+        """Return the failure that the server itself reported in *response*, or ``None`` for an answer."""
         info = response.error_info
         if info is None:
             return None
@@ -327,10 +327,10 @@ class Exchange:
         return Failure(should_retry(headers, info), retry_after_of(headers, info.raw), response)
 
     def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
-        """The failure of this attempt whose bytes *error* keeps from being read.
+        """Return the failure of this attempt if *error* prevents its bytes from being read.
 
-        An answer that ends too early is the server's failure, and so is something else in its place, such as a proxy's page.
-        What cannot be read behind something that could is raised: asking again would hide it.
+        An answer that ends too early is the server's failure, and so is other content in its place, such as a proxy's page.
+        Unreadable data behind readable data raises: a retry would hide it.
         """
         if isinstance(error, IncompleteStreamError):
             return self.failed(
@@ -343,32 +343,32 @@ class Exchange:
         failure = self.failed(info)
         is_paid = isinstance(
             error, UnknownFinishReasonError
-        )  # all of it was received: nobody answers it again
+        )  # all of it was received: it is not requested again
         return Failure(failure.info, failure.retry_after, failure.response, error, is_final=is_paid)
 
     def crashed(self, error: Exception) -> Failure:
-        """The failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
+        """Return the failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
         name = type(error).__name__
         return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name))
 
     def cancelled(self) -> Failure:
-        """The end of this attempt by its caller, with everything that came."""
+        """Return the end of this attempt by its caller, with the partial answer."""
         return Failure(CANCELLED, response=as_cancelled(self.reader.partial(CANCELLED)), cancelled=True)
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds that the server asks to wait; ``None`` when it does not."""
+        """The seconds that the server asks to wait, or ``None`` if it does not."""
         return None if self._answer is None else retry_after_of(self._answer.headers)
 
     @property
     def _content(self) -> str:
-        """What the headers say that the answer is."""
+        """The status and content type of the answer, from its headers."""
         assert self._answer is not None, "something was read"
         said = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
         return f"HTTP {self._answer.status}, {said or 'without a content type'}"
 
     def _ended_by(self, error: Exception, name: str) -> Failure | None:
-        """Why a wait within the time limit *name* was ended by *error*; which is raised if it is nobody's failure."""
+        """Return the failure of a wait under the limit *name*, ended by *error*. Raises *error* if it is not a failure."""
         if self._wait.is_cancelled:
             return self.cancelled()
         if self._wait.is_late:
@@ -380,14 +380,14 @@ class Exchange:
         return self._broken(info)
 
     def _broken(self, info: ErrorInfo) -> Failure | None:
-        """The failure that *info* tells; none where the answer had ended before: what it says is all there."""
+        """Return the failure with *info*, or ``None`` if the answer had ended before and is complete."""
         if not self.reader.has_ended:
             return self.failed(info)
         self.extra["after_end"] = info.code
         return None
 
     def _limit(self, now: float) -> tuple[float | None, str]:
-        """Until when to wait now, and which time limit that is."""
+        """Return the time until which to wait now, and the name of that limit."""
         timeouts, deadline = self._setup.timeouts, self._deadline
         end, of_end = (None if timeouts.total is None else self._sent + timeouts.total), "total"
         own, of_own = (now, "between_bytes") if self._is_stream else (self._sent, "whole")
@@ -423,7 +423,7 @@ class Exchange:
 
 
 def not_sent(error: CrosswalkError) -> Failure:
-    """The failure of a request that *error* keeps from being sent, to anybody."""
+    """Return the failure of a request that *error* prevents from being sent to any endpoint."""
     info = ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent")
     return Failure(info, error=error, is_final=True)
 
@@ -438,7 +438,7 @@ def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:
 
 
 def _no_answer(headers: Mapping[str, str]) -> str:
-    """Why a status that is neither success nor an error gives no answer."""
+    """Return why there is no answer, for a status that is neither success nor an error."""
     if "location" in headers:
         return "the server redirects, which is not followed"
     return "the server sends no answer"

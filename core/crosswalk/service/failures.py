@@ -1,4 +1,4 @@
-"""What an exchange says beside its answer: what the HTTP library's errors mean, and the headers of a refusal."""
+"""The meaning of the HTTP library's errors, and of the headers of an error response."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["failure_of", "request_id_of", "retry_after_of", "should_retry", "tim
 
 
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
-    """What a client's *error* means; ``None`` for one that is no failure of the exchange.
+    """Return the meaning of a client's *error*, or ``None`` if it is not a failure of the exchange.
 
     Its own text is not used: it may quote a header. ``httpcore`` and ``httpx`` and their successors have errors of the
     same names.
 
     Args:
-        error: what the HTTP library raised.
-        host: the server's name and port, for the message; ``None`` for the port of the scheme.
+        error: the exception of the HTTP library.
+        host: the server's name and port, for the message, or ``None`` for the port of the scheme.
     """
     names = {
         kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx", "httpcore"))
@@ -56,24 +56,24 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
 
 
 def timeout_info(name: str, message: str) -> ErrorInfo:
-    """What it means that the time limit *name* has passed. An answer that took all of its time is not asked for again."""
+    """Return the error for an expired time limit *name*. An answer that took all of its time is not requested again."""
     retryable = name not in ("whole", "total")
     return ErrorInfo(ErrorKind.TIMEOUT, message, retryable=retryable, code=f"{name}_timeout")
 
 
 _WAITS = pattern(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,[^,]*|[^,]+")
-"""The values of a ``Retry-After``: a date has a comma of its own."""
+"""The values of a ``Retry-After``: a date contains a comma."""
 _DURATION = pattern(r"[0-9]{1,15}(\.[0-9]{1,9})?s")
 
 
 def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
-    """The seconds that a server asks to wait; ``None`` where it does not say, or nobody can read it.
+    """Return the seconds that a server asks to wait, or ``None`` if the header is missing or unreadable.
 
-    Of a header that was sent twice, as some proxies do, the longest wait counts.
+    If a header was sent twice, as by some proxies, the longest wait counts.
 
     Args:
         headers: the answer's headers.
-        error: its error payload: Google's servers say in it how long to wait (``RetryInfo``), and send no header.
+        error: its error payload: Google's servers put the wait there (``RetryInfo``), and send no header.
     """
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         values = (_seconds_of(text.strip()) for text in _WAITS.findall(headers.get(name, "")))
@@ -95,7 +95,7 @@ def _seconds_of(text: str) -> float | None:
 
 
 def _retry_delay_of(error: Any) -> float | None:
-    """The wait that a ``google.rpc.RetryInfo`` among the details of *error* asks for."""
+    """Return the wait in a ``google.rpc.RetryInfo`` among the details of *error*."""
     match error[0] if isinstance(error, list) and error else error:
         case {"error": {"details": list(details)}}:
             for detail in details:
@@ -108,13 +108,13 @@ def _retry_delay_of(error: Any) -> float | None:
 
 
 def should_retry(headers: Mapping[str, str], info: ErrorInfo) -> ErrorInfo:
-    """*info*, retryable as the server's ``x-should-retry`` says; without that header *info* itself."""
+    """Return *info* with the retryability from the server's ``x-should-retry``, or *info* itself without that header."""
     retryable = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
     return info if retryable is None else attrs.evolve(info, retryable=retryable)
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
-    """The server's own id of the request, to find it in its logs; ``None`` when it sends none."""
+    """Return the server's own id of the request, for a search in its logs, or ``None`` if it sends none."""
     for name in ("x-request-id", "request-id", "x-amzn-requestid", "x-goog-request-id"):
         if headers.get(name):
             return headers[name][:200]

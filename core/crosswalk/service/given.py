@@ -1,7 +1,7 @@
-"""What people have, as canonical values: a text, dictionaries in OpenAI's chat form, an SDK's messages.
+"""Converts user input to canonical values: a text, dictionaries in OpenAI's chat form, an SDK's messages.
 
-Reads what :mod:`crosswalk.service.openai_chat` writes. What has no place in a canonical value is refused by name, with where
-it stands, before anything is sent.
+Reads the output of :mod:`crosswalk.service.openai_chat`. Input without a canonical counterpart is refused by name, with its
+position, before anything is sent.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 Turn: TypeAlias = ChatMessage | ChatResponse
-"""One turn of a conversation: a message, or a model's answer with all that it said."""
+"""One turn of a conversation: a message, or a model's complete answer."""
 Given: TypeAlias = Turn | Mapping[str, Any] | Dumpable
-"""A turn, or what one can be made of: a dictionary in OpenAI's chat form, or an SDK's message."""
+"""A turn, or a value that can be converted to one: a dictionary in OpenAI's chat form, or an SDK's message."""
 Messages: TypeAlias = str | Given | Iterable[Given]
-"""A conversation, a turn of it alone, or the user's message as a text."""
+"""A conversation, a single turn, or the user's message as a text."""
 
 _ACCEPTED: Final = (
     "a text, a ChatMessage, a ChatResponse, or a dictionary in OpenAI's chat form, such as "
@@ -45,10 +45,10 @@ _ACCEPTED: Final = (
 
 
 def turns_of(given: Messages) -> tuple[Turn, ...]:
-    """The conversation that *given* is.
+    """Convert *given* to a conversation.
 
     Raises:
-        ResponseValidationError: it is none; the message says where, and what is accepted.
+        ResponseValidationError: it is not a conversation. The message gives the position, and what is accepted.
     """
     if isinstance(given, str):
         return (ChatMessage.user(given),)
@@ -78,7 +78,7 @@ def _turn(given: Any, *place: str | int) -> Turn:
 
 
 def _plain(given: Any) -> Any:
-    """*given* with dictionaries and lists in the place of objects of SDKs, of mappings and of iterables."""
+    """Return *given* with dictionaries and lists instead of objects of SDKs, mappings and iterables."""
     if is_dumpable(given):
         given = dumped(given)
     if isinstance(given, Mapping):
@@ -89,10 +89,10 @@ def _plain(given: Any) -> Any:
 
 
 def tool_fields(given: object, place: str) -> dict[str, Any]:
-    """The fields of the tool that *given* defines: in the form of Chat Completions, or the flat one of the Responses API.
+    """Return the fields of the tool that *given* defines, in the form of Chat Completions or of the Responses API.
 
     Raises:
-        ResponseValidationError: it defines none.
+        ResponseValidationError: it does not define a tool.
     """
     accepted = 'must be a ToolDefinition, or {"type": "function", "function": {"name": …, "parameters": …}}'
     fields = Fields(dict(_mapping(given, accepted, place)), (place,))
@@ -104,10 +104,10 @@ def tool_fields(given: object, place: str) -> dict[str, Any]:
 
 
 def choice_name(given: Mapping[str, Any]) -> str:
-    """The name of the tool that a ``tool_choice`` in OpenAI's form wants.
+    """Return the name of the tool that a ``tool_choice`` in OpenAI's form requires.
 
     Raises:
-        ResponseValidationError: it wants none.
+        ResponseValidationError: it requires none.
     """
     fields = Fields(dict(given), ("tool_choice",))
     name = read_choice(fields, nested=None if "name" in fields else "function")
@@ -117,10 +117,10 @@ def choice_name(given: Mapping[str, Any]) -> str:
 
 
 def format_fields(given: object) -> dict[str, Any] | None:
-    """The fields of the ``response_format`` that *given* is in OpenAI's form; ``None`` for free text.
+    """Return the fields of the ``response_format`` *given* in OpenAI's form, or ``None`` for free text.
 
     Raises:
-        ResponseValidationError: it is none.
+        ResponseValidationError: it is not a response format.
     """
     accepted = (
         'must be a ResponseFormat, or {"type": "json_object"}, or {"type": "json_schema", "json_schema": {…}}'
@@ -138,10 +138,10 @@ _USAGE: Final = ({"include_usage": True}, {"include_usage": False})
 
 
 def request_fields(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """The fields of a request that *given* is: a dictionary as the chat SDKs take it, by keyword.
+    """Return the fields of a request from *given*: a dictionary of the arguments that the chat SDKs take, by keyword.
 
     Raises:
-        ResponseValidationError: it holds what no request has.
+        ResponseValidationError: it holds a field that no request has.
     """
     fields = {_RENAMED.get(name, name): value for name, value in given.items() if value is not None}
     if fields.get("stream_options") in _USAGE:
@@ -164,6 +164,6 @@ def _mapping(given: object, accepted: str, *place: str | int) -> Mapping[str, An
 
 
 def _need_all_read(fields: Fields) -> None:
-    """Refuse *fields* for the first thing in them that no canonical value holds."""
+    """Refuse *fields* for the first entry in them that has no canonical counterpart."""
     for unread in fields.unread():
         raise FieldError(unread.why, unread.path)

@@ -1,8 +1,8 @@
-"""Ids and names of tool calls as the server that is asked takes them, whoever made them.
+"""Makes ids and names of tool calls that the next server accepts, whatever their origin.
 
-Servers refuse ids that are not like their own (:class:`~crosswalk.plugins.CallIds`), and some refuse a conversation in which
-two answers use the same one, as the ids that mapping makes up are. The same conversation always gets the same ids, also
-when it has grown.
+Servers refuse ids that do not look like their own (:class:`~crosswalk.plugins.CallIds`), and some refuse a conversation in
+which two answers use the same one, as the ids that mapping makes up are. The same conversation always gets the same
+ids, even when it has grown.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["with_fitting_ids", "with_fitting_names"]
 
 
 def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
-    """*turns* with ids that *rule* allows, the same in a call and in its result, no two calls of different turns with one.
+    """Return *turns* with ids that *rule* allows: the same in a call and its result, different for calls of different turns.
 
-    An id that fits, and that no earlier answer used, stays as it is.
+    An id that fits, and that no earlier answer used, stays unchanged.
     """
     spoken = [(turn, _ids_of(turn)) for turn in turns]
     fits = {id: rule.fits(id) for _, ids in spoken for id in ids}
     taken = {id for id in fits if fits[id]}
     used: set[str] = set()  # by an earlier answer
-    names: dict[str, str] = {}  # what the id of the last call, or result, that used it has become
+    names: dict[str, str] = {}  # the new id of the last call, or result, by its former id
     found: list[Turn] = []
     for turn, ids in spoken:
         is_result = not isinstance(turn, ChatResponse) and turn.tool_call_id is not None
@@ -45,7 +45,7 @@ def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
 
 
 def with_fitting_names(turns: Iterable[Turn], pattern: str) -> tuple[Turn, ...]:
-    """*turns* with names of called tools that match *pattern*; in others what is no letter or digit becomes ``_``."""
+    """Return *turns* with tool names that match *pattern*. Otherwise characters except letters and digits become ``_``."""
     return tuple(_with_names(turn, pattern) for turn in turns)
 
 
@@ -106,5 +106,5 @@ def _renamed_message(message: ChatMessage, names: Mapping[str, str]) -> ChatMess
 def _changed(segment: Segment, key: str, names: Mapping[str, str]) -> Segment:
     said = segment.metadata
     if segment.type is not SegmentType.TOOL_CALL or "type" in said or said.get(key) not in names:
-        return segment  # what has a type is a call that the server itself has answered
+        return segment  # a segment with a type is a call that the server itself has answered
     return attrs.evolve(segment, metadata={**said, key: names[said[key]]})

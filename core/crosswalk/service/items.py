@@ -1,4 +1,4 @@
-"""An answer of the Responses API, as what goes back to it with the next request."""
+"""An answer of the Responses API as items of the next request."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ __all__ = ["response_items"]
 
 
 def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
-    """The items of the output of *answer*, one of the Responses API, as they came: of what is stored nothing is lost."""
+    """Return the output items of *answer*, one of the Responses API, as received: stored data is complete."""
     items: list[dict[str, Any]] = written(answer, ResponsesWriter, None).response()["output"]
     return items

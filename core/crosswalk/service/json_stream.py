@@ -1,4 +1,4 @@
-"""Answers as values while they come."""
+"""Answers as values while they arrive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Values(Generic[T]):
         self.step: ParseResult[T] | None = None
 
     def of(self, event: StreamEvent) -> list[T]:
-        """The value that there is with *event*, if it is a new one; of the last event the whole one."""
+        """Return the value after *event* if it is a new one. For the last event it is the whole value."""
         if event.response is not None:
             return [self.answer(event.response).value]
         if event.event_type is StreamEventType.RETRIED:
@@ -48,19 +48,18 @@ class _Values(Generic[T]):
         return [grown.value]
 
     def answer(self, response: ChatResponse) -> JSONAnswer[T]:
-        """The value in the complete *response*."""
+        """Return the value in the complete *response*."""
         return read_answer(response.raise_for_error(), self._parser, self._partial)
 
 
 class JSONStream(AsyncIterator[T]):
     """A value while it is written, made by :meth:`LLMService.stream_json`.
 
-    Gives a partial value whenever there is a new one of the schema, with what is known until there, and as the last one the
-    whole value, checked. A draft may come and then the answer: only the last value counts. Use it in ``async with``, as
-    an :class:`EventStream`.
+    Yields a partial value of the schema whenever it changes, and the whole, validated value at last. The model may
+    write a draft and then the answer: only the last value counts. Use it in ``async with``, like an :class:`EventStream`.
 
-    Iterating raises in the end, in the place of the whole value: ``JSONAnswerError`` where the model answered with something
-    else, ``ProviderError`` where nobody answered, and what iterating over an :class:`EventStream` raises.
+    In place of the whole value, iterating may raise in the end: ``JSONAnswerError`` if the model's answer does not fit,
+    ``ProviderError`` if every endpoint failed, and the exceptions of iterating over an :class:`EventStream`.
     """
 
     def __init__(self, events: EventStream, parser: StructuredParser[T], partial: Partial | None) -> None:
@@ -68,7 +67,7 @@ class JSONStream(AsyncIterator[T]):
         self._values = _Values(parser, partial)
 
     async def __anext__(self) -> T:
-        """The next value."""
+        """Return the next value."""
         async for event in self._events:
             for value in self._values.of(event):
                 return value
@@ -76,12 +75,12 @@ class JSONStream(AsyncIterator[T]):
 
     @property
     def step(self) -> ParseResult[T] | None:
-        """The answer so far: its ``fields``, also while required ones are missing, and those that are ``final``."""
+        """The answer so far: its ``fields``, even if required ones are missing, and those that are ``final``."""
         return self._values.step
 
     @property
     def response(self) -> ChatResponse:
-        """The complete response, once the stream has ended; raises as :attr:`EventStream.response` does."""
+        """The complete response, once the stream has ended. Raises like :attr:`EventStream.response`."""
         return self._events.response
 
     @property
@@ -89,17 +88,17 @@ class JSONStream(AsyncIterator[T]):
         """The whole value with its response and how it was read, once the stream has ended.
 
         Raises:
-            ResponseValidationError: it has not (``ACODE-RSP-008``).
-            CrosswalkError: what iterating raised.
+            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
+            CrosswalkError: the exception that iterating raised.
         """
         return self._values.answer(self.response)
 
     async def cancel(self) -> None:
-        """End the answer here; see :meth:`EventStream.cancel`. What there is then is no whole value."""
+        """End the answer here. See :meth:`EventStream.cancel`. The value so far is then not a whole one."""
         await self._events.cancel()
 
     async def aclose(self) -> None:
-        """As :meth:`cancel`, for a stream that is not read any further."""
+        """Like :meth:`cancel`, for a stream that is not read any further."""
         await self.cancel()
 
     async def __aenter__(self) -> Self:
@@ -110,7 +109,7 @@ class JSONStream(AsyncIterator[T]):
 
 
 class _Events(Protocol):
-    """What is used of a ``SyncEventStream``."""
+    """The part of a ``SyncEventStream`` that is used here."""
 
     @property
     def response(self) -> ChatResponse: ...
@@ -121,14 +120,14 @@ class _Events(Protocol):
 
 
 class SyncJSONStream(Iterator[T]):
-    """As :class:`JSONStream`, for a ``for`` loop and a ``with`` block; made by :meth:`SyncLLMService.stream_json`."""
+    """Like :class:`JSONStream`, for a ``for`` loop and a ``with`` block, made by :meth:`SyncLLMService.stream_json`."""
 
     def __init__(self, events: _Events, parser: StructuredParser[T], partial: Partial | None) -> None:
         self._events = events
         self._values = _Values(parser, partial)
 
     def __next__(self) -> T:
-        """The next value."""
+        """Return the next value."""
         for event in self._events:
             for value in self._values.of(event):
                 return value
@@ -136,25 +135,25 @@ class SyncJSONStream(Iterator[T]):
 
     @property
     def step(self) -> ParseResult[T] | None:
-        """The answer so far; see :attr:`JSONStream.step`."""
+        """The answer so far. See :attr:`JSONStream.step`."""
         return self._values.step
 
     @property
     def response(self) -> ChatResponse:
-        """The complete response; see :attr:`JSONStream.response`."""
+        """The complete response. See :attr:`JSONStream.response`."""
         return self._events.response
 
     @property
     def answer(self) -> JSONAnswer[T]:
-        """The whole value with its response and how it was read; see :attr:`JSONStream.answer`."""
+        """The whole value with its response and how it was read. See :attr:`JSONStream.answer`."""
         return self._values.answer(self.response)
 
     def cancel(self) -> None:
-        """End the answer here, from any thread; see :meth:`JSONStream.cancel`."""
+        """End the answer here, from any thread. See :meth:`JSONStream.cancel`."""
         self._events.cancel()
 
     def close(self) -> None:
-        """As :meth:`cancel`, for a stream that is not read any further."""
+        """Like :meth:`cancel`, for a stream that is not read any further."""
         self.cancel()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What takes long the first time: the HTTP library, and the certificates of those who are trusted."""
+"""Loads the parts that take long the first time: the HTTP library and the trusted certificates."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["PLAIN", "load_for_loop", "refused", "trusted", "with_context"]
 
 PLAIN: Final = frozenset({"verify", "cert", "trust_env"})
-"""The options of an HTTP client that say who is trusted."""
+"""The options of an HTTP client that set the trusted certificates."""
 
 
 def load_for_loop() -> None:
-    """Load what the HTTP library waits with; it would do so itself in the middle of the first request."""
+    """Load the HTTP library's means of waiting, which it would load in the middle of the first request."""
     import anyio
 
     anyio.run(anyio.sleep, 0)
 
 
 def trusted(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
-    """Who is trusted by *options*, those of :data:`PLAIN`; loads the HTTP library.
+    """Return the trusted certificates of *options*, those of :data:`PLAIN`. Loads the HTTP library.
 
-    Certificates are read only where some server *is_secure*, spoken to in TLS; what is given otherwise trusts nobody.
+    Certificates are read only if some server *is_secure*, that is, uses TLS. Otherwise the result trusts no server.
 
     Raises:
         ConfigurationError: the options are wrong.
@@ -50,7 +50,7 @@ def trusted(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
 
 
 def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
-    """*options* with the certificates that a ``verify=PATH`` names, of a file or a folder.
+    """Return *options* with the certificates of a ``verify=PATH``, from a file or a folder.
 
     Raises:
         OSError: they cannot be read.
@@ -66,7 +66,7 @@ def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _by_default(trust_env: bool, *_: str | None) -> ssl.SSLContext:
-    """What all pools of the process share: the certificates of the system, or of the environment that is told."""
+    """The certificates that all pools of the process share: the system's, or those that the environment names."""
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=trust_env)
@@ -74,12 +74,15 @@ def _by_default(trust_env: bool, *_: str | None) -> ssl.SSLContext:
 
 @contextmanager
 def refused(*more: type[Exception]) -> Iterator[None]:
-    """Makes a :class:`ConfigurationError` of what options raise; its text may quote a proxy's URL with its password."""
+    """Turns exceptions of wrong options into a :class:`ConfigurationError`, without their text.
+
+    The text may quote a proxy's URL with its password.
+    """
     kinds: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more)
     try:
         yield
     except ImportError as error:
-        # For HTTP/2, or a SOCKS proxy, which the environment may name; that text quotes nothing.
+        # For HTTP/2, or a SOCKS proxy, which the environment may name. That text quotes nothing.
         raise ConfigurationError(f"client_options: {error}", key="client_options") from None
     except kinds as error:
         raise ConfigurationError(

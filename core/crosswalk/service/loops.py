@@ -1,9 +1,9 @@
-"""Connections of an event loop, each for one request at a time, whose answers ``llhttp`` parses (``httptools``).
+"""Connections of an event loop, each for one request at a time. ``llhttp`` parses the answers (``httptools``).
 
-A client for all purposes costs several times as much as the rest of a call. Here a request is one write, a read is a future,
-and its limit is the call's, by one timer (:class:`crosswalk.service.waits.LoopWait`); connecting and writing alone have
-limits here. As long as nobody reads, little more than one piece is taken from the system, and the rest is left there. What
-goes wrong is told in the errors of ``httpcore2``, as by the other ways.
+A general-purpose client costs several times as much as the rest of a call. Here a request is one write, a read is a future,
+and its limit is the call's, by one timer (:class:`crosswalk.service.waits.LoopWait`). Only connecting and writing have
+separate limits here. While the caller does not read, little more than one piece is taken from the system, and the rest
+is left there. Failures are raised as the errors of ``httpcore2``, as by the other transports.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _METHOD: Final = re.compile(r"[A-Z]+")
 
 
 class _Pipe(asyncio.Protocol):
-    """What comes over a connection, for one reader, and whether more can be written.
+    """The bytes of a connection, for one reader, and whether more can be written.
 
     Attributes:
-        has_ended: whether nothing more will come.
-        error: what ended it; ``None`` for an orderly end.
+        has_ended: whether it has ended.
+        error: the error that ended it, or ``None`` for an orderly end.
     """
 
     def __init__(self) -> None:
@@ -48,14 +48,14 @@ class _Pipe(asyncio.Protocol):
         self._is_paused = self._is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
+        """The connection is open."""
         self._loop = asyncio.get_running_loop()
         self.transport = cast(asyncio.Transport, transport)
         # So that all is written when writing may go on. At 0, TLS calls an empty buffer full.
         self.transport.set_write_buffer_limits(high=1)
 
     def data_received(self, data: bytes) -> None:
-        """Something came."""
+        """Data has arrived."""
         self._data.append(bytes(data))  # some loops give a bytearray
         if self._reader is None:
             self._is_paused = True
@@ -64,12 +64,12 @@ class _Pipe(asyncio.Protocol):
             _wake(self._reader)
 
     def eof_received(self) -> None:
-        """Nothing more will come; the transport closes itself."""
+        """The data has ended. The transport closes itself."""
         self.has_ended = True
         _wake(self._reader)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is no more."""
+        """The connection is gone."""
         self.has_ended, self.error = True, error
         _wake(self._reader)
         self.resume_writing()
@@ -85,11 +85,11 @@ class _Pipe(asyncio.Protocol):
 
     @property
     def has_news(self) -> bool:
-        """Whether something, or the end, can be read without waiting."""
+        """Whether data, or the end, can be read without waiting."""
         return bool(self._data) or self.has_ended
 
     async def read(self) -> bytes:
-        """The next bytes; none at the end.
+        """Return the next bytes, or empty at the end.
 
         Raises:
             OSError: the connection broke.
@@ -113,7 +113,7 @@ class _Pipe(asyncio.Protocol):
         """Send *data*, or as much of it as can be sent before the connection ends.
 
         Raises:
-            TimeoutError: not within so many *seconds*.
+            TimeoutError: not within this number of *seconds*.
         """
         if not self.has_ended:
             self.transport.write(data)
@@ -129,21 +129,21 @@ def _wake(waiting: asyncio.Future[None] | None) -> None:
 
 
 class _LostError(Exception):
-    """A connection that was kept was closed by the server before any byte of the answer: servers close what is idle without
-    a word, perhaps while the next request is on its way."""
+    """The server closed a kept connection before any byte of the answer: servers close idle connections without notice,
+    perhaps while the next request is on its way."""
 
 
 class Connection(AsyncIterator[bytes]):
-    """One connection; an iterator of the body of the answer that :meth:`ask` has begun.
+    """One connection and an iterator of the body of the answer that :meth:`ask` has begun.
 
     Args:
         pipe: the connection.
-        origin: where it leads.
+        origin: its server.
 
     Attributes:
         status: the HTTP status of the answer.
-        headers: its headers, as they came.
-        idle_since: when it has been kept, by the loop's time.
+        headers: its headers, as received.
+        idle_since: the start of its idle time, by the loop's clock.
     """
 
     def __init__(self, pipe: _Pipe, origin: httpcore2.Origin) -> None:
@@ -153,14 +153,14 @@ class Connection(AsyncIterator[bytes]):
         self._requests = 0
 
     async def ask(self, request: bytes, seconds: float | None) -> None:
-        """Send *request* within so many *seconds*, and wait for the head of its answer.
+        """Send *request* within this number of *seconds*, and wait for the head of its answer.
 
         Raises:
             _LostError: it is to be sent over another connection. httpcore2.WriteTimeout: it could not be sent in time.
-            httpcore2.NetworkError: the connection broke. httpcore2.RemoteProtocolError: what comes is no HTTP.
+            httpcore2.NetworkError: the connection broke. httpcore2.RemoteProtocolError: the answer is not HTTP.
         """
         self._parser = parser = httptools.HttpResponseParser(self)
-        parser.set_dangerous_leniencies(  # what some servers do; whose answer it is, is no question here
+        parser.set_dangerous_leniencies(  # some servers do this, and each connection serves one request at a time
             lenient_headers=True,
             lenient_chunked_length=True,
             lenient_data_after_close=True,
@@ -191,7 +191,7 @@ class Connection(AsyncIterator[bytes]):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def _read_on(self) -> None:
-        """Read what comes next of the answer, or its end."""
+        """Read the next piece of the answer, or its end."""
         if self._fault is not None:
             raise httpcore2.RemoteProtocolError("this is no HTTP") from self._fault
         may_be_lost = self._requests > 1 and not self._head_bytes and not self._has_head
@@ -211,7 +211,7 @@ class Connection(AsyncIterator[bytes]):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fault = error  # what came before it is read first
+            self._fault = error  # the data before it is read first
         if not self._has_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
@@ -226,20 +226,20 @@ class Connection(AsyncIterator[bytes]):
         names = {name.lower() for name, _ in self.headers}
         return not names & {b"content-length", b"transfer-encoding"}
 
-    # What the parser tells.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        """An answer begins; one behind the answer, for which nobody has asked, is no reason to trust the server."""
+        """An answer begins. One behind the answer, without a request, makes the server untrustworthy."""
         if self._has_ended:
             self._is_kept = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; what stands behind a body is none."""
+        """Add a header. Fields behind a body are ignored."""
         if not self._has_head:
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """The head is there; behind "100 Continue" another follows."""
+        """The head is complete. Behind "100 Continue" another follows."""
         if self._has_head:
             return
         self.status = self._parser.get_status_code()
@@ -255,7 +255,7 @@ class Connection(AsyncIterator[bytes]):
         self._is_kept = self._parser.should_keep_alive()
 
     def on_body(self, data: bytes) -> None:
-        """A piece of the body."""
+        """Add a piece of the body."""
         if not self._has_ended:
             self._pieces.append(data)
 
@@ -263,7 +263,7 @@ class Connection(AsyncIterator[bytes]):
         """The answer has ended."""
         self._has_ended = self._has_head
 
-    # What becomes of it.
+    # The end of the answer.
 
     @property
     def is_kept(self) -> bool:
@@ -271,7 +271,7 @@ class Connection(AsyncIterator[bytes]):
         return self._has_ended and self._is_kept and self._fault is None and not self._pipe.has_news
 
     def is_usable(self, now: float) -> bool:
-        """Whether it can be used at the time *now*, having been idle: the loop may not have seen its end yet."""
+        """Whether an idle connection can be used at the time *now*: the loop may not have seen its end yet."""
         sock = self._pipe.transport.get_extra_info("socket")
         return now - self.idle_since < _KEPT_SECONDS and not (self._pipe.has_news or is_readable(sock))
 
@@ -284,24 +284,24 @@ class Connections:
     """The connections of a service.
 
     Args:
-        context: who is trusted.
+        context: the trusted certificates.
     """
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
-        self._idle: list[Connection] = []  # the one that has been idle for longest first
+        self._idle: list[Connection] = []  # the longest idle first
         self._open: set[Connection] = set()
         self.head = lru_cache(maxsize=64)(head_of)
 
     async def ask(
         self, origin: httpcore2.Origin, request: bytes, seconds: float | None, wait: Wait
     ) -> Connection:
-        """The connection over which the answer to *request* comes; connecting and sending may each take so many *seconds*.
+        """Return the connection with the answer to *request*. Connecting and sending may each take this number of *seconds*.
 
-        Where a kept connection was lost, *wait* counts it, and another one is taken.
+        If a kept connection was lost, *wait* counts it, and another one is used.
 
         Raises:
-            httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError: it does not come.
+            httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError: there is no answer.
         """
         while True:
             connection = self._kept(origin) or await _connected(origin, self._context, seconds)
@@ -321,7 +321,7 @@ class Connections:
                 return connection
 
     async def let_go(self, connection: Connection) -> None:
-        """The answer has been read, or is not wanted any more."""
+        """Release the connection: the answer has been read, or is not wanted any more."""
         if connection.is_kept and connection in self._open:
             now = connection.idle_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
@@ -355,7 +355,7 @@ class Connections:
 
 
 async def _connected(origin: httpcore2.Origin, context: ssl.SSLContext, seconds: float | None) -> Connection:
-    """A connection to the first of the host's addresses that answers."""
+    """Open a connection to the first of the host's addresses that answers."""
     loop = asyncio.get_running_loop()
     # Other loops than Python's own try one address after the other.
     options: dict[str, Any] = (
@@ -370,16 +370,16 @@ async def _connected(origin: httpcore2.Origin, context: ssl.SSLContext, seconds:
     except TimeoutError as error:
         raise httpcore2.ConnectTimeout("too late") from error
     except (OSError, UnicodeError) as error:
-        # Nobody answers, or is trusted; nobody knows the host; its name is none.
+        # The server does not answer or is not trusted, or the host's name is unknown or invalid.
         raise httpcore2.ConnectError(str(error)) from error
     return Connection(pipe, origin)
 
 
 def head_of(method: str, target: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """The head of a request, but for where its body ends.
+    """Return the head of a request, without the headers that declare the end of its body.
 
     Raises:
-        httpcore2.LocalProtocolError: that would be no HTTP.
+        httpcore2.LocalProtocolError: it would not be valid HTTP.
     """
     lines = [f"{name}: {value}".encode("ascii") for name, value in headers]
     is_framed = any(name.lower() in ("content-length", "transfer-encoding") for name, _ in headers)

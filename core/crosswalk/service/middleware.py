@@ -1,4 +1,4 @@
-"""What stands around a call: it sees what is asked and what is answered, and may change both."""
+"""Middleware around a call: it sees the request and the response, and may change both."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ Middleware: TypeAlias = Callable[
     Generator[ChatRequest | ChatResponse, ChatResponse, None]
     | AsyncGenerator[ChatRequest | ChatResponse, ChatResponse],
 ]
-"""A generator function, also an asynchronous one, that is called with each request.
+"""A generator function, possibly asynchronous, that is called with each request.
 
-It yields the request to send, changed or not, and is given the response, whatever that says; it may yield another one to
-take its place. A response in place of the request answers the call, and nobody is asked. Where the call raises instead of
-giving a response, the generator is closed: its ``finally`` runs."""
+It yields the request to send, changed or not, and receives the response, whatever its result. It may yield another
+response to replace it. If it yields a response instead of the request, that answers the call and nothing is sent. If the
+call raises, the generator is closed: its ``finally`` runs.
+"""
 
 
 class Around:
-    """The middleware around one call; close it in the end.
+    """The middleware around one call. Close it in the end.
 
     Args:
         middleware: the first one is the outermost: it sees the request first and the response last.
@@ -35,10 +36,10 @@ class Around:
         self._open: list[tuple[str, Any]] = []
 
     async def ask(self, request: ChatRequest) -> ChatRequest | ChatResponse:
-        """What to send for *request*; or the response, where that is known already.
+        """Return the request to send for *request*, or the response if a middleware has answered already.
 
         Raises:
-            ConfigurationError: something is no middleware.
+            ConfigurationError: an item is not a middleware.
         """
         for one in self._middleware:
             name = getattr(one, "__qualname__", type(one).__name__)
@@ -56,10 +57,10 @@ class Around:
         return request
 
     async def answer(self, response: ChatResponse) -> ChatResponse:
-        """What to give for *response*.
+        """Return the final response for *response*.
 
         Raises:
-            ConfigurationError: a middleware gave something else than a response.
+            ConfigurationError: a middleware yielded something other than a response.
         """
         while self._open:
             name, steps = self._open.pop()
@@ -79,7 +80,7 @@ class Around:
 
 
 async def _step(steps: Any, given: ChatResponse | None) -> Any:
-    """What *steps* yields next; ``None`` at its end."""
+    """Return the next item of *steps*, or ``None`` at its end."""
     try:
         return steps.send(given) if isinstance(steps, Generator) else await steps.asend(given)
     except (StopIteration, StopAsyncIteration):

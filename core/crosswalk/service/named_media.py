@@ -1,4 +1,4 @@
-"""Words that stand for an image, a sound or a file where it cannot be shown."""
+"""Texts that replace an image, a sound or a file if it cannot be shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KINDS: Final = {ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"
 
 
 def in_words(noun: str, *about: str | None) -> str:
-    """The words for *noun*, with what is known *about* it."""
+    """Return the text for *noun*, with the facts *about* it."""
     said = ", ".join(filter(None, about))
     return f"({noun}: {said})" if said else f"({noun})"
 
@@ -24,7 +24,7 @@ def has_media(message: ChatMessage) -> bool:
 
 
 def with_words(message: ChatMessage) -> str:
-    """The content of *message*, with words in the place of what is no text."""
+    """Return the content of *message*, with texts in place of media."""
     parts = message.content
     assert not isinstance(parts, str | None), "the caller has looked"
     return "\n".join(map(_text_of, parts))

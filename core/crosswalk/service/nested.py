@@ -1,4 +1,4 @@
-"""Async generators inside of others, which close them."""
+"""Async generators inside others, which close them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class Nested(Awaitable[T], Generic[T]):
-    """*work*, of which no async generator that it begins is made known to the event loop.
+    """Awaits *work* without registering its inner async generators with the event loop.
 
-    At its end a loop closes all that it knows, at once: an inner one, which the outer one is closing, would be closed twice,
-    which Python reports as an error.
+    At its end a loop closes all registered generators at once. An inner one, which the outer one is closing, would be closed
+    twice, which Python reports as an error.
     """
 
     def __init__(self, work: Awaitable[T]) -> None:

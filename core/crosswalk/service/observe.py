@@ -22,14 +22,14 @@ _log = logging.getLogger("crosswalk.service")
 
 @attrs.frozen
 class Call:
-    """One call of a service, whatever number of attempts it takes.
+    """One call of a service, with any number of attempts.
 
     Attributes:
-        id: the correlation id: on every log record and span of the call.
-        request: what is asked.
+        id: the correlation id, on every log record and span of the call.
+        request: the request.
         route: the first endpoint.
-        model: the model that is asked for there.
-        is_stream: whether the answer is shown while it comes.
+        model: the model that is requested there.
+        is_stream: whether the answer is delivered while it arrives.
     """
 
     id: str
@@ -40,17 +40,17 @@ class Call:
 
 
 class Observation(Protocol):
-    """What an observer is told about one call."""
+    """The notifications about one call."""
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
         """An attempt has ended."""
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """The call has ended: with *response*, whatever it says, or with *error*, which is raised, or with both."""
+        """The call has ended: with *response*, whatever its result, or with *error*, which is raised, or with both."""
 
 
 class Observer(Protocol):
-    """Is told about every call, in the task that makes it. It must neither wait nor raise."""
+    """Is notified of every call, in the task that makes it. It must neither wait nor raise."""
 
     def started(self, call: Call) -> Observation:
         """A call begins."""
@@ -59,7 +59,7 @@ class Observer(Protocol):
 class LogObserver:
     """Writes the log: a record for each attempt and one for the call, each with structured extra fields.
 
-    Content stands in it only if the settings allow that, as ``crosswalk.content``; credentials never.
+    Content is logged only if the settings allow it, as ``crosswalk.content``. Credentials are never logged.
     """
 
     def started(self, call: Call) -> Observation:
@@ -73,7 +73,7 @@ class _LogObservation:
         self._common = {"crosswalk.call.id": call.id, "gen_ai.operation.name": "chat"}
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
-        """A failure at INFO, a success at DEBUG."""
+        """Log a failure at INFO, a success at DEBUG."""
         level = logging.DEBUG if attempt.outcome is AttemptOutcome.SUCCESS else logging.INFO
         if not _log.isEnabledFor(level):
             return
@@ -92,7 +92,7 @@ class _LogObservation:
         _log.log(level, "attempt at %s: %s", attempt.provider_name, attempt.outcome.value, extra=extra)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """An error at INFO, anything else at DEBUG."""
+        """Log an error at INFO, anything else at DEBUG."""
         failed = error is not None or (response is not None and response.finish_reason is FinishReason.ERROR)
         level = logging.INFO if failed else logging.DEBUG
         if not _log.isEnabledFor(level):

@@ -1,6 +1,6 @@
 """Requests in OpenAI's chat dialect: the building block for every server that takes them.
 
-Facts: OpenAI's reference of ``POST /v1/chat/completions``; provider document "OpenAI Chat Completions".
+Facts: OpenAI's reference of ``POST /v1/chat/completions``. Provider document "OpenAI Chat Completions".
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from crosswalk.types.tools import ToolCall
 __all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields"]
 
 _MAX_TOKENS = ("max_tokens", "max_completion_tokens", "n_predict")
-"""What servers of the dialect call one option; the last is llama.cpp's."""
+"""The names of one option among servers of the dialect. The last is llama.cpp's."""
 
 
 @attrs.frozen(kw_only=True)
 class OpenAIChatStyle:
-    """In what a server's requests differ from OpenAI's.
+    """The differences between a server's requests and OpenAI's.
 
     Attributes:
         path: the path of the endpoint.
-        max_tokens: what the field for ``max_tokens`` is called.
-        seed: what that for ``seed`` is called.
+        max_tokens: the name of the field for ``max_tokens``.
+        seed: the name of the field for ``seed``.
         top_k: whether there is a ``top_k``.
         include_usage: whether a stream must ask for the token counts (``stream_options``).
-        reasoning: the field of an assistant's message that takes reasoning; ``None`` where *more* sees to that.
+        reasoning: the field of an assistant's message that takes reasoning, or ``None`` if *more* handles it.
         call_reasoning: the reasoning of a message that calls tools and has none, for servers that refuse it without any.
-        refusal: whether an assistant's message has a field for why it declined; else that is its text.
-        takes_empty: whether it may say nothing at all. Otherwise one between two messages of the user says so in words, and
-            any other is left out.
+        refusal: whether an assistant's message has a field for the reason of declining. Otherwise the reason is its text.
+        takes_empty: whether it may be empty. Otherwise an empty message between two of the user gets a text that states
+            this, and any other is left out.
         takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
-            conversation with a call that was cut: such arguments go back as ``{"INVALID_JSON": text}``.
-        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
-        more: adds to the message of a turn what the server wants to be told beside; ``None`` for nothing.
+            conversation with a truncated call: such arguments are sent back as ``{"INVALID_JSON": text}``.
+        hosted_tools: for each kind of tool that the server runs itself, its item of ``tools``.
+        more: adds the server's further fields to the message of a turn, or ``None`` for nothing.
         arrange: puts the messages into an order that the server takes.
         unsupported: the options of a request that the API does not have, and why.
     """
@@ -81,14 +81,14 @@ class OpenAIChatStyle:
 
 
 def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | None = None) -> HTTPRequest:
-    """*request* as a request in OpenAI's chat dialect.
+    """Return *request* as a request in OpenAI's chat dialect.
 
     Args:
         request: the canonical request.
-        style: in what the server differs; ``None`` for in nothing.
+        style: the differences of the server, or ``None`` for OpenAI's own form.
 
     Raises:
-        UnsupportedRequestError: a message holds what the API cannot take, or none says anything.
+        UnsupportedRequestError: a message holds a part that the API cannot take, or the conversation has no content.
     """
     style = style or OpenAIChatStyle()
     drops = Drops()
@@ -131,12 +131,12 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
 
 
 def openai_tool(tool: ToolDefinition) -> dict[str, Any]:
-    """*tool* in OpenAI's form, which Ollama takes as well."""
+    """Return *tool* in OpenAI's form, which Ollama takes as well."""
     return {"type": "function", "function": tool_fields(tool)}
 
 
 def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[str, Any]:
-    """What *tool* says of itself, with the schema of its arguments under the key *parameters*."""
+    """Return the definition of *tool*, with the schema of its arguments under the key *parameters*."""
     fields: dict[str, Any] = {"name": tool.name, parameters: thaw(tool.parameters)}
     if tool.description is not None:
         fields["description"] = tool.description
@@ -174,7 +174,7 @@ def _says_nothing(said: dict[str, Any]) -> bool:
 
 
 def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any]:
-    """*turn* as a message."""
+    """Return *turn* as a message."""
     message = message_of(turn)
     said: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
     if message.name is not None and message.role is not Role.TOOL:
@@ -200,14 +200,14 @@ def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[s
 
 
 def _call(call: ToolCall, style: OpenAIChatStyle) -> dict[str, Any]:
-    if call.is_custom:  # nobody else is given one
+    if call.is_custom:  # no other provider receives one
         return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.arguments}}
     arguments = call.arguments if style.takes_any_arguments else arguments_text(call)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _add_own(said: dict[str, Any], turn: ChatResponse) -> None:
-    """Add to *said* the media and the citations of *turn*, and its state: as its provider sent them."""
+    """Add to *said* the media, the citations and the state of *turn*, as its provider sent them."""
     notes: list[dict[str, Any] | None] = []
     for segment in turn.segments:
         about = segment.metadata
@@ -254,6 +254,6 @@ def _part(part: ContentPart) -> dict[str, Any]:
 
 
 def _format(part: AudioPart | FilePart) -> str:
-    """``audio/x-wav`` as ``wav``."""
+    """Return ``audio/x-wav`` as ``wav``."""
     name = media_type_of(part).partition("/")[2].removeprefix("x-")
     return {"mpeg": "mp3", "wave": "wav"}.get(name, name)

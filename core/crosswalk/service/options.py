@@ -1,4 +1,4 @@
-"""Options of a request in the words of a format: what :mod:`crosswalk.wire.options` says, written into a body."""
+"""Writes the options of a request into a body, spelled as in :mod:`crosswalk.wire.options`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _BY_NAME: Final = {option.name: option for option in OPTIONS}
 def put_options(
     body: dict[str, Any], request: ChatRequest, format: str, drops: Drops, *, but: Collection[str] = ()
 ) -> None:
-    """Write the plain options of *request* into *body*, as *format* spells them; note in *drops* those that it has not.
+    """Write the plain options of *request* into *body*, as *format* spells them. Note in *drops* those that it lacks.
 
     Args:
         body: the body of the request.
         request: the canonical request.
         format: ``chat``, ``responses``, ``messages``, ``ollama``, ``gemini``, ``bedrock`` or ``cohere``.
-        drops: collects what cannot be expressed.
+        drops: collects the options that cannot be expressed.
         but: options that the caller writes.
     """
     for name in _PLAIN:
@@ -42,18 +42,18 @@ def put_options(
 
 
 def words_of(option: str, format: str) -> Mapping[Any, Any]:
-    """How *format* says each word of *option* that it has: of ``tool_choice`` or ``reasoning_effort``."""
+    """Return *format*'s spelling of each word of *option* that it has: of ``tool_choice`` or ``reasoning_effort``."""
     return WORDS[option].get(format, {})
 
 
 def refuse_word(option: str, format: str, drops: Drops) -> None:
-    """Note in *drops* that the word of *option* is none of those that *format* has."""
+    """Note in *drops* that *format* lacks the word of *option*."""
     *most, last = words_of(option, format)
     drops.add(option, f"{FORMATS[format][0]} knows {', '.join(most)} and {last}")
 
 
 def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
-    """*built*, for *request*, with those of its ``extra_options`` that the API has, and the others among what is dropped."""
+    """Return *built* with those of *request*'s ``extra_options`` that the API has. Add the others to ``dropped``."""
     if not request.extra_options:
         return built
     values, format = thaw(request.extra_options), format_of_path(built.path) or ""

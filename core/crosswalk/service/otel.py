@@ -1,4 +1,4 @@
-"""OpenTelemetry spans and metrics in the words of its GenAI conventions; needs ``crosswalk-llm[otel]``.
+"""OpenTelemetry spans and metrics after its GenAI conventions. Needs ``crosswalk-llm[otel]``.
 
 ``LLMService(..., observers=[OpenTelemetry()])``.
 """
@@ -42,12 +42,12 @@ _UNBOUNDED = {"gen_ai.request.model", "gen_ai.response.model", "error.type", "se
 
 
 class ClientTelemetry:
-    """What the spans and metrics of all who watch calls have in common, whoever makes the call.
+    """The spans and metrics of all observers of calls, for any caller.
 
     Args:
-        name: who makes them.
-        tracer_provider: makes spans; ``None`` for the global one.
-        meter_provider: makes metrics; ``None`` for the global one.
+        name: the name of the instrumentation.
+        tracer_provider: makes spans, or ``None`` for the global one.
+        meter_provider: makes metrics, or ``None`` for the global one.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -91,12 +91,12 @@ class ClientTelemetry:
         said: Mapping[str, Any],
         began: datetime | None = None,
     ) -> Span:
-        """A client span, whose parent is the current one.
+        """Start a client span as a child of the current one.
 
         Args:
             common: the attributes of span and metrics: provider, model, server.
             said: those of the span alone.
-            began: when the call began; ``None`` for now.
+            began: the start of the call, or ``None`` for now.
         """
         from opentelemetry.trace import SpanKind
 
@@ -119,16 +119,16 @@ class ClientTelemetry:
         took: timedelta | None = None,
         ended: datetime | None = None,
     ) -> None:
-        """End *span* with what came of the call, and record its metrics.
+        """End *span* with the result of the call, and record its metrics.
 
         Args:
-            span: what :meth:`start` gave.
+            span: the span from :meth:`start`.
             common: as there.
-            response: the answer, whatever it says; ``None`` where none came, or where it is none of chat.
-            error: why none came; its text is not shown.
-            said: more attributes, which count for more than the response's.
-            took: how long the call took; ``None`` for what the response says.
-            ended: when it ended; ``None`` for now.
+            response: the answer, whatever its result, or ``None`` if there is none, or it is not a chat response.
+            error: the reason of a missing answer. Its text is not shown.
+            said: more attributes, which override the response's.
+            took: the duration of the call, or ``None`` for the response's.
+            ended: the time of its end, or ``None`` for now.
         """
         from opentelemetry.trace import Status, StatusCode
 
@@ -171,7 +171,7 @@ class ClientTelemetry:
                 self._tokens.record(count, {**labels, "gen_ai.token.type": kind})
 
     def _series_of(self, name: str, value: str) -> str:
-        """*value* of *name*, as long as there are few: each is a series of its own, and users and servers name them."""
+        """Return *value* of *name* while its values are few: each is a separate series, chosen by users and servers."""
         values = self._values.setdefault(name, set())
         if value not in values and len(values) >= _MOST_VALUES:
             return "_OTHER"
@@ -180,7 +180,7 @@ class ClientTelemetry:
 
 
 def _description(said: Mapping[str, Any]) -> str:
-    """An error's kind and code: what a server says of it may quote the prompt."""
+    """Return an error's kind and code. A server's message is left out, because it may quote the prompt."""
     kind, code = said.get("crosswalk.error.kind"), said.get("error.type")
     return str(kind) if code in (None, kind) else f"{kind}: {code}"
 
@@ -192,11 +192,11 @@ def _nanoseconds(when: datetime | None) -> int | None:
 class OpenTelemetry:
     """Makes a client span for each call, with an event for each failed attempt, and records the metrics.
 
-    Spans and metrics hold no content. The span's parent is the current one of whoever makes the call.
+    Spans and metrics hold no content. The span's parent is the caller's current span.
 
     Args:
-        tracer_provider: makes spans; ``None`` for the global one.
-        meter_provider: makes metrics; ``None`` for the global one.
+        tracer_provider: makes spans, or ``None`` for the global one.
+        meter_provider: makes metrics, or ``None`` for the global one.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -225,7 +225,7 @@ class _SpanObservation:
         self._common = common
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
-        """A failed one is an event of the span; the span's address is that of the last."""
+        """Add an event for a failed attempt. The span's address is that of the last attempt."""
         self._span.set_attributes({**attributes(route), "gen_ai.request.model": attempt.model})
         if attempt.error is not None:
             said = {
@@ -237,7 +237,7 @@ class _SpanObservation:
             self._span.add_event("crosswalk.attempt", said)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """The span ends, and the metrics are recorded."""
+        """End the span and record the metrics."""
         said = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
         self._telemetry.end(self._span, self._common, response, error, said=said)
 

@@ -1,4 +1,4 @@
-"""How a call's response is completed with what only the service knows."""
+"""Completes a call's response with the facts that only the service knows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from crosswalk.types.segment import SegmentType
 __all__ = ["CANCELLED", "as_cancelled", "completed"]
 
 CANCELLED = ErrorInfo(ErrorKind.UNKNOWN, "cancelled by the caller", code="cancelled")
-"""What a reader is told when the caller ends the answer."""
+"""The error information of an answer that the caller ended."""
 
 
 def as_cancelled(partial: ChatResponse) -> ChatResponse:
-    """*partial*, an error response that tells :data:`CANCELLED`, as what it is: an answer that the caller ended."""
+    """Turn *partial*, an error response with :data:`CANCELLED`, into an answer that the caller ended."""
     segments = partial.segments[:-1]
     refusals = [s.content for s in segments if s.type is SegmentType.REFUSAL]
     alternatives = (
@@ -41,14 +41,14 @@ def as_cancelled(partial: ChatResponse) -> ChatResponse:
 def completed(
     response: ChatResponse, model: str | None, attempts: Iterable[ProviderAttempt], *, is_stream: bool
 ) -> ChatResponse:
-    """*response* with all *attempts*.
+    """Return *response* with all *attempts*.
 
-    A server that does not say which model answered is taken to have used the one that was asked for, and the time to the
-    first token of an answer that came whole is not known.
+    If a server does not name the model that answered, it is assumed to be the requested one. The time to the
+    first token is unknown for an answer that arrived whole.
 
     Args:
-        response: what the answer says.
-        model: the model that was asked for; ``None`` where that is not known.
+        response: the answer.
+        model: the requested model, or ``None`` if it is unknown.
         attempts: every attempt at the request, in order.
         is_stream: whether the answer came as a stream.
     """

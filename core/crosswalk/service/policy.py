@@ -1,4 +1,4 @@
-"""How long to wait, and what to try again."""
+"""Time limits and retries."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def _seconds(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 
 @attrs.frozen(kw_only=True)
 class Timeouts:
-    """How long one attempt, and a whole call, may take, in seconds; ``None`` for as long as it likes.
+    """The time limits of one attempt, and of a whole call, in seconds, or ``None`` for no limit.
 
     Attributes:
-        connect: until the connection is there; until it was written to, too.
-        first_token: from sending the request to the first content, reasoning or tool call; of streams alone.
-        between_tokens: without any, once the first has come; of streams alone. Keep-alives do not count, nor does
-            the time that the consumer takes.
-        between_bytes: until the next byte comes; of streams alone. Keep-alives count as bytes.
-        whole: from sending the request to the end of an answer that is not streamed; it is not repeated at the same
-            endpoint.
-        total: from sending the request to the end of any answer; the time that a stream's consumer takes counts. Not
-            repeated either.
-        after_end: for what may follow once the provider has said that the answer is over, such as the usage, before
-            it is taken as it is; nothing is waited for after ``[DONE]``.
-        call: for all attempts of a call and the waits between them, from its beginning; no attempt begins when it is over.
+        connect: until the connection is open, and again until the request is written to it.
+        first_token: from sending the request to the first content, reasoning or tool call (streams only).
+        between_tokens: from one token to the next (streams only). Keep-alives do not count as tokens. The time that
+            the consumer takes does not count either.
+        between_bytes: until the next byte arrives (streams only). Keep-alives count as bytes.
+        whole: from sending the request to the end of an answer that is not streamed. After this limit the attempt is not
+            repeated at the same endpoint.
+        total: from sending the request to the end of any answer. The time that a stream's consumer takes counts. It is
+            not repeated either.
+        after_end: after the provider has ended the answer, for data that may follow, such as the usage. Then the answer
+            is complete without it. Crosswalk waits for nothing after ``[DONE]``.
+        call: for all attempts of a call and the waits between them, from its beginning. No attempt begins afterwards.
 
     Raises:
-        ConfigurationError: a value that is no number above 0.
+        ConfigurationError: a value that is not a number above 0.
     """
 
     connect: float | None = attrs.field(default=10.0, validator=_limit)
@@ -57,7 +57,7 @@ class Timeouts:
 
     @classmethod
     def of(cls, timeout: float | Timeouts | None) -> Timeouts:
-        """The limits that *timeout* stands for: a number bounds a whole answer, and in a stream the wait for the next byte.
+        """Convert *timeout* to limits: a number bounds a whole answer, and in a stream the wait for the next byte.
 
         Raises:
             ConfigurationError: it is neither limits nor a number above 0.
@@ -80,26 +80,26 @@ def _whole(_: Any, attribute: attrs.Attribute[int], value: object) -> None:
 
 @attrs.frozen(kw_only=True)
 class RetryPolicy:
-    """What is tried again, how often, and after how long.
+    """The errors to retry, the number of attempts, and the waits between them.
 
-    An attempt is repeated at the same endpoint when its error is of one of *kinds* and the provider does not say that
-    a retry is useless (a used-up quota). The wait is random, up to a bound that doubles with each attempt, on top of
-    what the server asked for by ``Retry-After``. When an endpoint has had its attempts, or its error is not worth
-    repeating but of one of *failover_kinds*, the next endpoint is asked. One that goes on failing is asked last for a
+    An attempt is repeated at the same endpoint if its error is of one of *kinds* and the provider does not declare
+    a retry useless (a used-up quota). The wait is random, up to a bound that doubles with each attempt, on top of
+    the server's ``Retry-After``. The next endpoint is tried if an endpoint has used up its attempts, or if its error is
+    not worth repeating but of one of *failover_kinds*. An endpoint that keeps failing is tried last for a
     while, so that not every call waits for it.
 
     Attributes:
-        attempts: how often one endpoint is asked at most; 1 for no retries.
+        attempts: the most attempts at one endpoint, or 1 for no retries.
         initial_seconds: the bound of the first wait.
         max_seconds: the highest bound of a wait.
-        max_retry_after: the longest ``Retry-After`` that is waited for; at a longer one the endpoint is given up.
-        kinds: which errors are worth a retry.
-        cool_down_seconds: how long an endpoint is asked last, once *attempts* attempts in a row have failed there with one
-            of *kinds*, whichever calls they were of; then one call tries it, once, before the others. 0 for never.
-        failover_kinds: for which errors the next endpoint is asked. Not for what moderation blocked, by default: going
-            to a provider that minds less is the application's decision.
-        after_first_token: start over even when the consumer of a stream has seen tokens. It is told by a
-            ``response.retried``: what came before it is void.
+        max_retry_after: the longest ``Retry-After`` to wait for. If it is longer, the endpoint is given up.
+        kinds: the errors that are worth a retry.
+        cool_down_seconds: the time for which an endpoint is tried last after *attempts* attempts in a row have failed
+            there with one of *kinds*, in any calls. Then one call tries it, once, before the others. 0 for never.
+        failover_kinds: the errors after which the next endpoint is tried. By default, blocks by moderation are not among
+            them: using a more lenient provider is the application's decision.
+        after_first_token: start over even if the consumer of a stream has seen tokens. A ``response.retried`` event
+            then declares everything before it void.
 
     Raises:
         ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.
@@ -120,7 +120,7 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, retry: int | RetryPolicy | None) -> RetryPolicy:
-        """The policy that *retry* stands for: a number says how often a failed attempt is repeated, 0 for never.
+        """Convert *retry* to a policy: a number is the number of times to repeat a failed attempt, 0 for never.
 
         Raises:
             ConfigurationError: it is neither a policy nor a whole number from 0.

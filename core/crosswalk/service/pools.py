@@ -1,4 +1,4 @@
-"""The connections of a service, with nothing between them and the exchange: our own in an event loop, else ``httpcore2``."""
+"""The connections of a service, directly below the exchange: Crosswalk's own in an event loop, else ``httpcore2``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LoopPool(KeptInLoop["Connections"]):
     """A :class:`Transport` for an event loop.
 
     Args:
-        options: of an HTTP client, those that :func:`trusted` takes.
+        options: the options of an HTTP client that :func:`trusted` takes.
         is_secure: whether some server speaks TLS.
     """
 
@@ -68,10 +68,10 @@ class LoopPool(KeptInLoop["Connections"]):
 
 
 class ThreadPool(Kept["httpcore2.ConnectionPool"]):
-    """A :class:`Transport` whose connections block the thread that asks; for several threads.
+    """A :class:`Transport` with connections that block the calling thread, for several threads.
 
     Args:
-        options: of an HTTP client, those that :func:`trusted` takes.
+        options: the options of an HTTP client that :func:`trusted` takes.
         is_secure: whether some server speaks TLS.
     """
 
@@ -84,7 +84,7 @@ class ThreadPool(Kept["httpcore2.ConnectionPool"]):
     async def ready(self) -> None:
         """See :class:`Transport`."""
         if self._is_forked():
-            self._lock = threading.Lock()  # who held the other one is not here
+            self._lock = threading.Lock()  # the old lock may be held by a thread that does not exist here
         if self._is_wanted():
             with self._lock:
                 if self._is_wanted():
@@ -119,7 +119,7 @@ class ThreadPool(Kept["httpcore2.ConnectionPool"]):
         stream: Any = response.extensions["network_stream"]
         if (
             not stream.tap.is_answered
-        ):  # the library had it before: it is what stood behind another request's answer
+        ):  # the library had it before: it was left behind another request's answer
             response.close()
             raise httpcore2.RemoteProtocolError("an answer came before its request")
 
@@ -165,7 +165,7 @@ def _answer(
 
 
 def _said(headers: Mapping[str, str], host: bytes) -> dict[str, str]:
-    """All headers of a request to *host*, by their names in lower case, but for its length."""
+    """Return all headers of a request to *host*, by their names in lower case, except for its length."""
     return {
         "host": host.decode("ascii"),
         **_ACCEPT,
@@ -175,7 +175,7 @@ def _said(headers: Mapping[str, str], host: bytes) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _target(url: str) -> tuple[httpcore2.URL, bytes]:
-    """*url* for the pool, and the ``Host`` header."""
+    """Return *url* for the pool, and the ``Host`` header."""
     import httpcore2
     import httpx2
 

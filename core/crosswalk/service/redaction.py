@@ -1,4 +1,4 @@
-"""Texts of a server without the credentials that it was sent: some servers repeat them in their errors."""
+"""Removes the credentials of a request from a server's texts: some servers repeat them in their errors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["Redaction", "encoded_forms", "holds_key"]
 
 _MARK = "<secret>"
 _LEAST = 4
-"""What is shorter tells nothing, and stands in many a word."""
+"""Shorter values reveal nothing, and occur in many words."""
 _PART = 8
-"""From how many characters on a part of a credential is one too."""
+"""The number of characters from which a part of a credential is removed too."""
 
 
 class Redaction:
-    """Takes credentials out of texts: as they are, in URLs, base64 or hex, and what cleaning and cutting left of them.
+    """Removes credentials from texts: plain, in URLs, base64 or hex, and fragments left by cleaning and cutting.
 
     Args:
         values: of headers: credentials, with or without a scheme such as ``Bearer`` before them.
@@ -37,13 +37,13 @@ class Redaction:
         self._pattern = re.compile("|".join(map(re.escape, known)), re.IGNORECASE) if known else None
 
     def __call__(self, text: str) -> str:
-        """*text* without them."""
+        """Return *text* without them."""
         if self._pattern is None:
             return text
         return self._without_cut_one(self._pattern.sub(_MARK, text))
 
     def _without_cut_one(self, text: str) -> str:
-        """*text*, which may have been cut in the middle of a credential."""
+        """Return *text*, which may have been cut in the middle of a credential."""
         if not text.endswith("…"):
             return text
         head = text[:-1]
@@ -58,13 +58,13 @@ class Redaction:
 
 
 def encoded_forms(value: str) -> Iterator[str]:
-    """*value* as encodings write it, also amid other text."""
+    """Return the encodings of *value*, also amid other text."""
     yield quote(value, safe="")
     data = value.encode()
     yield data.hex()
-    for before in range(3):  # where in a group of three bytes it begins decides how base64 writes it
+    for before in range(3):  # its position in a group of three bytes decides its base64 form
         coded = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
-        # The first characters hold bits of what stands before, the last one may hold bits of what follows.
+        # The first characters hold bits of the text before, the last one may hold bits of the text behind.
         whole = coded[-(-before * 8 // 6) : -1 if (before + len(data)) % 3 else None]
         if len(whole) >= _PART:
             yield whole

@@ -1,4 +1,4 @@
-"""A complete response as the events of a stream: for an answer that was there before it was asked for."""
+"""A complete response as the events of a stream, for an answer that existed before its request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_A_CALL = frozenset({"id", "name", "type"})
 
 
 def replayed(response: ChatResponse) -> list[StreamEvent]:
-    """The events of *response*: a delta for each part, and the last one, which carries it."""
+    """Yield the events of *response*: a delta for each part, and the last one, which carries it."""
     maker = EventMaker()
     events = [StreamEvent(StreamEventType.CREATED)]
     answers: list[ChatResponse | Alternative] = [*response.alternatives, response]
@@ -40,7 +40,7 @@ def replayed(response: ChatResponse) -> list[StreamEvent]:
 
 
 def _deltas(answer: ChatResponse | Alternative) -> Iterator[ResponseDelta]:
-    """The parts of *answer*; those of an alternative with its end."""
+    """Return the parts of *answer*, and for an alternative its end."""
     choice = answer.index if isinstance(answer, Alternative) else 0
     calls = {call.id: (number, call) for number, call in enumerate(answer.message.tool_calls or ())}
     if not answer.segments and answer.message.text:  # made by hand, of a message alone

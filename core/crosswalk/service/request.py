@@ -1,4 +1,4 @@
-"""A request in canonical words, and what a provider's plugin makes of it. Loads no HTTP client."""
+"""A provider-independent request, and the HTTP request that a plugin builds from it. Loads no HTTP client."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class ToolChoice(StrEnum):
     """Whether the model may call tools (OpenAI's words)."""
 
     AUTO = "auto"
-    """It may."""
+    """The model may call tools."""
     NONE = "none"
-    """It must not."""
+    """The model must not call tools."""
     REQUIRED = "required"
-    """It must call at least one."""
+    """The model must call at least one tool."""
 
 
 class ReasoningEffort(StrEnum):
@@ -87,13 +87,13 @@ class ToolDefinition:
     """A tool that the model may call.
 
     Attributes:
-        name: what the model calls it.
-        description: what it does and when to use it, for the model; ``None`` for no description.
-        parameters: the JSON Schema of its arguments; an object without properties by default.
-        strict: whether arguments must follow the schema exactly; ``None`` leaves that to the provider.
+        name: the name that the model calls.
+        description: the purpose of the tool and when to use it, for the model, or ``None`` for no description.
+        parameters: the JSON Schema of its arguments, or an object without properties by default.
+        strict: whether arguments must follow the schema exactly. ``None`` leaves that to the provider.
 
     Raises:
-        ResponseValidationError: an empty name, parameters that are no JSON object, or a field of another type.
+        ResponseValidationError: an empty name, parameters that are not a JSON object, or a field of another type.
     """
 
     name: str = attrs.field(validator=_need_name)
@@ -118,12 +118,12 @@ class NamedTool:
 
 
 class HostedToolKind(StrEnum):
-    """A tool that providers run themselves, several of them."""
+    """A tool that several providers run themselves."""
 
     WEB_SEARCH = "web_search"
     """Searches the web."""
     WEB_FETCH = "web_fetch"
-    """Reads pages whose addresses the conversation names."""
+    """Reads pages by the addresses in the conversation."""
     CODE_EXECUTION = "code_execution"
     """Runs code that the model writes."""
 
@@ -143,16 +143,16 @@ def _as_domains(value: Iterable[str]) -> tuple[str, ...]:
 
 @attrs.frozen
 class HostedTool:
-    """A tool that the provider runs, so that nobody has to answer its calls.
+    """A tool that the provider runs, so that the application does not answer its calls.
 
     Attributes:
-        kind: which one.
-        allowed_domains: the only domains that it may look at; none for all.
-        blocked_domains: those that it must not.
-        max_uses: how often it may be used in an answer; ``None`` for the provider's own limit.
+        kind: the tool.
+        allowed_domains: the only domains that it may look at, or empty for all.
+        blocked_domains: the domains that it must not look at.
+        max_uses: the most uses in one answer, or ``None`` for the provider's own limit.
 
     Raises:
-        ResponseValidationError: an unknown kind, domains that are no list of names, or a limit below 1.
+        ResponseValidationError: an unknown kind, domains that are not a list of names, or a limit below 1.
     """
 
     kind: HostedToolKind = attrs.field(converter=_as_kind)
@@ -169,14 +169,14 @@ _LIFETIMES = (None, "5m", "1h")
 
 @attrs.frozen
 class CacheMark:
-    """How far a prompt is to be cached, for APIs that want to be told; others cache by themselves, or not at all.
+    """The end of the prompt's cached part, for APIs that take one. Others cache by themselves, or not at all.
 
     Attributes:
-        after: ``"tools"``, ``"system"``, or the number of the message that is the last to be cached; -1 is the last.
-        ttl: how long: ``"5m"`` or ``"1h"``; ``None`` for the provider's default.
+        after: ``"tools"``, ``"system"``, or the number of the last message to be cached (-1 is the last one).
+        ttl: the lifetime: ``"5m"`` or ``"1h"``, or ``None`` for the provider's default.
 
     Raises:
-        ResponseValidationError: something else.
+        ResponseValidationError: any other value.
     """
 
     after: Literal["tools", "system"] | int
@@ -194,15 +194,15 @@ class CacheMark:
 @brief
 @attrs.frozen(repr=False)
 class ResponseFormat:
-    """What the answer must be: JSON.
+    """A ``response_format``: the answer must be JSON.
 
     Attributes:
-        schema: the JSON Schema that it must follow; ``None`` for any JSON object.
-        name: what the schema is called; OpenAI wants a name.
-        strict: whether the provider must hold the model to the schema, where it can be asked to.
+        schema: the JSON Schema that it must follow, or ``None`` for any JSON object.
+        name: the name of the schema, which OpenAI requires.
+        strict: whether the provider must enforce the schema, if it can.
 
     Raises:
-        ResponseValidationError: an empty name, or a schema that is no JSON object.
+        ResponseValidationError: an empty name, or a schema that is not a JSON object.
     """
 
     schema: FrozenObject | None = attrs.field(
@@ -215,10 +215,10 @@ class ResponseFormat:
 
 
 def as_response_format(value: ResponseFormat | Mapping[str, Any] | None) -> ResponseFormat | None:
-    """*value* as a response format; in OpenAI's form, ``None`` stands for free text.
+    """Convert *value* to a response format. In OpenAI's form, free text becomes ``None``.
 
     Raises:
-        ResponseValidationError: it is none.
+        ResponseValidationError: it is not a response format.
     """
     if value is None or isinstance(value, ResponseFormat):
         return value
@@ -247,10 +247,10 @@ def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:
-    """*value*, which stands at *place*, as the definition of a tool.
+    """Convert *value*, found at *place*, to the definition of a tool.
 
     Raises:
-        ResponseValidationError: it defines none.
+        ResponseValidationError: it does not define a tool.
     """
     return value if isinstance(value, ToolDefinition) else ToolDefinition(**tool_fields(value, place))
 
@@ -266,10 +266,10 @@ def _as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[Tool
 
 
 def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]:
-    """*value* as hosted tools, of which their kinds alone may stand for them.
+    """Convert *value* to hosted tools. A kind alone is accepted as a tool.
 
     Raises:
-        ResponseValidationError: one is none, or two are of the same kind.
+        ResponseValidationError: an item is not a hosted tool, or two are of the same kind.
     """
     given = (value,) if isinstance(value, str) else _as_tuple("hosted_tools", value)
     tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
@@ -279,10 +279,10 @@ def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]
 
 
 def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, ...]:
-    """*value* as cache marks, for which what they stand after may be given.
+    """Convert *value* to cache marks. The value of ``after`` alone is accepted as a mark.
 
     Raises:
-        ResponseValidationError: one is none.
+        ResponseValidationError: an item is not a cache mark.
     """
     given: tuple[Any, ...] = (value,) if isinstance(value, str) else _as_tuple("cache_marks", value)
     return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
@@ -319,7 +319,7 @@ def _as_extra_options(value: JSONObject) -> FrozenObject:
 
 
 def _number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
-    """A validator: ``None``, or a number from *least* to *most*."""
+    """Return a validator: ``None``, or a number from *least* to *most*."""
     kinds: tuple[type, ...] = (int,) if whole else (int, float)
 
     def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -339,37 +339,38 @@ _ANY_INTEGER = _number(-(2**63), 2**63 - 1, whole=True)
 @brief
 @attrs.frozen(repr=False)
 class ChatRequest:
-    """What a model is asked, in the words of no provider.
+    """A request to a model, independent of the provider.
 
     Attributes:
-        messages: the conversation, oldest first: messages, and answers of models as they came. A text alone is the
-            user's message; dictionaries in OpenAI's chat form are messages, and so are an SDK's own. An answer given as
-            ``ChatResponse`` brings back what its provider wants to see again, such as the signature of its reasoning; as
-            ``response.message`` it brings text and calls alone.
-        model: the model's name as the provider knows it; ``None`` for the endpoint's own.
-        temperature: how random the answer is, from 0; ``None`` for the provider's default, here and below.
+        messages: the conversation, oldest first: messages, and models' answers as received. A string is the
+            user's message. Dictionaries in OpenAI's chat form and an SDK's own messages are accepted. A
+            ``ChatResponse`` sends back the items that its provider wants to see again, such as the signature of its
+            reasoning. ``response.message`` sends text and calls alone.
+        model: the model's name as the provider knows it, or ``None`` for the endpoint's own.
+        temperature: how random the answer is, from 0, or ``None`` for the provider's default, here and below.
         top_p: sample from the most likely tokens that make up this share, from 0 to 1.
         top_k: sample from this many most likely tokens.
         max_tokens: the most tokens that the answer may have, reasoning included.
         stop: texts at which generation ends.
-        seed: makes sampling repeatable, as far as the server does that.
-        tools: what the model may call; in OpenAI's form, too, as ``tool_choice`` and ``response_format``.
-        hosted_tools: what the provider itself runs for the model: :class:`HostedTool`, or its kind (``"web_search"``).
-        tool_choice: whether it may, must, or must call a certain one.
+        seed: makes sampling repeatable, as far as the server supports that.
+        tools: the tools that the model may call. OpenAI's form is accepted, as for ``tool_choice`` and
+            ``response_format``.
+        hosted_tools: tools that the provider runs for the model: :class:`HostedTool`, or its kind (``"web_search"``).
+        tool_choice: whether the model may call tools, must, or must call a certain one.
         parallel_tool_calls: whether it may call several at once.
-        response_format: that the answer must be JSON, and of which schema; ``None`` for free text.
+        response_format: the JSON that the answer must be, or ``None`` for free text.
         reasoning_effort: how much to reason.
-        cache_marks: how far the prompt is to be cached, where the API wants to be told: :class:`CacheMark`, or what it
-            stands after.
-        stream: whether ``complete`` asks for a stream and puts it together, which measures the time to the first
-            token and lets the timeouts for tokens apply; ``stream`` always does.
-        provider_options: JSON objects by provider id, each merged into the body for that provider: what only one API
-            knows. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``. Lists, such as tools, get more
-            items; what the request says in words of its own cannot be said otherwise here.
-        extra_options: options that several APIs have and no field above is for, by their name in
+        cache_marks: the ends of the prompt's cached parts, for APIs that take them: :class:`CacheMark`, or its
+            ``after``.
+        stream: whether ``complete`` requests a stream and assembles it, which measures the time to the first
+            token and lets the timeouts for tokens apply. ``stream`` always does.
+        provider_options: JSON objects by provider id, each merged into the body for that provider, for options of one
+            API. ``{"ollama": {"keep_alive": "5m", "options": {"num_ctx": 8192}}}``. Lists, such as tools, get more
+            items. A field of the request cannot be overridden here.
+        extra_options: options that several APIs have and that have no field above, by their name in
             :data:`crosswalk.wire.options.OPTIONS`: ``{"frequency_penalty": 0.3, "prompt_cache_key": "a"}``. Each API gets
             them in its own spelling.
-        provider: for whom it is being built; the service fills it in.
+        provider: the provider for which it is being built. The service fills it in.
 
     Raises:
         ResponseValidationError: a field of another type or outside its bounds.
@@ -416,11 +417,11 @@ class ChatRequest:
             raise ResponseValidationError("a cache mark stands after a message that is not there")
 
     def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
-        """The same request with *turns* at the end of the conversation."""
+        """Return the same request with *turns* at the end of the conversation."""
         return attrs.evolve(self, messages=(*self.messages, *turns))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
-        """What *build*, the work of a plugin, makes of the request; a class of its own may have more to say than that."""
+        """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""
         return build(self)
 
     def __repr__(self) -> str:
@@ -438,14 +439,14 @@ class ChatRequest:
 _FIELDS = frozenset(attrs.fields_dict(ChatRequest))
 
 Asked: TypeAlias = ChatRequest | Messages
-"""What a service is asked with: a request; else its messages, or a dictionary of its fields with ``messages`` among them."""
+"""The input of a service: a request, its messages, or a dictionary of its fields including ``messages``."""
 
 
 def as_request(given: Asked) -> ChatRequest:
-    """What is *given* as a request.
+    """Convert *given* to a request.
 
     Raises:
-        ResponseValidationError: it is none; the message says what is wrong, and what is accepted.
+        ResponseValidationError: it is not a request. The message says what is wrong, and what is accepted.
     """
     if isinstance(given, ChatRequest):
         return given
@@ -465,8 +466,8 @@ class Dropped:
     Attributes:
         option: its name, such as ``top_k``.
         reason: why, in a few words.
-        refuses: whether the request is refused for it, where options must not be dropped; what no provider wants of another
-            one's answer, such as its reasoning, is recorded alone.
+        refuses: whether the request is refused for it when options must not be dropped. It is false for parts of another
+            provider's answer that no provider accepts, such as reasoning: these are only recorded.
     """
 
     option: str
@@ -477,17 +478,18 @@ class Dropped:
 @brief
 @attrs.frozen(repr=False, eq=False)
 class HTTPRequest:
-    """What a plugin's ``build_request`` makes of a :class:`ChatRequest`.
+    """The result of a plugin's ``build_request`` for a :class:`ChatRequest`.
 
     Attributes:
-        path: the path below the endpoint's base URL, with its query: ``/v1/chat/completions``. Where the base URL
-            ends in what the path begins with (``/v1``), it is said once.
+        path: the path below the endpoint's base URL, with its query: ``/v1/chat/completions``. A beginning that
+            repeats the end of the base URL (``/v1``) is used once.
         body: the JSON body.
         method: the HTTP method.
-        headers: headers that the API wants beside content type and credentials.
-        dropped: what the provider cannot express. The service raises for it, or records it, as its caller wishes.
-        spellings: other names of fields of the body, and what the body calls them: what ``provider_options`` say under such
-            a name is the same option. ``someName`` is ``some_name`` without being told.
+        headers: headers that the API wants besides content type and credentials.
+        dropped: the options that the provider cannot express. The service raises for them, or records them, as its
+            caller wishes.
+        spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
+            such a name is the same option. ``someName`` is ``some_name`` without an entry here.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Calls and results in a conversation as every server wants them: each call answered once, right behind its answer."""
+"""Orders calls and results in a conversation as every server requires: each call answered once, right behind its answer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from crosswalk.types.tools import ToolCall
 __all__ = ["with_whole_rounds"]
 
 _ELSEWHERE = frozenset({"previous_response_id", "conversation"})
-"""Options of an API that keeps what was said before: the call of a result may be there."""
+"""Options of an API that stores earlier turns: the call of a result may be stored there."""
 
 
 @attrs.define
 class _Round:
-    """A turn, and the results of what it asks for, by the ids of the calls."""
+    """A turn, and the results of its calls, by the ids of the calls."""
 
     place: int
     turn: Turn
@@ -31,13 +31,13 @@ class _Round:
 
 
 def with_whole_rounds(request: ChatRequest) -> ChatRequest:
-    """*request* with each result behind the answer that asked for it.
+    """Return *request* with each result behind the answer that called for it.
 
-    A call that has none is told to be not run, if the conversation went on.
+    A call without a result gets one that declares it not run, if the conversation went on.
 
     Raises:
-        UnsupportedRequestError: the conversation says nothing, or it cannot be told what answers what: a result of no
-            call, a second one, two calls of one answer with one id; or it ends with calls that nobody has answered.
+        UnsupportedRequestError: the conversation is empty, or it is unclear which call a result answers: a result without
+            a call, a second result, two calls of one answer with one id. Or it ends with unanswered calls.
     """
     said = [message_of(turn) for turn in request.messages]
     if all(message.role is not Role.TOOL and not message.tool_calls for message in said):
@@ -100,7 +100,7 @@ def _not_run(call: ToolCall) -> ChatMessage:
 
 
 def _moved(mark: CacheMark, places: Sequence[int | None], count: int) -> CacheMark:
-    """*mark* behind the same message, which stands elsewhere now; *places* are those where they stood."""
+    """Move *mark* behind the same message at its new position. *places* are the former positions."""
     if not isinstance(mark.after, int):
         return mark
     return attrs.evolve(mark, after=places.index(mark.after % count))

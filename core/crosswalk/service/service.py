@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class ServiceOptions(TypedDict, total=False):
-    """The options of :class:`LLMService`, which says what they are."""
+    """The options of :class:`LLMService`, described there."""
 
     retry: RetryPolicy | int | None
     timeout: Timeouts | float | None
@@ -72,50 +72,51 @@ class ServiceOptions(TypedDict, total=False):
 
 
 class LLMService:
-    """Asks servers, and gives what they said as one type.
+    """Sends requests to servers, and returns every answer as one type.
 
-    Keeps its connections: make one and use it for all requests, in one event loop; close it in the end, or use
-    ``async with``. :class:`SyncLLMService` is the same without ``await``.
+    The service keeps its connections: create one and use it for all requests, in one event loop. Close it when you are
+    done, or use ``async with``. :class:`SyncLLMService` is the same without ``await``.
 
     Args:
-        endpoints: what to ask, in order: the next one is asked when one has failed. None at
-            all: the default provider of the settings. A request with an option that one of them lacks is sent to none.
-            A text is a provider id, a provider and its model (``"ollama:llama3.2"``) or an address.
-        retry: what is tried again, or how often a failed attempt is repeated; ``None`` for the defaults.
-        timeout: how long an attempt may take: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next
-            byte; ``None`` for the settings' ``timeout_seconds``, else the defaults.
-        base_url: the address of a single server, in the place of endpoints; the server is asked what it is.
-        proxy: the address of a proxy for all requests; ``None`` for what the environment says.
-        max_concurrency: how many calls run at once in an event loop, or in all threads; the others wait. A stream counts
-            until it has ended. ``None`` for no limit.
-        unknown: ``"keep"`` an event type or finish word that no mapping knows: it is logged once, marked in
-            ``provenance``, and of such a word the answer is not ``is_complete``; or ``"raise"``.
-        on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it; what was dropped
-            stands in the attempt's ``extra``.
+        endpoints: the servers, in order: if one fails, the next is tried. Without any, the default provider of the
+            settings is used. If one of them lacks an option of a request, the request is sent to no endpoint.
+            A string is a provider id, a provider and its model (``"ollama:llama3.2"``) or an address.
+        retry: the errors to retry, or the number of times to repeat a failed attempt, or ``None`` for the defaults.
+        timeout: the limits of an attempt: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next
+            byte, or ``None`` for the settings' ``timeout_seconds``, else the defaults.
+        base_url: the address of a single server, instead of endpoints. Its provider is detected from the server.
+        proxy: the address of a proxy for all requests, or ``None`` to follow the environment.
+        max_concurrency: the number of calls that run at once in an event loop, or in all threads. Further calls wait. A
+            stream counts until it has ended. ``None`` for no limit.
+        unknown: ``"keep"`` or ``"raise"``, for an event type or finish word that no mapping knows. If kept, it is logged
+            once and marked in ``provenance``, and an answer with such a finish word is not ``is_complete``.
+        on_unsupported: ``"raise"`` for an option that a provider cannot express, or ``"drop"`` it. Dropped options
+            are listed in the attempt's ``extra``.
         keep_raw: whether to keep the provider's bytes as the response's ``raw_events``.
-        limits: how much of an answer is accepted; ``None`` for the defaults.
-        client: the application's own HTTP client, which it also closes; ``None`` for one that is made here.
-        client_options: for that one: what ``httpx2.AsyncClient`` takes, such as ``proxy``, ``verify``, ``http2``.
-        observers: who is told about every call, beside the log; such as ``crosswalk.service.otel.OpenTelemetry()``.
-        middleware: what stands around each call, the outermost first: a generator function of the request; see
+        limits: the largest answer that is accepted, or ``None`` for the defaults.
+        client: the application's own HTTP client, which the application closes, or ``None`` to create one.
+        client_options: arguments for that client, as for ``httpx2.AsyncClient``: ``proxy``, ``verify``, ``http2``.
+        observers: objects that are notified of every call, besides the log, such as
+            ``crosswalk.service.otel.OpenTelemetry()``.
+        middleware: generator functions of the request that wrap each call, the outermost first. See
             :data:`Middleware`.
-        cache: keeps whole answers and gives them where the same is asked again, to the same endpoints; such a response
-            has no ``attempts``. ``None`` to ask each time. Errors and answers that are not whole are not kept.
-        settings: the user's settings; ``None`` to read them from their file and the environment, and to apply all of
-            them: those for logs and ``repr`` count for the whole process.
-        registry: where to look up providers; ``None`` for the installed ones.
-        id_factory: makes the id where a provider sends none.
-        clock: tells the time of creation where a provider sends none.
+        cache: stores whole answers and returns them for the same request to the same endpoints. Such a response
+            has no ``attempts``. ``None`` to send every request. Errors and partial answers are not stored.
+        settings: the user's settings, or ``None`` to read them from their file and the environment, and to apply all of
+            them: those for logs and ``repr`` affect the whole process.
+        registry: the registry of providers, or ``None`` for the installed ones.
+        id_factory: creates the id if a provider sends none.
+        clock: returns the time of creation if a provider sends none.
         timer: a monotonic clock in seconds, by which durations are measured.
 
     Raises:
-        ConfigurationError: no endpoint; one whose address or key nobody tells, or whose plugin builds no requests; a
-            wrong setting or argument.
-        UnknownProviderError: no such provider. PluginError: it is broken.
+        ConfigurationError: there is no endpoint, an endpoint has no address or key, its plugin builds no requests, or a
+            setting or argument is wrong.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
 
     _blocking = False
-    """Whether it is to block the thread that asks, where that can be done; then :attr:`blocks`."""
+    """Whether to block the calling thread, if that is possible. If so, :attr:`blocks` is true."""
 
     def __init__(
         self,
@@ -224,20 +225,20 @@ class LLMService:
             apply_settings(settings)
 
     async def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
-        """The complete answer to *request*, with every attempt in ``attempts``.
+        """Return the complete answer to *request*, with every attempt in ``attempts``.
 
         Args:
-            request: what is asked.
+            request: the request.
             options: those of a :class:`ChatRequest`, such as ``temperature=0``, and ``timeout=``, ``retry=``, ``headers=``
                 for this call.
 
         Raises:
-            ProviderError: no endpoint answered; its subclass says how the last one failed, and ``response`` holds what
-                came of its answer and all attempts. A server that cannot be reached is a ``ServerError``, one that is
-                too slow a ``ProviderTimeoutError``.
-            MappingError: the last answer cannot be read; ``partial`` holds the same.
-            UnsupportedRequestError: an endpoint cannot express the request; nothing was sent to any.
-            CrosswalkError: the service was closed, before or meanwhile.
+            ProviderError: every endpoint failed. The subclass says how the last one failed, and ``response`` holds the part
+                of its answer that arrived and all attempts. If a server cannot be reached, this is a ``ServerError``. If it
+                is too slow, a ``ProviderTimeoutError``.
+            MappingError: the last answer cannot be read. ``partial`` holds the same.
+            UnsupportedRequestError: an endpoint cannot express the request. Nothing was sent to any.
+            CrosswalkError: the service was closed, before or during the call.
         """
         call = EventStream(*with_options(self._setup, request, options), shows=False)
         with suppress(StopAsyncIteration):
@@ -247,15 +248,15 @@ class LLMService:
     def stream(
         self, request: Asked, *, raw_events: bool = False, **options: Unpack[CallOptions]
     ) -> EventStream:
-        """The answer to *request* as events, each as soon as its bytes are there; ``.text`` gives its text alone.
+        """Return the answer to *request* as events, each as soon as its bytes arrive. ``.text`` yields its text alone.
 
-        A server's failure is the last event, ``response.error``, with what came before and all attempts. No attempt is
-        repeated once a token was shown, unless the retry policy says so.
+        If the server fails, the last event is ``response.error``, with the answer so far and all attempts. No attempt is
+        repeated once a token was delivered, unless the retry policy allows it.
 
         Args:
-            request: what is asked.
-            raw_events: whether each event carries the provider's own, decoded; it takes time, and the response has all
-                of them in ``raw_events`` anyway.
+            request: the request.
+            raw_events: whether each event carries the provider's own event, decoded. This takes time, and the response has
+                all of them in ``raw_events`` anyway.
             options: see :meth:`complete`.
         """
         return EventStream(*with_options(self._setup, request, options), raw_events=raw_events)
@@ -295,23 +296,23 @@ class LLMService:
         retries: int = 0,
         **options: Unpack[CallOptions],
     ) -> JSONAnswer[Any]:
-        """The answer to *request* as a value, and the response that it came from.
+        """Return the answer to *request* as a value, with its response.
 
-        The provider is asked to hold the model to the schema, as far as it can. What the model wrote is read directly,
-        else extracted from the text around it, else repaired; an answer that was cut is none.
+        The provider is asked to enforce the schema, as far as it can. The model's text is parsed directly,
+        else extracted from the text around it, else repaired. A truncated answer is refused by default.
 
         Args:
-            request: what is asked; where it has a ``response_format``, that one is sent.
+            request: the request. Its own ``response_format`` is sent if it has one.
             answer: a class of attrs, a dataclass, a typed dict, a named tuple, a pydantic model, an enum, a ``Literal``, a
                 union or list of these, a ``Schema`` with invariants, a ``StructuredParser``, or a JSON Schema as a dict.
-            instruct: say the schema also in a system message, for servers that do not hold the model to it.
-            partial: what to do with an answer that ends in the middle; ``None`` to refuse it.
-            prose: whether text may stand around the value: ``"allow"`` or ``"refuse"``.
-            retries: how often to send the model what is wrong with its answer, and ask again.
+            instruct: put the schema also into a system message, for servers that do not enforce it.
+            partial: how to treat a truncated answer, or ``None`` to refuse it.
+            prose: whether text may surround the value: ``"allow"`` or ``"refuse"``.
+            retries: how many times to send the model the errors of its answer, and ask again.
             options: see :meth:`complete`.
 
         Raises:
-            JSONAnswerError: the model answered with something else; ``response`` and ``result`` are there.
+            JSONAnswerError: the model's answer does not fit. ``response`` and ``result`` are attached.
             CrosswalkError: as from :meth:`complete`.
         """
         from crosswalk.service.answer import (
@@ -367,7 +368,7 @@ class LLMService:
         prose: ProseChoice = "allow",
         **options: Unpack[CallOptions],
     ) -> JSONStream[Any]:
-        """The answer to *request* as a value that grows while it comes; takes what :meth:`complete_json` takes.
+        """Return the answer as a value that grows while it arrives. Takes the arguments of :meth:`complete_json`.
 
         Raises:
             ConfigurationError: a parser of several versions.
@@ -382,14 +383,14 @@ class LLMService:
     async def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> PlainAnswer:
-        """What the first endpoint says to *body* at *path*: what its API has beside answers, such as a count of tokens.
+        """Send *body* to *path* of the first endpoint and return its JSON answer, such as a count of tokens.
 
-        It is asked once, with its own address, key and limit of time, and nobody else is.
+        The request is sent once, to this endpoint only, with its own address, key and timeout.
 
         Args:
             path: below the endpoint's base URL, such as ``/v1/messages/count_tokens``.
             body: a JSON object.
-            headers: those that the API wants beside.
+            headers: further headers that the API wants.
 
         Raises:
             ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
@@ -400,21 +401,22 @@ class LLMService:
         return await fetch(setup, setup.routes[0], "POST", path, body, headers)
 
     async def models(self) -> tuple[str, ...]:
-        """The names of the models that the first endpoint has.
+        """Return the names of the models of the first endpoint.
 
         Raises:
-            UnsupportedRequestError: Crosswalk knows no way to ask it. ProviderError: it refuses, or cannot be reached.
+            UnsupportedRequestError: Crosswalk cannot list the models of this API. ProviderError: it refuses, or cannot be
+                reached.
         """
         from crosswalk.service.auxiliary_requests import models
 
         return await models(await self._resolved())
 
     async def embed(self, texts: str | Iterable[str], *, model: str | None = None) -> Embeddings:
-        """*texts* as vectors, of the first endpoint.
+        """Return *texts* as vectors, from the first endpoint.
 
         Args:
             texts: a text, or several.
-            model: the model; ``None`` for the endpoint's.
+            model: the model, or ``None`` for the endpoint's.
 
         Raises:
             UnsupportedRequestError: its API makes no embeddings, or no model is named. ProviderError: it failed.
@@ -424,7 +426,7 @@ class LLMService:
         return await embed(await self._resolved(), texts, model)
 
     async def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
-        """How many input tokens *request* has at the first endpoint; estimated, and marked so, where its API cannot count.
+        """Return the number of input tokens of *request* at the first endpoint: a marked estimate if it cannot count.
 
         Raises:
             ProviderError: it failed. UnsupportedRequestError: it cannot express the request.
@@ -438,16 +440,16 @@ class LLMService:
         return self._setup if discovery is None else await discovery.resolve(self._setup, needs_model=False)
 
     def redact(self, text: str) -> str:
-        """*text* without the credentials that the endpoints are sent: some servers repeat them in their errors.
+        """Return *text* without the credentials of the endpoints, which some servers repeat in their errors.
 
-        For what is written down of ``raw_events``, which are as the server sent them; messages are free of them already.
+        Use this before you write down ``raw_events``, which are exactly as sent. Messages are already redacted.
         """
         for route in self._setup.routes:
             text = route.redact(text)
         return text
 
     async def aclose(self) -> None:
-        """End the calls that still run, and close the connections; an application's own client stays open.
+        """End the running calls and close the connections. An application's own client stays open.
 
         Streams end as by :meth:`EventStream.cancel`, other calls with a ``CrosswalkError``.
         """
@@ -496,7 +498,7 @@ def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
 def _transport(
     routes: Iterable[Route], client: httpx2.AsyncClient | None, http: dict[str, Any], *, blocks: bool
 ) -> Transport:
-    """What sends requests: the *client* that is given, or one that needs more than connections; else connections alone."""
+    """Return what sends the requests: *client*, or a new client if connections alone are not enough, else connections."""
     if client is not None or not is_plain(http):
         return ClientTransport(client, http)
     is_secure = any(route.base_url.startswith("https:") for route in routes)
@@ -504,7 +506,7 @@ def _transport(
 
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:
-    # Until the server has been asked what it is, the OpenAI dialect stands in its place; nothing is sent in it.
+    # Until the server has been detected, the OpenAI dialect is the placeholder. Nothing is sent in it.
     mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
     if mapper.build_request is None:
         raise ConfigurationError(
@@ -517,8 +519,8 @@ class BlockingService(LLMService):
     """An :class:`LLMService` for code without ``await``.
 
     Attributes:
-        blocks: whether nothing that it awaits suspends, so that a call needs no event loop
-            (:func:`crosswalk.service.waits.run`); not so with an HTTP client, or options for one, that need a loop.
+        blocks: whether none of its awaits suspends, so that a call needs no event loop
+            (:func:`crosswalk.service.waits.run`). It is false for an HTTP client, or client options, that need a loop.
     """
 
     _blocking = True

@@ -1,7 +1,7 @@
-"""Connections that block, each wait as long as its call may wait: what ``httpcore2`` asks of a network backend.
+"""Blocking connections, with each wait as long as its call may wait: the network backend of ``httpcore2``.
 
-It hands the limit of a request, whatever it is, to the connection that serves it. Here that is a :class:`Limit`, which knows
-the call: so a call's limits are those of an event loop, to the letter, and another thread can end it.
+The library passes the limit of a request, of any type, to the connection that serves it. Here that is a :class:`Limit`,
+which holds the call. So a call's limits are exactly those of an event loop, and another thread can end it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Backend", "Limit", "is_readable"]
 T = TypeVar("T")
 
 _PIECE = 65536
-"""How many bytes are read at once at most."""
+"""The most bytes to read at once."""
 _STEP = 1.0
-"""For how many seconds a read blocks at most before it looks whether it may wait on."""
+"""The most seconds for which a read blocks before it checks whether it may go on waiting."""
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class Limit:
 
     Attributes:
         wait: the call's.
-        most: for this step alone, in seconds; ``None`` for as long as the call.
+        most: the limit of this step alone, in seconds, or ``None`` for the call's.
     """
 
     wait: ThreadWait
@@ -49,9 +49,9 @@ class Limit:
         broken: type[Exception],
         share: int = 1,
     ) -> T:
-        """What *work* gives, for which *sock* blocks; *late* or *broken* where it raises.
+        """Return the result of *work*, for which *sock* blocks. Raises *late* or *broken* if it fails.
 
-        Where *work* is one of several ways, it has its *share* of the time.
+        If *work* is one of several attempts, it has its *share* of the time.
         """
         most = None if self.most is None else self.most / share
         try:
@@ -72,7 +72,7 @@ class Stream(httpcore2.NetworkStream):
     """One connection.
 
     Attributes:
-        tap: parts what comes over it.
+        tap: divides the received bytes.
     """
 
     def __init__(self, sock: socket.socket, tap: Tap) -> None:
@@ -80,7 +80,7 @@ class Stream(httpcore2.NetworkStream):
         self._socket = sock
 
     def read(self, max_bytes: int, timeout: Any = None) -> bytes:
-        """What the HTTP library is to see next; where the connection is lost, it is told to take another one."""
+        """Return the bytes that the HTTP library sees next. If the connection is lost, make it take another one."""
         try:
             try:
                 data = self.tap.take() or self.receive(timeout.wait)
@@ -94,12 +94,12 @@ class Stream(httpcore2.NetworkStream):
             raise
 
     def receive(self, wait: ThreadWait) -> bytes:
-        """The next bytes from the network; none at the end."""
+        """Return the next bytes from the network, empty at the end."""
         sock = self._socket
         try:
             while True:
                 left = wait.hold(sock)
-                # In steps: to tell the socket another time would take as long as reading does.
+                # In steps: to set the socket's limit again would take as long as reading does.
                 step = _STEP if left is None or left > _STEP else left
                 if sock.gettimeout() != step:
                     sock.settimeout(step)
@@ -107,7 +107,7 @@ class Stream(httpcore2.NetworkStream):
                     data = sock.recv(_PIECE)
                     break
                 except TimeoutError:
-                    pass  # holding it once more tells whether the time is over
+                    pass  # limiting it once more shows whether the time is over
         except TimeoutError as error:
             raise httpcore2.ReadTimeout("too late") from error
         except OSError as error:
@@ -134,7 +134,7 @@ class Stream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: Any = None
     ) -> Stream:
-        """The same connection, encrypted from now on."""
+        """Return the same connection, encrypted from now on."""
         limit: Limit = timeout
         plain = self._socket
         try:
@@ -149,7 +149,7 @@ class Stream(httpcore2.NetworkStream):
         return Stream(encrypted, self.tap)
 
     def get_extra_info(self, info: str) -> Any:
-        """What ``httpcore2`` wants to know: whether an idle connection is not to be used again, and the protocol."""
+        """Answer the queries of ``httpcore2``: whether an idle connection cannot be reused, and the protocol."""
         if info == "is_readable":
             return self.tap.is_doubtful or is_readable(self._socket)
         if info == "ssl_object":
@@ -158,7 +158,7 @@ class Stream(httpcore2.NetworkStream):
 
 
 def is_readable(sock: socket.socket) -> bool:
-    """Whether something, or the end, can be read from *sock* without waiting."""
+    """Whether data, or the end, can be read from *sock* without waiting."""
     number = sock.fileno()
     if number < 0:
         return True
@@ -183,11 +183,11 @@ class Backend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> Stream:
-        """A connection to the first of the host's addresses that answers; they share the time that there is."""
+        """Connect to the first of the host's addresses that answers. They share the available time."""
         limit: Limit = timeout
         try:
             addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:  # nobody knows the host; its name is none
+        except (OSError, UnicodeError) as error:  # the host's name is unknown or invalid
             raise httpcore2.ConnectError(str(error)) from error
         failure: Exception | None = None
         for number, (family, kind, protocol, _, address) in enumerate(addresses):

@@ -1,7 +1,7 @@
-"""The state of an answer: what its provider sent in the message that no canonical field has, each at its place.
+"""The state of an answer: fields of the provider's message without a canonical counterpart, each at its position.
 
-``metadata.extensions`` keep the structure of the payload, so the state is found there by position, in a body and in the sum
-of a stream alike. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back`).
+``metadata.extensions`` keep the structure of the payload. So the state is located there by position, in a body and in the
+sum of a stream. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _PATHS: Final[tuple[tuple[str | int, ...], ...]] = (
     ("steps",),  # Gemini's Interactions, of which no request takes an answer
     ("outputs",),
 )
-"""Where an answer has its message, in each form."""
+"""The position of an answer's message, in each form."""
 _PLACE: Final = "index"
-"""The key by which an object of a list says where it stands."""
+"""The key by which an object of a list gives its position."""
 
 
 def answer_state(turn: ChatResponse) -> Any:
-    """The state of *turn*, read-only; ``None`` where nothing is left of its message."""
+    """Return the state of *turn*, read-only, or ``None`` if its message has none."""
     path = _path_of(turn)
     return None if path is None else _at(turn.metadata.extensions, path)
 
@@ -59,7 +59,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def _entry(items: Any, place: int) -> Any:
-    """The item of *items* that stands at *place*."""
+    """Return the item of *items* at position *place*."""
     for number, item in enumerate(items if isinstance(items, tuple | list) else ()):
         if isinstance(item, Mapping) and item.get(_PLACE, number) == place:
             return item
@@ -67,7 +67,7 @@ def _entry(items: Any, place: int) -> Any:
 
 
 def without_fields(turn: ChatResponse, names: Sequence[str]) -> tuple[ChatResponse, list[str]]:
-    """*turn* without the fields *names* of its message, and those of them that it had."""
+    """Return *turn* without the fields *names* of its message, and those of them that it had."""
     state = answer_state(turn) if names else None
     found = [name for name in names if isinstance(state, Mapping) and state.get(name) is not None]
     if not found:
@@ -80,7 +80,7 @@ def without_fields(turn: ChatResponse, names: Sequence[str]) -> tuple[ChatRespon
 
 
 def without_items(turn: ChatResponse, ids: Collection[object]) -> ChatResponse:
-    """*turn* without the items of its message that have one of *ids*."""
+    """Return *turn* without the items of its message that have one of *ids*."""
     state = answer_state(turn) if ids else None
     if not isinstance(state, tuple) or not any(_field(item, "id") in ids for item in state):
         return turn
@@ -91,13 +91,13 @@ def without_items(turn: ChatResponse, ids: Collection[object]) -> ChatResponse:
 
 
 def own_fields(turn: Turn) -> dict[str, Any]:
-    """The fields of the message of *turn* that are state, but for those that say nothing; empty for a plain message."""
+    """Return the fields of the message of *turn* that are state, without empty ones, or empty for a plain message."""
     state = answer_state(turn) if isinstance(turn, ChatResponse) else None
     if not isinstance(state, Mapping):
         return {}
     fields = {name: thaw(value) for name, value in state.items() if value is not None}
     if not message_of(turn).tool_calls:
-        fields.pop("tool_calls", None)  # what is left of calls, of which none goes
+        fields.pop("tool_calls", None)  # the remaining fields of calls that are not sent
     return fields
 
 
@@ -108,15 +108,15 @@ def own_items(
     inside: str | None = None,
     kinds: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """*items*, built for the parts of *turn*, with the state of each, and with the items that are state as a whole.
+    """Return *items*, built for the parts of *turn*, with the state of each, and with the items that are state as a whole.
 
-    Where the state does not tell which of its entries belongs to which item, *items* stay as they were built.
+    If the state does not show which of its entries belongs to which item, *items* are returned unchanged.
 
     Args:
         turn: the turn.
-        items: what was built for each part, in order; ``None`` for one that is left out, and keeps its place.
-        inside: the field of the state that has the entries; ``None`` where the state is the list of them.
-        kinds: where an item has no ``type``, the keys of which each known item has one.
+        items: the item for each part, in order, or ``None`` for one that is left out but keeps its position.
+        inside: the field of the state that has the entries, or ``None`` if the state is the list of them.
+        kinds: if an item has no ``type``, the keys of which each known item has one.
     """
     state = answer_state(turn) if isinstance(turn, ChatResponse) else None
     entries = state if inside is None else _field(state, inside)
@@ -127,14 +127,14 @@ def own_items(
 
 @attrs.frozen
 class _Entry:
-    """What the state has at one place of a list: an item of its own, or what is left of one that was built."""
+    """The state at one position of a list: a separate item, or the residue of one that was built."""
 
     fields: Mapping[str, Any]
     is_whole: bool
 
 
 def _by_place(entries: Any, count: int, kinds: Collection[str]) -> dict[int, _Entry] | None:
-    """The *entries* by place, beside *count* items that were built; ``None`` where that is not certain."""
+    """Return the *entries* by position, for *count* items that were built, or ``None`` if that is uncertain."""
     found: dict[int, _Entry] = {}
     is_dense = True
     for number, entry in enumerate(entries):
@@ -173,12 +173,12 @@ def _merged(
 
 
 def _is_empty(fields: Mapping[str, Any]) -> bool:
-    """Whether an item says nothing but its type: its other fields are null, as an empty compaction's are."""
+    """Whether an item has nothing but its type: its other fields are null, as an empty compaction's are."""
     return None in fields.values() and all(value is None or name == "type" for name, value in fields.items())
 
 
 def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
-    """Put *state* into *said*, which was built: what was built stays, and nothing that is null is added."""
+    """Put *state* into *said*, a built object: built fields stay, and null fields are not added."""
     for name, value in state.items():
         there = said.get(name)
         if isinstance(there, dict) and isinstance(value, dict):

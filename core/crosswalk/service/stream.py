@@ -1,4 +1,4 @@
-"""One call: its attempts, one after the other, and the events of the one that is shown."""
+"""One call: its attempts, one after the other, and the events of the one that is delivered."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["EventStream", "Sent"]
 
 @attrs.frozen
 class Sent:
-    """The request that a stream answers.
+    """The request of a stream.
 
     Attributes:
         provider: the provider id.
@@ -55,22 +55,22 @@ class Sent:
 
 
 def text_of(event: StreamEvent) -> str:
-    """The text that *event* adds to the first choice; ``""`` for none."""
+    """Return the text that *event* adds to the first choice, or ``""``."""
     delta = event.delta
     return "" if delta is None or delta.choice else delta.content_delta or ""
 
 
 class EventStream(AsyncIterator[StreamEvent]):
-    """The events of an answer as they come, made by :meth:`LLMService.stream`.
+    """The events of an answer as they arrive, made by :meth:`LLMService.stream`.
 
     The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
-    event is asked for, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the
-    connection of an answer that has not come to its end, which is then marked ``cancelled``. Belongs to one event loop.
+    event is requested, and no byte is read before its event is. Use it in ``async with``: leaving the block closes the
+    connection of an unfinished answer, which is then marked ``cancelled``. A stream belongs to one event loop.
 
     Args:
-        setup: what all calls of the service have in common.
-        request: what is asked.
-        shows: whether events are wanted; without, only :attr:`response` is.
+        setup: the state that all calls of the service share.
+        request: the request.
+        shows: whether to deliver events. Otherwise only :attr:`response` is used.
         raw_events: whether events carry the provider's own.
     """
 
@@ -84,7 +84,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._wait = setup.new_wait()
         self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
-        """Events that have come and not been read."""
+        """Events that have arrived and not been read."""
         self._attempts: list[ProviderAttempt] = []
         self._response: ChatResponse | None = None
         self._error: CrosswalkError | None = None
@@ -92,17 +92,17 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._has_ended = False
         self._attempted = False
         self._prepared: dict[int, Prepared] = {}  # what goes to each endpoint
-        self._was_shown = False  # an attempt, be it this one or one that is void
+        self._was_shown = False  # by an attempt, which may be void by now
         self._deadline: float | None = None  # of the call, by the time of its waits
 
-    # What the consumer uses.
+    # The consumer's interface.
 
     async def __anext__(self) -> StreamEvent:
-        """The next event.
+        """Return the next event.
 
         Raises:
-            MappingError: the answer cannot be read; ``partial`` holds what came, and all attempts.
-            UnsupportedRequestError: an endpoint cannot express the request; nothing was sent to any.
+            MappingError: the answer cannot be read. ``partial`` holds its readable part, and all attempts.
+            UnsupportedRequestError: an endpoint cannot express the request. Nothing was sent to any.
         """
         while not self.ready:
             await self.read_on()
@@ -110,13 +110,13 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     @property
     def text(self) -> AsyncGenerator[str, None]:
-        """The text of the answer as it comes; leaving the loop early ends the answer.
+        """The text of the answer as it arrives. Leaving the loop early ends the answer.
 
-        Where an attempt is repeated after text was shown (``RetryPolicy.after_first_token``), the new text follows the old
-        one; iterate over the events to tell them apart.
+        If an attempt is repeated after text was delivered (``RetryPolicy.after_first_token``), the new text follows the old
+        one. Iterate over the events to tell them apart.
 
         Raises:
-            ProviderError: the provider failed, after the text that came. CrosswalkError: as from iterating.
+            ProviderError: the provider failed, after the text so far. CrosswalkError: as from iterating.
         """
         return self._texts()
 
@@ -129,16 +129,16 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last event is there, or what is raised instead; events may still be waiting to be read."""
+        """Whether the last event, or the exception in its place, has arrived. Events may still be waiting to be read."""
         return self._has_ended
 
     @property
     def response(self) -> ChatResponse:
-        """The complete response, once the stream has ended, however it did.
+        """The complete response, once the stream has ended for any reason.
 
         Raises:
-            ResponseValidationError: it has not (``ACODE-RSP-008``).
-            CrosswalkError: what was raised, where nothing was sent.
+            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
+            CrosswalkError: the exception that was raised, if nothing was sent.
         """
         if self._response is None:
             if self._error is not None:
@@ -148,10 +148,10 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     @property
     def partial(self) -> ChatResponse:
-        """Everything so far, of the present attempt, as an error response that says so; at the end the complete response.
+        """The present attempt so far, as an error response that is marked so. At the end it is the complete response.
 
         Raises:
-            ResponseValidationError: nobody has asked for the first event (``ACODE-RSP-008``).
+            ResponseValidationError: the first event has not been requested (``ACODE-RSP-008``).
         """
         if self._response is not None or not self._attempted:
             return self.response
@@ -159,16 +159,16 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     @property
     def sent(self) -> Sent | None:
-        """The request of the present attempt; ``None`` before one is sent, and for an answer of a middleware."""
+        """The request of the present attempt. ``None`` before one is sent, and for an answer of a middleware."""
         if not self._attempted or not self._exchange.path:
             return None
         exchange = self._exchange
         return Sent(self._route.provider, exchange.model, exchange.path, exchange.content_type)
 
     def take_frames(self) -> list[bytes]:
-        """The provider's events of the present attempt since the last call, as received.
+        """Return the provider's events of the present attempt since the last call, as received.
 
-        Without the one that could not be read, if any. Empty if the service stores no bytes (``keep_raw=False``).
+        An event that could not be read is left out. Empty if the service stores no bytes (``keep_raw=False``).
         """
         frames = list(self._exchange.reader.frames[self._taken : self._unreadable]) if self._attempted else []
         self._taken += len(frames)
@@ -177,26 +177,26 @@ class EventStream(AsyncIterator[StreamEvent]):
     async def cancel(self) -> None:
         """End the answer here, from any task of this event loop, and close the connection.
 
-        Events that have come can still be read; the last one is then ``response.incomplete`` with a response marked
+        Events that have arrived can still be read. The last one is then ``response.incomplete`` with a response marked
         ``cancelled``. Does nothing to a stream that has ended.
         """
         self._wait.cancel()
         if self._wait.holds():
-            return  # what is read, further up, ends now
+            return  # the reading further up ends now
         async with self._wait.lock:
             try:
                 async for batch in self._source:
                     self.ready.extend(batch)
             except CrosswalkError:
-                pass  # it is what ``response`` tells
+                pass  # ``response`` reports it
 
     async def end(self) -> None:
-        """As :meth:`cancel`, by the service that is being closed; a stream of another event loop is left alone."""
+        """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""
         if self._wait.is_here():
             await self.cancel()
 
     async def aclose(self) -> None:
-        """As :meth:`cancel`, for a stream that is not read any further."""
+        """Like :meth:`cancel`, for a stream that is not read any further."""
         await self.cancel()
 
     async def __aenter__(self) -> Self:
@@ -206,10 +206,10 @@ class EventStream(AsyncIterator[StreamEvent]):
         await self.aclose()
 
     async def read_on(self) -> None:
-        """Wait for further events, unless there are some: they are :attr:`ready` then, or none are to come.
+        """Wait for further events, unless some are :attr:`ready`. Afterwards some are, or the stream has ended.
 
         Raises:
-            StopAsyncIteration: none are to come. CrosswalkError: as from :meth:`__anext__`.
+            StopAsyncIteration: there are no more events. CrosswalkError: as from :meth:`__anext__`.
         """
         async with self._wait.lock:
             if not self.ready:
@@ -219,10 +219,10 @@ class EventStream(AsyncIterator[StreamEvent]):
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         return altered(request, stream=True) if self._shows and not request.stream else request
 
-    # What stands around the call.
+    # The middleware around the call.
 
     async def _through(self) -> AsyncGenerator[list[StreamEvent], None]:
-        """The batches, with the middleware around them."""
+        """Yield the batches, with the middleware around them."""
         try:
             async with (
                 aclosing(Around(self._setup.middleware)) as around,
@@ -240,7 +240,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                         given = await around.answer(self.response)
                         batch[-1] = StreamEvent.terminal(given, batch[-1].delta)
                         if given is not self._response and not self._was_shown:
-                            batch = replayed(given)  # such as an answer in the place of a failure
+                            batch = replayed(given)  # such as an answer in place of a failure
                         self._response = given
                     yield batch
                 if not self._shows:  # pragma: no branch  # who reads events stops at the last one
@@ -314,7 +314,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                 yield last
         except BaseException as error:
             if not self._has_ended:
-                # Anything but an Exception comes of a cancelled task, or of a consumer that left.
+                # Anything but an Exception comes from a cancelled task, or from a consumer that left.
                 exchange = self._exchange
                 failure = exchange.crashed(error) if isinstance(error, Exception) else exchange.cancelled()
                 if self._is_trying:
@@ -329,10 +329,10 @@ class EventStream(AsyncIterator[StreamEvent]):
                 held.give_back(self._wait)
 
     def _prepare(self) -> dict[int, Failure]:
-        """Make what goes to each endpoint; those that are passed over, and why: the first of them where nobody is asked.
+        """Prepare the request of each endpoint. Return the unusable endpoints with reasons. If all are, the first of them.
 
-        All are looked at before the first is asked. One that has no form for what was said is passed over, as long as
-        another one has. But an option that one of them lacks must not move the traffic to another.
+        All are prepared before anything is sent. An endpoint that cannot express the conversation is passed over, as long as
+        another one can. But a missing option must not move the traffic to another endpoint: it fails the call.
         """
         strange: list[str] = []
         routes = self._setup.routes
@@ -357,14 +357,14 @@ class EventStream(AsyncIterator[StreamEvent]):
         return refused if self._prepared else dict([*refused.items()][:1])
 
     def _renew(self, retries: RetryState) -> None:
-        """Begin the attempt that *retries* tells."""
+        """Begin the attempt that *retries* chooses."""
         routes = self._setup.routes
         self._begin(routes[retries.endpoint])
         if retries.passed_over:
             self._exchange.extra["passed_over"] = [where(routes[one].host) for one in retries.passed_over]
 
     def _begin(self, route: Route) -> None:
-        """Begin an attempt at *route*; what an earlier one showed is void."""
+        """Begin an attempt at *route*. Events of an earlier one become void."""
         self._attempted = True
         self._route = route
         self._exchange = Exchange(self._setup, route, self._request, self._wait, self._deadline)
@@ -378,7 +378,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._has_read = False  # anything at all
 
     async def _pause(self, seconds: float) -> bool:
-        """Wait before an attempt; ``False`` if the caller ended the call meanwhile."""
+        """Wait before an attempt. Return ``False`` if the caller ended the call meanwhile."""
         if seconds and not self._wait.is_cancelled:
             begin = self._setup.timer()
             try:
@@ -390,7 +390,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         return not self._wait.is_cancelled
 
     def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], Failure | None]:
-        """The events of *deltas*, and what went wrong behind them."""
+        """Return the events of *deltas*, and the failure after them."""
         events: list[StreamEvent] = []
         failure: Failure | None = None
         exchange, has_output = self._exchange, False
@@ -424,7 +424,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         return StreamEvent(begins, attempts=self._attempts)
 
     def _error_response(self) -> Failure | None:
-        """The failure that the server itself reported; ``None`` for an answer."""
+        """Return the failure that the server itself reported, or ``None`` for an answer."""
         return self._exchange.refused(self._exchange.reader.response())
 
     def _record(self, failure: Failure | None) -> None:
@@ -448,10 +448,10 @@ class EventStream(AsyncIterator[StreamEvent]):
             observation.attempted(attempt, self._route)
 
     def _last(self, failure: Failure | None) -> list[StreamEvent]:
-        """The events that end the stream.
+        """Return the events that end the stream.
 
         Raises:
-            CrosswalkError: what ends it instead.
+            CrosswalkError: the exception that ends it instead.
         """
         response = self._exchange.reader.response() if failure is None else failure.response
         if response is not None:
@@ -460,7 +460,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             )
         error = None if failure is None else failure.error
         if failure is not None and failure.cancelled and not self._shows:
-            # Nobody but the service itself can end a call that shows nothing; what came is no answer.
+            # Only the service itself can end a call that delivers no events. The part that arrived is not an answer.
             error = CrosswalkError("the service was closed before the answer was complete")
         if isinstance(error, MappingError):
             error.partial = response
@@ -474,7 +474,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         before = [self._created(), *self._held] if begins else []
         return [*before, StreamEvent.terminal(response, final)]
 
-    # Who is told.
+    # The observers.
 
     def _tell_start(self) -> None:
         call = Call(new_id(), self._request, self._route, self._exchange.model, self._shows)

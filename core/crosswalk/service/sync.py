@@ -1,6 +1,6 @@
-"""The service without ``await``: the same code, over connections that block the thread that asks.
+"""The service without ``await``: the same code, over connections that block the calling thread.
 
-Where that cannot be (an HTTP client of the application's, a proxy) an event loop runs it, in a thread of its own.
+If that is impossible (an HTTP client of the application, a proxy), an event loop runs the service in a separate thread.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ T = TypeVar("T")
 
 
 class _StoppedError(CrosswalkError):
-    """The thread was stopped, before the work or in the middle of it."""
+    """The thread was stopped, before the work or during it."""
 
 
 class _Runner(Protocol):
-    """Runs what has an ``await`` in it for those who have none."""
+    """Runs awaitable work for callers without ``await``."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* gives."""
+        """Return the result of *work*."""
 
     def close(self, service: BlockingService) -> None:
-        """Close *service*, and what it was run by."""
+        """Close *service* and this runner."""
 
 
 class _Here:
-    """Runs a service that blocks in whatever thread asks."""
+    """Runs a blocking service in the calling thread."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* gives."""
+        """Return the result of *work*."""
         return run(work)
 
     def close(self, service: BlockingService) -> None:
@@ -62,7 +62,7 @@ class _Here:
 
 
 class _Thread:
-    """A thread that runs an event loop until it is stopped; started when it is first needed."""
+    """A thread that runs an event loop until it is stopped, started when it is first needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,10 +73,10 @@ class _Thread:
         _threads.add(self)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What *work* gives, run in the thread; where this caller is interrupted, *work* is cancelled.
+        """Run *work* in the thread and return its result. If this caller is interrupted, *work* is cancelled.
 
         Raises:
-            CrosswalkError: the thread was stopped before, or is meanwhile.
+            CrosswalkError: the thread was stopped, before or during the work.
         """
         future = self._begun(work)
         try:
@@ -94,7 +94,7 @@ class _Thread:
         self.stop()
 
     def stop(self) -> None:
-        """End the thread; what still runs in it is cancelled."""
+        """End the thread and cancel the work that still runs in it."""
         with self._lock:
             loop, self._loop, self._is_stopped = self._loop, None, True
             if loop is not None and self._thread is not None:
@@ -102,9 +102,9 @@ class _Thread:
                 self._thread.join()
 
     def forget(self) -> None:
-        """Start anew when it is next needed: this is a forked process, and the thread is the other one's."""
-        self._lock = threading.Lock()  # who held the other one is not here
-        # What has been begun stays as it is: an event loop that is cleared away clears away the other process's.
+        """Start anew when it is next needed: this is a forked process, and the thread belongs to the parent."""
+        self._lock = threading.Lock()  # the old lock may be held by a thread that does not exist here
+        # The old loop is left alone: cleaning it up would clean up the parent's loop.
         self._left.append((self._loop, self._thread))
         self._loop = self._thread = None
 
@@ -114,7 +114,7 @@ class _Thread:
         return self._loop is not None
 
     def _begun(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        with self._lock:  # so that nothing is begun that a stop does not see
+        with self._lock:  # so that a stop sees everything that has been started
             if self._is_stopped:
                 work.close()
                 raise _StoppedError("the service is closed")
@@ -128,11 +128,11 @@ class _Thread:
 
 
 _threads: WeakSet[_Thread] = WeakSet()
-"""All that there are, for a process that is forked from this one."""
+"""All threads of the process, to be reset if it is forked."""
 
 
 class _Forks:
-    """How often this process was forked off; cheaper to ask than its number is."""
+    """The number of times that this process was forked off, which is cheaper than asking for its number."""
 
     count = 0
 
@@ -141,7 +141,7 @@ _forks = _Forks()
 
 
 def forget_threads() -> None:
-    """Forget the threads of the process from which this one was forked: they are not here."""
+    """Forget the threads of the parent process, which do not exist after a fork."""
     _forks.count += 1
     for thread in list(_threads):
         thread.forget()
@@ -156,9 +156,9 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class SyncEventStream(Iterator[StreamEvent]):
-    """The events of an answer as they come, made by :meth:`SyncLLMService.stream`.
+    """The events of an answer as they arrive, made by :meth:`SyncLLMService.stream`.
 
-    As :class:`EventStream`, for a ``for`` loop and a ``with`` block.
+    Like :class:`EventStream`, for a ``for`` loop and a ``with`` block.
     """
 
     def __init__(self, stream: EventStream, runner: _Runner) -> None:
@@ -167,10 +167,10 @@ class SyncEventStream(Iterator[StreamEvent]):
         self._forks = _forks.count
 
     def __next__(self) -> StreamEvent:
-        """The next event; raises as :class:`EventStream` does.
+        """Return the next event. Raises like :class:`EventStream`.
 
         Raises:
-            CrosswalkError: the stream was begun by the process from which this one was forked.
+            CrosswalkError: the stream was started by the parent of this forked process.
         """
         if self._forks != _forks.count:
             raise CrosswalkError("the stream belongs to the process from which this one was forked")
@@ -185,7 +185,7 @@ class SyncEventStream(Iterator[StreamEvent]):
         except StopAsyncIteration:
             raise StopIteration from None
         except _StoppedError:
-            # A service that was closed has ended its streams: what came before can still be read.
+            # A closed service has ended its streams: their events so far can still be read.
             if not self._stream.has_ended:
                 raise
             if not self._stream.ready:
@@ -193,7 +193,7 @@ class SyncEventStream(Iterator[StreamEvent]):
 
     @property
     def text(self) -> Generator[str, None, None]:
-        """The text of the answer as it comes; see :attr:`EventStream.text`."""
+        """The text of the answer as it arrives. See :attr:`EventStream.text`."""
         return self._texts()
 
     def _texts(self) -> Generator[str, None, None]:
@@ -205,25 +205,25 @@ class SyncEventStream(Iterator[StreamEvent]):
 
     @property
     def response(self) -> ChatResponse:
-        """The complete response, once the stream has ended; raises as :attr:`EventStream.response` does."""
+        """The complete response, once the stream has ended. Raises like :attr:`EventStream.response`."""
         return self._stream.response
 
     @property
     def partial(self) -> ChatResponse:
-        """Everything so far; see :attr:`EventStream.partial`."""
+        """The answer so far. See :attr:`EventStream.partial`."""
         return self._stream.partial
 
     def cancel(self) -> None:
-        """End the answer here, from any thread, and close the connection; see :meth:`EventStream.cancel`.
+        """End the answer here, from any thread, and close the connection. See :meth:`EventStream.cancel`.
 
-        Does nothing once the service is closed, which has ended it, nor in a forked process, whose it is not.
+        Does nothing once the service is closed, which has ended the stream, or in a forked process, which does not own it.
         """
         if self._forks == _forks.count:
             with contextlib.suppress(_StoppedError):
                 self._runner.run(self._stream.cancel())
 
     def close(self) -> None:
-        """As :meth:`cancel`, for a stream that is not read any further."""
+        """Like :meth:`cancel`, for a stream that is not read any further."""
         self.cancel()
 
     def __enter__(self) -> Self:
@@ -234,16 +234,16 @@ class SyncEventStream(Iterator[StreamEvent]):
 
 
 class SyncLLMService:
-    """:class:`LLMService` without ``await``; may be used from several threads.
+    """:class:`LLMService` without ``await``. May be used from several threads.
 
-    Takes the arguments of :class:`LLMService`, and is that service, with connections that block the thread that asks: time
-    limits and cancellation are the same, to the letter. With ``client=``, with other ``client_options`` than ``verify``,
-    ``cert`` and ``trust_env``, or where the environment names a proxy, an event loop asks, in a thread of its own that
-    begins with the first call; that costs a change of threads for each event. A forked process gets connections of its
-    own; streams that were begun before belong to the first process.
+    Takes the arguments of :class:`LLMService` and is the same service, with connections that block the calling thread.
+    Time limits and cancellation are identical. With ``client=``, with ``client_options`` other than ``verify``, ``cert``
+    and ``trust_env``, or if the environment names a proxy, an event loop in a separate thread sends the requests. The
+    thread starts with the first call and costs a thread switch for each event. A forked process opens its own
+    connections. Streams that were started before the fork belong to the parent process.
 
     Raises:
-        ConfigurationError: as from :class:`LLMService`, whatever else it raises as well.
+        ConfigurationError: as from :class:`LLMService`, which raises its other errors here as well.
     """
 
     def __init__(self, *endpoints: Endpoint | str, **options: Unpack[ServiceOptions]) -> None:
@@ -251,13 +251,13 @@ class SyncLLMService:
         self._runner: _Runner = _Here() if self._service.blocks else _Thread()
 
     def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
-        """The complete answer to *request*; see :meth:`LLMService.complete`."""
+        """Return the complete answer to *request*. See :meth:`LLMService.complete`."""
         return self._runner.run(self._service.complete(request, **options))
 
     def stream(
         self, request: Asked, *, raw_events: bool = False, **options: Unpack[CallOptions]
     ) -> SyncEventStream:
-        """The answer to *request* as events, or its ``.text`` alone; see :meth:`LLMService.stream`."""
+        """Return the answer to *request* as events, or its ``.text`` alone. See :meth:`LLMService.stream`."""
         return SyncEventStream(self._service.stream(request, raw_events=raw_events, **options), self._runner)
 
     @overload
@@ -295,7 +295,7 @@ class SyncLLMService:
         retries: int = 0,
         **options: Unpack[CallOptions],
     ) -> JSONAnswer[Any]:
-        """The answer to *request* as a value; see :meth:`LLMService.complete_json`."""
+        """Return the answer to *request* as a value. See :meth:`LLMService.complete_json`."""
         return self._runner.run(
             self._service.complete_json(
                 request, answer, instruct=instruct, partial=partial, prose=prose, retries=retries, **options
@@ -334,7 +334,7 @@ class SyncLLMService:
         prose: ProseChoice = "allow",
         **options: Unpack[CallOptions],
     ) -> SyncJSONStream[Any]:
-        """The answer to *request* as a value that grows while it comes; see :meth:`LLMService.stream_json`."""
+        """Return the answer to *request* as a value that grows while it arrives. See :meth:`LLMService.stream_json`."""
         from crosswalk.service.answer import parser_for, with_schema
         from crosswalk.service.json_stream import SyncJSONStream
 
@@ -345,27 +345,27 @@ class SyncLLMService:
     def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> PlainAnswer:
-        """What the first endpoint says to *body* at *path*; see :meth:`LLMService.post`."""
+        """Send *body* to *path* of the first endpoint and return its JSON answer. See :meth:`LLMService.post`."""
         return self._runner.run(self._service.post(path, body, headers))
 
     def models(self) -> tuple[str, ...]:
-        """The names of the models that the first endpoint has; see :meth:`LLMService.models`."""
+        """Return the names of the models of the first endpoint. See :meth:`LLMService.models`."""
         return self._runner.run(self._service.models())
 
     def embed(self, texts: str | Iterable[str], *, model: str | None = None) -> Embeddings:
-        """*texts* as vectors, of the first endpoint; see :meth:`LLMService.embed`."""
+        """Return *texts* as vectors, from the first endpoint. See :meth:`LLMService.embed`."""
         return self._runner.run(self._service.embed(texts, model=model))
 
     def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
-        """How many input tokens *request* has; see :meth:`LLMService.count_tokens`."""
+        """Return the number of input tokens of *request*. See :meth:`LLMService.count_tokens`."""
         return self._runner.run(self._service.count_tokens(request, **options))
 
     def redact(self, text: str) -> str:
-        """See :meth:`LLMService.redact`."""
+        """Remove the credentials from *text*. See :meth:`LLMService.redact`."""
         return self._service.redact(text)
 
     def close(self) -> None:
-        """End the calls that still run, and close the connections."""
+        """End the running calls and close the connections."""
         self._runner.close(self._service)
 
     def __enter__(self) -> Self:

@@ -1,8 +1,9 @@
-"""How requests are sent, over connections that are kept: what a service needs of it, and what all ways have in common.
+"""Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 
-There are three, which do the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with connections of
-its own, or a :class:`~crosswalk.service.pools.ThreadPool`, with those of ``httpcore2``. One that was given an HTTP client of
-its own, options for one, or a proxy by its environment, asks through a :class:`~crosswalk.service.client.ClientTransport`.
+There are three, which behave the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with
+Crosswalk's own connections, or a :class:`~crosswalk.service.pools.ThreadPool`, with those of ``httpcore2``. A service
+with a custom HTTP client, options for one, or a proxy from its environment uses a
+:class:`~crosswalk.service.client.ClientTransport`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Answer:
     Attributes:
         status: the HTTP status.
         headers: its headers, by their names in lower case.
-        chunks: the bytes of its body, decoded, as they come.
-        aclose: lets the connection go: back to the pool if the answer was read to its end, else closed.
+        chunks: the bytes of its body, decoded, as they arrive.
+        aclose: releases the connection: back to the pool if the answer was read to its end, else closed.
     """
 
     status: int
@@ -45,7 +46,7 @@ class Transport(Protocol):
     """Sends requests over connections that it keeps."""
 
     async def ready(self) -> None:
-        """Make what sending needs, when it is first needed: that reads certificates, which takes some time.
+        """Prepare for sending, when it is first needed: this reads certificates, which takes some time.
 
         Raises:
             CrosswalkError: the transport is closed.
@@ -61,7 +62,7 @@ class Transport(Protocol):
         timeouts: Timeouts,
         wait: Wait,
     ) -> Answer:
-        """Send a request, once :meth:`ready`; its answer's bytes are still to be read.
+        """Send a request, after :meth:`ready`. The bytes of the answer are still to be read.
 
         Raises:
             CrosswalkError: the transport was closed meanwhile.
@@ -69,11 +70,11 @@ class Transport(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Close the connections; nothing can be sent afterwards."""
+        """Close the connections. Nothing can be sent afterwards."""
 
 
 class Kept(ABC, Generic[C]):
-    """What a transport sends with: made when it is first needed, anew in a forked process and in another event loop."""
+    """The client of a transport: made when first needed, and again in a forked process and in another event loop."""
 
     def __init__(self) -> None:
         self._client: C | None = None
@@ -84,10 +85,10 @@ class Kept(ABC, Generic[C]):
 
     @property
     def client(self) -> C:
-        """What there is.
+        """The client.
 
         Raises:
-            CrosswalkError: nothing any more.
+            CrosswalkError: it is closed.
         """
         if self._client is None:
             raise CrosswalkError("the service is closed")
@@ -124,14 +125,14 @@ class Kept(ABC, Generic[C]):
         return self._client is None or self._loop is not loop
 
     def _closed(self) -> C | None:
-        """What there was, which nobody uses any more."""
+        """Mark it closed and return the former client, for the caller to close."""
         self._is_closed = True
         client, self._client = self._client, None
         return client
 
 
 class KeptInLoop(Kept[C]):
-    """As :class:`Kept`, of an event loop; it is made in a thread, for that would hold up the loop."""
+    """Like :class:`Kept`, for an event loop. The client is made in a thread, so that it does not block the loop."""
 
     _making: asyncio.Future[C] | None = None
 
@@ -153,7 +154,7 @@ class KeptInLoop(Kept[C]):
             self._client, self._loop = making.result(), making.get_loop()
 
     async def aclose(self) -> None:
-        """See :class:`Transport`; what belongs to another event loop is gone with it."""
+        """See :class:`Transport`. The connections of another event loop are gone with it."""
         client: Any = self._closed()
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()

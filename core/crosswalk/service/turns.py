@@ -1,4 +1,4 @@
-"""What plugins need to turn a conversation into their provider's messages; without knowledge of any of them."""
+"""Helpers for plugins that turn a conversation into their provider's messages, independent of any provider."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 NO_ANSWER = "(no answer)"
-"""What an answer says that has no word, where an empty one would be refused."""
+"""The text of an answer without words, for APIs that would refuse an empty one."""
 _BEGIN = "(The conversation begins.)"
 
 
@@ -60,7 +60,7 @@ class Drops:
         self._found.append(Dropped(option, reason))
 
     def leave(self, number: int, reason: str) -> None:
-        """Note that something of the message *number* is left out, for *reason*: the request goes all the same."""
+        """Note that a part of the message *number* is left out, for *reason*. The request is sent all the same."""
         self._found.append(Dropped(f"messages[{number}]", reason, refuses=False))
 
     def given(self, request: ChatRequest, *options: str, reason: str = "the API has no such option") -> None:
@@ -70,18 +70,18 @@ class Drops:
                 self.add(option, reason)
 
     def limits(self, tool: HostedTool, *known: str) -> None:
-        """Note the limits of *tool* that the API cannot set: all but those that are *known*."""
+        """Note the limits of *tool* that the API cannot set: all except those in *known*."""
         for name in ("allowed_domains", "blocked_domains", "max_uses"):
             if name not in known and getattr(tool, name) not in (None, ()):
                 self.add(f"hosted_tools.{name}", f"the API has no such limit of its {tool.kind}")
 
     def found(self) -> tuple[Dropped, ...]:
-        """What was noted, in order."""
+        """The notes, in order."""
         return tuple(self._found)
 
 
 def options_of(request: ChatRequest, names: Mapping[str, str]) -> dict[str, Any]:
-    """The options that *request* sets, as an API calls them: *names* gives its name for each of ours."""
+    """Return the options that *request* sets, under an API's names: *names* maps each of our names to the API's."""
     said = ((wire, getattr(request, name)) for name, wire in names.items())
     return {
         wire: list(value) if isinstance(value, tuple) else value
@@ -91,29 +91,29 @@ def options_of(request: ChatRequest, names: Mapping[str, str]) -> dict[str, Any]
 
 
 def message_of(turn: Turn) -> ChatMessage:
-    """*turn* as a message."""
+    """Return *turn* as a message."""
     return turn.message if isinstance(turn, ChatResponse) else turn
 
 
 def text_of(turn: Turn) -> str:
-    """What *turn* says: its text, then why the model declined, which many APIs have no other place for."""
+    """Return the text of *turn*, then the model's reason for declining, for which many APIs have no other field."""
     return "\n\n".join(filter(None, (message_of(turn).text, refusal_of(turn))))
 
 
 def refusal_of(turn: Turn) -> str | None:
-    """Why the model declined in *turn*; ``None`` where it did not. What went wrong in an answer that failed is none."""
+    """Return the model's reason for declining in *turn*, or ``None``. The error of a failed answer is not a reason."""
     if not isinstance(turn, ChatResponse) or turn.finish_reason is FinishReason.ERROR:
         return None
     return turn.refusal
 
 
 def is_of(turn: Turn, request: ChatRequest) -> bool:
-    """Whether *turn* is an answer of the provider that is asked now."""
+    """Whether *turn* is an answer of the provider that this request goes to."""
     return isinstance(turn, ChatResponse) and request.provider in (None, turn.metadata.provider_id)
 
 
 def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
-    """The parts of an assistant's *turn* that may be sent, in order; of a plain message its text and its tool calls.
+    """Return the parts of an assistant's *turn* that may be sent, in order. A plain message has its text and its tool calls.
 
     The request that a plugin gets holds nothing else (see ``ProviderInfo.way_back``).
     """
@@ -129,19 +129,19 @@ def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
 
 
 def reasoning_of(turn: Turn, request: ChatRequest) -> str:
-    """The reasoning of an answer that may be sent; ``""`` if there is none."""
+    """Return the reasoning of an answer that may be sent, or ``""`` if it has none."""
     return turn.reasoning if isinstance(turn, ChatResponse) else ""
 
 
 def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:
-    """The content of *message* as parts; a text is one part, an empty one none."""
+    """Return the content of *message* as parts. A text is one part, an empty text no part."""
     content = message.content
     parts = (TextPart(content or ""),) if content is None or isinstance(content, str) else content
     return tuple(part for part in parts if not isinstance(part, TextPart) or part.text)
 
 
 def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
-    """The texts of the system messages, and the turns that are none, for APIs that keep the two apart.
+    """Return the texts of the system messages, and the other turns, for APIs that keep the two apart.
 
     Raises:
         UnsupportedRequestError: a system message holds more than text.
@@ -169,21 +169,23 @@ def alternating(
     part: Callable[[ContentPart], dict[str, Any] | None],
     mark: Callable[[Turn, list[dict[str, Any]]], object] = lambda turn, parts: None,
 ) -> list[tuple[bool, list[dict[str, Any]]]]:
-    """The conversation for APIs in which user and model take turns: of each turn whether the model has it, and its parts.
+    """Return the conversation for APIs in which user and model alternate.
 
-    The results of all calls of one answer belong into one turn of the user, as does what he says next. A turn that says
-    nothing is left out, because it would be refused; an answer between two turns of the user says so in words. Where the
-    model speaks first, as to greet somebody, the user's turn before says so.
+    Each turn is a pair: whether it is the model's, and its parts.
+
+    The results of all calls of one answer are put into one turn of the user, together with the user's next message. An
+    empty turn is left out, because the API would refuse it. An empty answer between two turns of the user becomes a text
+    that states this. If the model speaks first, as in a greeting, a turn of the user is put before it to explain this.
 
     Args:
         turns: the conversation, without system messages.
-        answer: gives the parts of a model's turn.
-        result: gives the part of a tool's result.
-        part: gives that of a part of what the user says; ``None`` for one that would be refused.
-        mark: is shown each turn and its parts, to mark them for the cache.
+        answer: returns the parts of a model's turn.
+        result: returns the part of a tool's result.
+        part: converts a part of the user's message, or returns ``None`` for one that would be refused.
+        mark: receives each turn and its parts, to mark them for the cache.
 
     Raises:
-        UnsupportedRequestError: nobody says anything.
+        UnsupportedRequestError: the conversation has no content.
     """
     found: list[tuple[bool, list[dict[str, Any]]]] = []
     is_silent = False
@@ -213,9 +215,9 @@ def alternating(
 
 
 def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn]]:
-    """The conversation for APIs in which results are texts alone: what else a tool gave the user shows, behind the results.
+    """Return the conversation for APIs that take only texts as results, with other output in the user's next message.
 
-    Each of *turns* with the form of it to send; ``None`` for the turn of a message that is made for that.
+    Each item is one of *turns* with its form to send. The turn is ``None`` for a message that was made for that.
     """
     shown: list[ContentPart] = []
     for turn in turns:
@@ -239,7 +241,7 @@ def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Tur
 
 
 def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -> CacheMark | None:
-    """The mark that *request* has after *place*, a turn of it or what stands before the conversation."""
+    """Return the mark of *request* after *place*: one of its turns, or a part before the conversation."""
     for mark in request.cache_marks:
         turn = request.messages[mark.after] if isinstance(mark.after, int) else None
         is_system = turn is not None and message_of(turn).role is Role.SYSTEM
@@ -249,15 +251,15 @@ def cache_mark(request: ChatRequest, place: Turn | Literal["tools", "system"]) -
 
 
 def tool_names(turns: Sequence[Turn]) -> Mapping[str, str]:
-    """The tools' names by the ids of their calls, for APIs in which a result names its tool."""
+    """Return the tools' names by the ids of their calls, for APIs in which a result names its tool."""
     return {call.id: call.name for turn in turns for call in message_of(turn).tool_calls or ()}
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments of *call*, for APIs that take an object.
+    """Return the arguments of *call*, for APIs that take an object.
 
-    What the model wrote may be none; so that the model can be told about it, it goes back as
-    ``{"INVALID_JSON": text}``, the form that Anthropic recommends.
+    The model's text may be invalid JSON. It is then sent back as ``{"INVALID_JSON": text}``, the form that Anthropic
+    recommends, so that the model can see its mistake.
     """
     try:
         return call.parsed()
@@ -266,7 +268,7 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """The arguments of *call* as the text of a JSON object: as the model wrote them, or like :func:`arguments_object`."""
+    """Return the arguments of *call* as the text of a JSON object: the model's text, or as from :func:`arguments_object`."""
     try:
         parsed = call.parsed()
     except ToolCallArgumentsError:
@@ -274,7 +276,7 @@ def arguments_text(call: ToolCall) -> str:
     return dump_json(parsed).decode() if call.is_custom else call.arguments
 
 
-# How base64 data of these types begins.
+# The beginning of base64 data of these types.
 _BEGINNINGS = {
     "iVBORw0KGgo": "image/png",
     "/9j/": "image/jpeg",
@@ -285,10 +287,10 @@ _BEGINNINGS = {
 
 
 def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
-    """The MIME type of *part*: what it says, else what its data begin like.
+    """Return the MIME type of *part*: the declared one, else the one that its data begin like.
 
     Raises:
-        UnsupportedRequestError: neither tells.
+        UnsupportedRequestError: neither is known.
     """
     if part.media_type:
         return part.media_type
@@ -298,17 +300,17 @@ def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
 
 
 def known_media_type(data: str) -> str:
-    """The MIME type that base64 *data* begin like; ``""`` where they begin like none that is known."""
+    """Return the MIME type that base64 *data* begin like, or ``""`` if none is recognized."""
     return next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), "")
 
 
 def data_url(part: ImagePart | AudioPart | FilePart) -> str:
-    """*part* as a URL: its own, or its data in one."""
+    """Return *part* as a URL: its own, or its data in one."""
     return part.url if part.url is not None else f"data:{media_type_of(part)};base64,{part.data}"
 
 
 def unsupported_part(part: ContentPart, why: str) -> UnsupportedRequestError:
-    """The error for a part of a message that the API cannot take."""
+    """Return the error for a part of a message that the API cannot take."""
     return UnsupportedRequestError(f"{_kind(part)} {why}", options=["messages"])
 
 
@@ -318,7 +320,7 @@ def _kind(part: ContentPart) -> str:
 
 
 def as_json_object(text: str) -> dict[str, Any] | None:
-    """*text* as a JSON object; ``None`` if it is something else."""
+    """Return *text* as a JSON object, or ``None`` if it is something else."""
     try:
         value = load_json(text)
     except orjson.JSONDecodeError:

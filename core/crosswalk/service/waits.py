@@ -1,7 +1,7 @@
-"""How a call waits: in an event loop, or in the thread that asked; with time limits, and until somebody ends it.
+"""How a call waits: in an event loop or in the calling thread, with time limits, and until the caller ends it.
 
-A call is written once, with ``await``. In an event loop its waits are the loop's. Without one nothing that it awaits ever
-suspends, for its sockets block: :func:`run` then runs it to its end as a plain function, in whatever thread asks.
+A call is written once, with ``await``. In an event loop its waits are the loop's. Without one, none of its awaits ever
+suspends, because its sockets block. :func:`run` then runs it to its end as a plain function, in the calling thread.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from typing import Any, Final, Protocol, TypeVar
 __all__ = ["RESEND_SECONDS", "LoopWait", "ThreadWait", "Wait", "run"]
 
 RESEND_SECONDS: Final = 0.5
-"""How long after sending a request over a kept connection the loss of that connection can still mean that the server had
-closed it before. Later the server may have worked on the request, and been paid for it: it is a failed attempt."""
+"""The number of seconds after sending a request over a kept connection in which the loss of that connection can still mean
+that the server had closed it before. Later, the server may have worked on the request and charged for it, so the loss is
+a failed attempt.
+"""
 
 T = TypeVar("T")
 
 
 class Wait(Protocol):
-    """What one call waits with.
+    """The waits of one call.
 
     Attributes:
-        is_cancelled: whether the caller has ended it; nothing is waited for any more.
+        is_cancelled: whether the caller has ended it. Every further wait ends at once.
         is_late: whether the last wait was ended, by its time limit or the caller.
-        lock: held by whoever reads on.
-        now: the time by which limits are told, in seconds.
-        resent: how often the request was sent once more, over another connection.
+        lock: held while the call is read.
+        now: the clock of the limits, in seconds.
+        resent: the number of times that the request was sent once more, over another connection.
     """
 
     resent: int
@@ -42,25 +44,25 @@ class Wait(Protocol):
     now: Callable[[], float]
 
     def begin(self) -> None:
-        """The call begins, here."""
+        """Begin the call here."""
 
     def is_here(self) -> bool:
         """Whether the call began here: in this event loop, or in this process."""
 
     def holds(self) -> bool:
-        """Whether whoever asks is reading on, further up: a signal's handler, in the middle of a wait."""
+        """Whether the caller is already reading, further up the stack: a signal's handler, in the middle of a wait."""
 
     def within(self, when: float | None, work: Awaitable[T]) -> Awaitable[T]:
-        """What *work* gives; some exception with :attr:`is_late` where the time was *when*, or the caller ended it."""
+        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *when* or if the caller ends it."""
 
     async def pause(self, seconds: float) -> None:
-        """Wait for so long, or until the caller ends it."""
+        """Wait for this time, or until the caller ends it."""
 
     def cancel(self) -> None:
         """End the wait, and any that follows."""
 
     def end(self) -> None:
-        """The call has ended."""
+        """End the call."""
 
 
 class LoopWait:
@@ -74,7 +76,7 @@ class LoopWait:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._when: float | None = None
-        self._task: asyncio.Task[Any] | None = None  # the one that waits now
+        self._task: asyncio.Task[Any] | None = None  # the task that waits now
 
     def begin(self) -> None:
         """See :class:`Wait`."""
@@ -146,7 +148,7 @@ class LoopWait:
 
 
 class ThreadWait:
-    """A :class:`Wait` that blocks the thread: sockets ask it how long they may, and are shut when another thread cancels."""
+    """A :class:`Wait` that blocks the thread. Sockets ask it for their limits, and are shut when another thread cancels."""
 
     def __init__(self) -> None:
         self.resent = 0
@@ -154,7 +156,7 @@ class ThreadWait:
         self._turns = _Turns()
         self.lock: AbstractAsyncContextManager[Any] = self._turns
         self.now: Callable[[], float] = time.monotonic
-        self._guard = threading.RLock()  # a signal's handler may cancel what its own thread waits for
+        self._guard = threading.RLock()  # a signal's handler may cancel the wait of its own thread
         self._cancelled = threading.Event()
         self._when: float | None = None
         self._socket: socket.socket | None = None  # the connection that serves it
@@ -173,7 +175,7 @@ class ThreadWait:
         return self._turns.owner == threading.get_ident()
 
     def within(self, when: float | None, work: Awaitable[T]) -> Awaitable[T]:
-        """See :class:`Wait`; *work* itself asks how long it may take."""
+        """See :class:`Wait`. *work* itself asks for its limit."""
         self._when, self.is_late = when, False
         return work
 
@@ -197,7 +199,7 @@ class ThreadWait:
     # For the sockets.
 
     def hold(self, waiting: socket.socket) -> float | None:
-        """For how many seconds *waiting*, which is about to block, may do so; ``None`` for any.
+        """Return the number of seconds for which *waiting*, which is about to block, may do so, or ``None`` for no limit.
 
         From now on :meth:`cancel` shuts it, until :meth:`let_go`.
 
@@ -214,12 +216,12 @@ class ThreadWait:
         return left
 
     def look(self) -> None:
-        """See whether the time is over."""
+        """Check whether the time is over."""
         if self._when is not None and time.monotonic() >= self._when:
             self.is_late = True
 
     def let_go(self) -> None:
-        """The connection serves this call no longer, and another one perhaps."""
+        """Release the connection, which may serve another call now."""
         with self._guard:
             self._socket = None
 
@@ -228,7 +230,7 @@ class _Turns:
     """A lock between threads, for code with ``await`` that is run by :func:`run`.
 
     Attributes:
-        owner: the thread that holds it; ``None`` for none.
+        owner: the thread that holds it, or ``None`` if it is free.
     """
 
     def __init__(self) -> None:
@@ -245,7 +247,7 @@ class _Turns:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """What *work* gives, of which nothing suspends."""
+    """Return the result of *work*, which never suspends."""
     try:
         work.send(None)
     except StopIteration as done:

@@ -1,8 +1,8 @@
-"""The way back: which parts of the earlier turns go to the provider that is asked now.
+"""The way back: selects the parts of earlier turns that are sent to the provider of the new request.
 
 Everything opaque has an owner, the provider that sent it, and no other provider ever sees it. :func:`with_own_parts` decides
-for each part of each turn by the facts that the provider declares (:class:`~crosswalk.plugins.WayBack`), so that a plugin
-finds in a request only what it may send. What does not go is named, with the message that it was in.
+for each part of each turn by the facts that the provider declares (:class:`~crosswalk.plugins.WayBack`). So a plugin
+gets a request with only the parts that it may send. Parts that are left out are named, with their message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from crosswalk.types.tools import ToolCall
 __all__ = ["not_sent", "with_own_parts"]
 
 _PLACE: Final = Segment(SegmentType.TEXT, "")
-"""Stands for a part that is left out, so that the parts behind it keep their places; an empty text is never sent."""
+"""The placeholder of a part that is left out, which keeps the positions of later parts. Empty texts are never sent."""
 _CUT: Final = (FinishReason.LENGTH, FinishReason.CANCELLED, FinishReason.ERROR)
 _NO_PLACE: Final = "the API has no place for it"
 _VERDICTS: Final = (SegmentType.SAFETY, SegmentType.ERROR)
@@ -39,12 +39,12 @@ _BLOCK_KEYS: Final = ("id", "name")
 def with_own_parts(
     request: ChatRequest, facts: WayBack, *, is_official: bool, takes_media: bool = True
 ) -> tuple[ChatRequest, tuple[Dropped, ...]]:
-    """*request* with what its provider takes of the earlier turns, and what is left out, by message.
+    """Return *request* with the parts of earlier turns that its provider takes, and the parts that are left out, by message.
 
     Args:
-        request: the request; its provider is the one that is asked.
+        request: the request. Its provider is the one that it is sent to.
         facts: what that provider takes.
-        is_official: whether the provider's own host is asked.
+        is_official: whether the request is sent to the provider's own host.
         takes_media: whether the model takes images, sounds and files.
     """
     if not takes_media:
@@ -56,7 +56,7 @@ def with_own_parts(
 
 
 class _Sorter:
-    """Sorts the parts of the turns of *request* into those that go and those that are named."""
+    """Sorts the parts of the turns of *request* into those that are sent and those that are named."""
 
     def __init__(self, request: ChatRequest, facts: WayBack, *, is_official: bool, takes_media: bool) -> None:
         self._request = request
@@ -68,13 +68,13 @@ class _Sorter:
         self._halves = _Halves(request, facts.server_tools)
 
     def dropped(self) -> tuple[Dropped, ...]:
-        """What was left out: each reason once for each message."""
+        """The parts that were left out: each reason once for each message."""
         return tuple(
             Dropped(f"messages[{number}]", reason, refuses=False) for number, reason in sorted(self._reasons)
         )
 
     def sorted(self, number: int, turn: Turn) -> Turn:
-        """The turn to send for *turn*, which is the message *number*."""
+        """Return the turn to send for *turn*, which is the message *number*."""
         message = self._message(number, message_of(turn))
         if not isinstance(turn, ChatResponse):
             return message
@@ -83,7 +83,7 @@ class _Sorter:
         return self._foreign(number, attrs.evolve(turn, message=message))
 
     def shown(self, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        """*turns*, with the pictures of answers in the messages of the user that follow them."""
+        """Return *turns*, with the pictures of answers in the user's messages that follow them."""
         found = list(turns)
         for number, pictures in self._pictures.items():
             message = message_of(turns[number])
@@ -129,7 +129,7 @@ class _Sorter:
         return self._with_words(attrs.evolve(left, segments=segments), turn)
 
     def _own_part(self, number: int, segment: Segment, turn: ChatResponse, *, is_last: bool) -> Segment:
-        """What goes back of *segment*, a part of the provider's own *turn*; *is_last* for one that may have been cut."""
+        """Return what is sent of *segment*, a part of the provider's own *turn* (*is_last* if it may have been cut)."""
         facts = self._facts
         match segment.type:
             case SegmentType.REASONING if facts.needs_signature and not _is_sealed(segment):
@@ -155,7 +155,7 @@ class _Sorter:
         return segment
 
     def _foreign(self, number: int, turn: ChatResponse) -> ChatResponse:
-        """*turn*, an answer of another provider, without all that only that provider understands."""
+        """Return *turn*, an answer of another provider, without the parts that only that provider understands."""
         owner = turn.metadata.provider_id
         segments: list[Segment] = []
         for segment in _segments_of(turn):
@@ -171,7 +171,7 @@ class _Sorter:
 
     @staticmethod
     def _with_words(turn: ChatResponse, before: ChatResponse) -> ChatResponse:
-        """*turn*, whose message says what its segments say: texts in the place of media, too."""
+        """Return *turn* with a message that matches its segments, including the texts that replace media."""
         media = [segment for segment in before.segments if segment.type is SegmentType.MEDIA]
         if not media:
             return turn
@@ -205,7 +205,7 @@ class _Sorter:
         return ()
 
     def _call(self, number: int, segment: Segment, turn: ChatResponse) -> Segment:
-        """The client's call that *segment* shows, as the provider takes it."""
+        """Return the client's call that *segment* shows, as the provider takes it."""
         calls = {call.id: call for call in turn.message.tool_calls or ()}
         call = calls.get(str(segment.metadata.get("id")))
         if call is None or "name" not in segment.metadata:
@@ -218,7 +218,7 @@ class _Sorter:
     # ------------------------------------------------------------------------------------ media
 
     def _medium(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
-        """*segment* of *turn*, as it is where the provider *takes* its like; otherwise as a text."""
+        """Return *segment* of *turn* unchanged if the provider *takes* its kind, otherwise as a text."""
         said = segment.metadata
         kind = _kind_of(segment)
         if said.get("thought"):
@@ -239,7 +239,7 @@ class _Sorter:
         return Segment(SegmentType.TEXT, in_words(_NOUNS[kind], *_about(segment, picture)))
 
     def _sound(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
-        """*segment*, a sound of *turn* or a piece of one: by its id, as the transcript of all pieces, or in words."""
+        """Return *segment*, a sound of *turn* or a piece of one: by its id, as the transcript of all pieces, or in words."""
         pieces = [one for one in turn.segments if one.type is SegmentType.MEDIA and _kind_of(one) == "audio"]
         about: dict[str, Any] = {}
         for piece in pieces:
@@ -256,7 +256,7 @@ class _Sorter:
         return Segment(SegmentType.TEXT, in_words("a sound", *_about(segment, None)))
 
     def _next_user(self, number: int) -> int | None:
-        """The message of the user that comes next after *number*, but for results of tools."""
+        """Return the user's next message after *number*, skipping results of tools."""
         for later in range(number + 1, len(self._request.messages)):
             role = message_of(self._request.messages[later]).role
             if role is not Role.TOOL:
@@ -269,13 +269,13 @@ _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {
     SegmentType.REFUSAL: set(),
     SegmentType.TOOL_CALL: {*_BLOCK_KEYS},
 }
-"""What the metadata of a part may say without being state; parts of other types are named for themselves."""
+"""Metadata of a part that are not state. Parts of other types are named for themselves."""
 _ARTICLES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"}
 _NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
 
 
 def _segments_of(turn: ChatResponse) -> Iterator[Segment]:
-    """The parts of *turn* in order; of one that was made by hand, what its message says."""
+    """Return the parts of *turn* in order. For a hand-made turn they come from its message."""
     if turn.segments:
         yield from turn.segments
         return
@@ -286,7 +286,7 @@ def _segments_of(turn: ChatResponse) -> Iterator[Segment]:
 
 
 def _about(segment: Segment, picture: ImagePart | None) -> Iterator[str]:
-    """The type of what *segment* shows, and its address where it has one."""
+    """Return the type of the medium in *segment*, and its address if it has one."""
     media_type = segment.metadata.get("media_type") or (picture and picture.media_type)
     if isinstance(media_type, str):
         yield media_type
@@ -305,14 +305,14 @@ def _is_sealed(segment: Segment) -> bool:
 
 
 def _as_function(call: ToolCall) -> ToolCall:
-    """*call*, with free text as the one argument ``input``."""
+    """Return *call*, with free text as the one argument ``input``."""
     if not call.is_custom:
         return call
     return attrs.evolve(call, arguments=dump_json(call.parsed()).decode(), kind=None)
 
 
 def _kind_of(segment: Segment) -> str:
-    """``image``, ``audio``, ``video``; ``file`` where nothing tells."""
+    """Return ``image``, ``audio`` or ``video``, or ``file`` if the kind is unknown."""
     said = segment.metadata
     for word in (said.get("type"), str(said.get("media_type", "")).partition("/")[0]):
         if word in _ARTICLES:
@@ -323,7 +323,7 @@ def _kind_of(segment: Segment) -> str:
 
 
 def _picture_of(segment: Segment) -> ImagePart | None:
-    """The picture in *segment*, where its data are there and their type is known."""
+    """Return the picture in *segment* if it has data of a known type."""
     head, comma, data = segment.content.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
         return ImagePart(data=data, media_type=head[len("data:") : -len(";base64")])
@@ -334,14 +334,14 @@ def _picture_of(segment: Segment) -> ImagePart | None:
 
 
 def _lasts(expires_at: object) -> bool:
-    """Whether a time, in seconds since 1970, is still to come; an unknown one is."""
+    """Whether a time, in seconds since 1970, is in the future. True if it is unknown."""
     return not isinstance(expires_at, int | float) or expires_at > datetime.now(UTC).timestamp()
 
 
 class _Halves:
     """The calls of server tools that have no result, and the results that have no call.
 
-    A call may wait for its result as long as nothing but results of the client's own tools follows.
+    A call may wait for its result as long as only results of the client's own tools follow.
     """
 
     def __init__(self, request: ChatRequest, tools: Sequence[ServerTool]) -> None:
@@ -360,11 +360,11 @@ class _Halves:
 
     @staticmethod
     def _key(tool: ServerTool, key: str, number: int, segment: Segment) -> object:
-        """What names a call: its id. Without ids a call and its result are in one answer."""
+        """Return the name of a call: its id. Without ids a call and its result are in one answer."""
         return segment.metadata.get(key) or (tool.call, number)
 
     def of(self, number: int, segment: Segment) -> str | None:
-        """Why *segment* of the answer *number* cannot go alone; ``None`` where it can."""
+        """Return why *segment* of the answer *number* cannot be sent alone, or ``None`` if it can."""
         for tool in self._tools:
             if tool.is_call(segment.metadata.get("type")):
                 is_answered = self._key(tool, "id", number, segment) in self._results
@@ -380,11 +380,11 @@ class _Halves:
 
 
 _PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling")
-"""The states of an item of the Responses API whose tool is still at work."""
+"""The states of an item of the Responses API that mean its tool is still at work."""
 
 
 def _last_answer(turns: Sequence[Turn]) -> int | None:
-    """The answer at the end of *turns*, but for results of its calls; ``None`` where somebody else spoke last."""
+    """Return the answer at the end of *turns*, before results of its calls, or ``None`` if there is none."""
     for number in reversed(range(len(turns))):
         role = message_of(turns[number]).role
         if role is not Role.TOOL:
@@ -398,10 +398,10 @@ _SPOKEN: Final = (SegmentType.TEXT, SegmentType.REFUSAL, SegmentType.REASONING)
 
 
 def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Dropped]) -> Iterator[Dropped]:
-    """What *body* lacks of the turns of *request*, as :func:`with_own_parts` gave them, and nobody has named.
+    """Return the parts of *request*, as from :func:`with_own_parts`, that *body* lacks and that are not yet named.
 
-    A plugin may leave out what its API has no place for. So the finished body is looked through: each text, each opaque
-    value and each field of an answer's state has to be there, and not because somebody else said the same.
+    A plugin may leave out parts that its API cannot express. So the finished body is searched: each text, each opaque
+    value and each field of an answer's state has to be there, and not because another turn has the same.
     """
     told = {dropped.option for dropped in named}
     contents: dict[bool, _Content] = {}
@@ -416,7 +416,7 @@ def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Drop
 
 
 def _without_others(body: Any) -> Any:
-    """*body* without the messages that the model did not write: in every API they name their role."""
+    """Return *body* without the messages that the model did not write: in every API they name their role."""
     if isinstance(body, Mapping):
         return {key: _without_others(value) for key, value in body.items()}
     if isinstance(body, list):
@@ -432,7 +432,7 @@ _OTHERS: Final = ("system", "developer", "user", "tool")
 
 
 class _Content:
-    """All that a body holds."""
+    """Everything that a body holds."""
 
     def __init__(self, body: Any) -> None:
         self.texts: set[str] = set()
@@ -453,7 +453,7 @@ class _Content:
 
 
 def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
-    """What of *turn* has to be in the body: what to call it, and how to tell whether it is there."""
+    """Return the parts of *turn* that have to be in the body: the name of each, and the test for its presence."""
     if not isinstance(turn, ChatResponse):
         if not isinstance(turn.content, str) and turn.content is not None:
             for part in turn.content:
@@ -479,12 +479,12 @@ def _has_pair(pair: tuple[str, Any]) -> Callable[[_Content], bool]:
 
 
 def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """The strings, numbers and truth values in *value*, each with the key that it is under."""
+    """Return the strings, numbers and truth values in *value*, each with its key."""
     waiting = [(key, value)]
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, Mapping):
-            waiting += [(name, item) for name, item in value.items() if name != "index"]  # a mere place
+            waiting += [(name, item) for name, item in value.items() if name != "index"]  # a mere position
         elif isinstance(value, list | tuple):
             waiting += [(key, item) for item in value]
         elif value is not None and value != "":
