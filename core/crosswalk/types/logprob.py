@@ -1,4 +1,4 @@
-"""How likely the model found its tokens."""
+"""Log probabilities of the tokens of an answer."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class TokenLogprob:
 
     Attributes:
         token: the token as text.
-        logprob: natural logarithm of its probability; ``None`` where the model has none, as for the first
+        logprob: natural logarithm of its probability, or ``None`` if the model has none, as for the first
             token of a prompt.
-        bytes: its UTF-8 bytes, which may be a part of a character; ``None`` when not sent.
-        top: the likeliest tokens at this place, in the provider's order.
+        bytes: its UTF-8 bytes, which may be a part of a character, or ``None`` if they were not sent.
+        top: the likeliest tokens at this position, in the provider's order.
 
     Raises:
-        ResponseValidationError: a field of another type, a number that is not finite, a byte that is none.
+        ResponseValidationError: a field has another type, a number is not finite, or a byte is out of range.
     """
 
     token: str
@@ -50,7 +50,7 @@ class TokenLogprob:
     top: tuple[TokenLogprob, ...] = attrs.field(default=(), converter=as_tuple)
 
     def __attrs_post_init__(self) -> None:
-        # Spelt out: there may be tens of thousands of these in one answer.
+        # Written out: there may be tens of thousands of these in one answer.
         token, logprob = self.token, self.logprob
         if type(token) is not str or not token.isascii():
             check_text(self, "token")
@@ -72,7 +72,7 @@ _set_token, _set_logprob, _set_bytes, _set_top = (
 def token_logprob(
     token: str, logprob: float | None, bytes: tuple[int, ...] | None, top: tuple[TokenLogprob, ...]
 ) -> TokenLogprob:
-    """A :class:`TokenLogprob` for a caller that has checked the types: a quarter of the constructor's time."""
+    """Return a :class:`TokenLogprob` for a caller that has checked the types, in a quarter of the constructor's time."""
     is_plain = logprob is None or (type(logprob) is float and -_INFINITY < logprob < _INFINITY)
     if not (is_plain and token.isascii()):
         return TokenLogprob(token, logprob, bytes, top)
@@ -96,5 +96,5 @@ def token_logprobs(
     bytes: Iterable[tuple[int, ...] | None],
     tops: Iterable[tuple[TokenLogprob, ...]],
 ) -> tuple[TokenLogprob, ...]:
-    """What :class:`TokenLogprob` makes of each in these columns, for a caller that has checked all of them."""
+    """Return a :class:`TokenLogprob` for each row of these columns, for a caller that has checked all of them."""
     return tuple(map(_made, tokens, logprobs, bytes, tops))
