@@ -299,7 +299,7 @@ class _Compiler:
         return check
 
     def _of_union(self, members: list[Any], *, is_one: bool) -> Check:
-        """The member that leaves the fewest keys unread counts. If none reads the value, the nearest gives the violations."""
+        """The member that leaves the fewest keys unread counts. Otherwise the nearest gives the violations."""
         checks = [(self.of(member), _kinds(member, self._root), _is_null(member)) for member in members]
         expected = " or ".join(
             dict.fromkeys(name for member in members if not _is_null(member) for name in _names(member))
