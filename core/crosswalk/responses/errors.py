@@ -53,7 +53,7 @@ class UnknownTypeError(ResponsesParseError):
 
     Attributes:
         family: what it should have been: ``item``, ``event``, ``content part``, ``annotation``, ``tool`` ….
-        type_name: its ``type``, shortened; ``None`` when it has none.
+        type_name: its ``type``, shortened, or ``None`` when it has none.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class NotAStreamError(ResponsesError, ValueError):
 
     Attributes:
         kind: what came.
-        message: what an error body says, and how HTML and text begin, shortened; ``None`` for other JSON.
+        message: what an error body says, and how HTML and text begin, shortened, or ``None`` for other JSON.
     """
 
     def __init__(self, kind: NotAStreamKind, message: str | None = None) -> None:
@@ -119,7 +119,7 @@ class SnapshotError(ResponsesError):
 
     Attributes:
         event_type: the event's ``type``; ``stream`` when it is not known.
-        sequence_number: its place in the stream; ``None`` when the server sent none.
+        sequence_number: its place in the stream, or ``None`` when the server sent none.
     """
 
     def __init__(self, problem: str, *, event_type: str, sequence_number: int | None) -> None:
