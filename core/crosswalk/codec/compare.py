@@ -1,4 +1,4 @@
-"""What two responses say differently, field by field: how a new mapping is judged against what was stored."""
+"""The differences of two responses, field by field: compares the result of a new mapping with a stored one."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Absent(Enum):
 
 
 ABSENT: Final = Absent.ABSENT
-"""Stands for a value that one of two responses does not have; ``None`` is JSON's null."""
+"""The placeholder for a value that one of two responses does not have. ``None`` is JSON's null."""
 
 
 @brief
 @attrs.frozen
 class Difference:
-    """A place where two responses differ.
+    """A difference of two responses at one path.
 
     Attributes:
         path: the keys that lead there, such as ``("usage", "cached_tokens")``. Items of an array are counted as
-            in the newer response; an item that it does not have, as in the older one.
-        before: the older value, as plain JSON; :data:`ABSENT` where there was none.
-        after: the newer one; likewise.
+            in the newer response. An item that it does not have is counted as in the older one.
+        before: the older value, as plain JSON, or :data:`ABSENT` if there was none.
+        after: the newer one, likewise.
     """
 
     path: tuple[str | int, ...]
@@ -61,9 +61,9 @@ class Difference:
 
 
 def differences(before: ChatResponse, after: ChatResponse) -> list[Difference]:
-    """Where the canonical JSON of two responses differs, in the order of its keys.
+    """Return the differences of the canonical JSON of two responses, in the order of its keys.
 
-    What no mapping decides is left out: computed values, ``raw_events``, and an id or a time that was made up.
+    Values that no mapping decides are left out: computed values, ``raw_events``, and an id or a time that was made up.
     A made-up one counts as absent, so one that has become the provider's own is a difference. Of two arrays,
     equal items at the start and at the end belong together, so that an inserted item is one difference.
 
@@ -78,7 +78,7 @@ def differences(before: ChatResponse, after: ChatResponse) -> list[Difference]:
 
 
 def _said(response: ChatResponse) -> dict[str, Any]:
-    """The canonical JSON of *response*, less what no mapping decides."""
+    """Return the canonical JSON of *response*, without values that no mapping decides."""
     said: dict[str, Any] = to_jsonable(response)
     for name, cls in (("usage", UsageInfo), ("metadata", ResponseMetadata)):
         for key in layout(cls):

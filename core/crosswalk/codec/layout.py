@@ -1,11 +1,11 @@
-"""Which keys the JSON object of a canonical type has, and in what order.
+"""The keys of the JSON object of a canonical type, and their order.
 
 Writing, reading and the schema all follow this one table. It is worked out from the types' own fields. Metadata of a
-field says where JSON differs from it:
+field declares differences in JSON:
 
-- ``json_key``: its key; ``None`` if it is not written.
+- ``json_key``: its key, or ``None`` if it is not written.
 - ``json_omit``: its default is left out, although it is neither ``None`` nor an empty collection.
-- ``json_next``: the field, or the computed property, whose key follows.
+- ``json_next``: the field, or the computed property, of the key that follows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TAGS: Final[dict[type, str]] = {
     CitationRef: "citation",
     SafetyAnnotation: "safety",
 }
-"""The members of unions, by what their key ``type`` says, which is always the first."""
+"""The members of unions, by the value of their key ``type``, which is always the first."""
 
 CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     Alternative,
@@ -70,7 +70,7 @@ CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     UsageDetails,
     UsageInfo,
 }
-"""Every type that has a JSON object of its own."""
+"""Every type with a separate JSON object."""
 
 
 def is_canonical_enum(kind: Any) -> bool:
@@ -146,7 +146,7 @@ def _computed_key(cls: type, name: str) -> Key:
 
 
 def union_members(hint: Any) -> tuple[Any, ...]:
-    """The members of a union; empty for any other type."""
+    """The members of a union, or empty for any other type."""
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, UnionType) else ()
 
 

@@ -41,7 +41,7 @@ def problems_in(error: Exception) -> list[Problem]:
 
 
 def _step_to(error: BaseException, cls: Any) -> str:
-    """The step to the field or item that cattrs noted when it caught *error*; empty where it noted none."""
+    """The step to the field or item that cattrs noted when it caught *error*, or empty where it noted none."""
     for note in getattr(error, "__notes__", ()):
         if isinstance(note, AttributeValidationNote):
             return step(key_of(cls, note.name))

@@ -1,4 +1,4 @@
-"""What is wrong with a document, as ``problem @ $.path``."""
+"""The problems of a document, as ``problem @ $.path``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LONGEST_QUOTE = 40
 
 
 class Problem(ValueError):
-    """One thing wrong with a value.
+    """One problem of a value.
 
     Attributes:
-        at: the path from that value to what is wrong: ``.format_version``; ``""`` for the value itself.
+        at: the path from that value to the problem: ``.format_version``, or ``""`` for the value itself.
     """
 
     def __init__(self, text: str, *, at: str = "") -> None:
@@ -43,7 +43,7 @@ class Problem(ValueError):
 
     @classmethod
     def unknown(cls, what: str, got: object, known: Iterable[str], *, at: str = "") -> Problem:
-        """*got* is none of the *known* words."""
+        """Return the problem that *got* is not one of the *known* words."""
         if type(got) is not str:
             return cls.wrong_type("string", got, at=at)
         return cls(f"unknown {what} {shortened(got)!r}, expected {' or '.join(known)}", at=at)
@@ -84,7 +84,7 @@ class Refused(Problem):
 
 
 def shortened(text: str) -> str:
-    """*text* as far as a message may quote it."""
+    """Return the part of *text* that a message may quote."""
     return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
 
 
@@ -99,7 +99,7 @@ def step(key: object) -> str:
 
 
 def cannot(do: str, what: Any, problems: Sequence[str]) -> CanonicalJSONError:
-    """The error that says why *what* cannot be read or written: the first problem, and how many more."""
+    """Return the error that names why *what* cannot be read or written: the first problem, and the number of others."""
     item = typing.get_args(what)
     if typing.get_origin(what) in (typing.Union, UnionType):
         name = "a union"

@@ -1,4 +1,4 @@
-"""Which version of the canonical JSON is written, and which can be read."""
+"""The version of the canonical JSON that is written, and the versions that can be read."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _cannot(value: Any, problems: Sequence[str]) -> CanonicalJSONError:
 
 
 def _unwritable(value: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
-    """Where and why *value* cannot be written as JSON."""
+    """Return where and why *value* cannot be written as JSON."""
     if isinstance(value, str):
         if _has_lone_surrogate(value):
             yield f"a lone surrogate is no Unicode text @ {path}"

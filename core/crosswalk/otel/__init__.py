@@ -1,4 +1,4 @@
-"""Responses in the words of OpenTelemetry's GenAI semantic conventions."""
+"""Responses as attributes and messages of OpenTelemetry's GenAI semantic conventions."""
 
 from __future__ import annotations
 

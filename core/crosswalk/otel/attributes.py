@@ -1,4 +1,4 @@
-"""A response in the words of OpenTelemetry's GenAI semantic conventions."""
+"""A response as attributes of OpenTelemetry's GenAI semantic conventions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,63}")
 _MADE_UP = {Provenance.ABSENT, Provenance.SYNTHETIC}
 _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
-"""The conventions say ``tool_call`` for our ``tool_calls``; the other words are the same."""
+"""The conventions use ``tool_call`` for our ``tool_calls``. The other words are the same."""
 
 
 _DETAILS = {
@@ -37,7 +37,7 @@ _DETAILS = {
     "web_search_requests": "crosswalk.usage.web_search.requests",
     "web_fetch_requests": "crosswalk.usage.web_fetch.requests",
 }
-"""The conventions' words for the details of usage, and ours where the conventions have none."""
+"""The conventions' names for the details of usage, and ours for details without one."""
 
 
 _PROVIDERS = {
@@ -47,24 +47,24 @@ _PROVIDERS = {
     "openai_responses": "openai",
     "xai": "x_ai",
 }
-"""The conventions' own values, where they are not our ids."""
+"""The conventions' values, if they differ from our ids."""
 
 
 def otel_provider_name(provider: str) -> str:
-    """The value of ``gen_ai.provider.name`` for a provider id: the conventions' own where they have one, else the id."""
+    """Return ``gen_ai.provider.name`` for a provider id: the conventions' value if there is one, else the id."""
     return _PROVIDERS.get(provider, provider)
 
 
 def finish_word(reason: FinishReason) -> str:
-    """*reason* in the words of the conventions."""
+    """Return *reason* as a finish reason of the conventions."""
     return _FINISH_WORDS.get(reason, reason.value)
 
 
 def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
-    """What to put on a span, a metric or a log record about *response*.
+    """Return the attributes of *response* for a span, a metric or a log record.
 
-    Holds no content. An id, a model or a count that the provider did not send, and a time that nobody measured, is left
-    out. Times are in seconds. ``error.type`` is the provider's code, where it has one; ``crosswalk.error.kind`` is ours.
+    They hold no content. An id, a model or a count that the provider did not send, and a time that was not measured, is left
+    out. Times are in seconds. ``error.type`` is the provider's code, if it has one. ``crosswalk.error.kind`` is ours.
     """
     usage, metadata = response.usage, response.metadata
     reasons = (response.finish_reason, *(other.finish_reason for other in response.alternatives))
@@ -90,9 +90,9 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
 
 
 def otel_error_type(response: ChatResponse) -> str | None:
-    """The provider's code for the error that *response* tells of, or else its kind; ``None`` where it tells of none.
+    """Return the provider's code for the error in *response*, or else its kind, or ``None`` if there is no error.
 
-    A code that is no single word might quote content.
+    A code that is not a single word might quote content.
     """
     info = response.error_info
     if info is None:
@@ -101,7 +101,7 @@ def otel_error_type(response: ChatResponse) -> str | None:
 
 
 def _said(response: ChatResponse, path: str, value: int | str) -> int | str | None:
-    """*value*, or ``None`` where the provider did not send it."""
+    """Return *value*, or ``None`` if the provider did not send it."""
     provenance = response.metadata.provenance
     made = _MADE_UP | {Provenance.DERIVED} if path == "model" else _MADE_UP
     return None if any(provenance.get(p) in made for p in (path, path.partition(".")[0])) else value

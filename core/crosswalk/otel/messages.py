@@ -15,9 +15,9 @@ __all__ = ["otel_output_messages"]
 
 
 def otel_output_messages(response: ChatResponse) -> list[dict[str, Any]]:
-    """What the model said, a message for each choice, for ``gen_ai.output.messages``: content, which few may see.
+    """Return the model's output, a message for each choice, for ``gen_ai.output.messages``. It is content that few may see.
 
-    What the conventions have no part for, such as a refusal or a citation, is a part of its own type.
+    Segments without a counterpart in the conventions, such as a refusal or a citation, get a part type that they lack.
     """
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     return [
@@ -70,7 +70,7 @@ def _part(segment: Segment) -> dict[str, Any]:
 
 
 def _decoded(text: str) -> Any:
-    """*text* as the JSON that it is, or as it is where it is none."""
+    """Return *text* as decoded JSON, or unchanged if it is not JSON."""
     try:
         return load_json(text)
     except ValueError:

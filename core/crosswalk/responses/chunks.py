@@ -24,12 +24,12 @@ class Chunk:
     """A piece of what a tool found.
 
     Attributes:
-        content: the text; empty where a server names a source and says nothing of it.
-        title: what a reader calls it; ``None`` when the tool gave no title.
-        annotation: what is cited when it is cited; ``None`` for what is no source, such as the result of a function.
+        content: the text, or empty where a server names a source and says nothing of it.
+        title: what a reader calls it, or ``None`` when the tool gave no title.
+        annotation: what is cited when it is cited, or ``None`` for what is no source, such as the result of a function.
         number: its number among the citations; ``None`` before
             :meth:`crosswalk.responses.CitedResponse.install_citations`, and always without an annotation.
-        score: how well it fits, as the tool said; ``None`` when it said nothing.
+        score: how well it fits, as the tool said, or ``None`` when it said nothing.
         index: its place among the results of its call, from 0; it stays when others are removed.
         call: the place of its call among the tool calls, from 0.
 
@@ -61,7 +61,7 @@ class Chunk:
     def as_annotation(
         self, *, start_index: int | None = None, end_index: int | None = None
     ) -> CitationAnnotation | None:
-        """The annotation of a text that cites this chunk; ``None`` when it is no source.
+        """The annotation of a text that cites this chunk, or ``None`` when it is no source.
 
         Args:
             start_index: the first character of the text's part that cites it; ``None`` leaves the place open.

@@ -33,7 +33,7 @@ class ResponsesError(CrosswalkError):
 
 
 class ResponsesParseError(ResponsesError, ValueError):
-    """JSON that is no value of the type asked for: a missing field, a wrong type, an unknown word.
+    """JSON that is not a value of the requested type: a missing field, a wrong type, an unknown word.
 
     Attributes:
         path: where, such as ``$.output[0].status``.
@@ -49,11 +49,11 @@ class ResponsesParseError(ResponsesError, ValueError):
 
 
 class UnknownTypeError(ResponsesParseError):
-    """An object whose ``type`` nobody knows; ``unknown="keep"`` would keep it.
+    """An object with a ``type`` that is not registered. ``unknown="keep"`` would accept it.
 
     Attributes:
-        family: what it should have been: ``item``, ``event``, ``content part``, ``annotation``, ``tool`` ….
-        type_name: its ``type``, shortened; ``None`` when it has none.
+        family: the expected family: ``item``, ``event``, ``content part``, ``annotation``, ``tool`` ….
+        type_name: its ``type``, shortened, or ``None`` if it has none.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class InvalidIdError(ResponsesValueError):
 
 
 NotAStreamKind: TypeAlias = Literal["error", "response", "json", "html", "text"]
-"""What came in the place of a stream: an error body, a whole response, other JSON, HTML or XML, other text."""
+"""The kinds of content in the place of a stream: an error body, a whole response, other JSON, HTML or XML, other text."""
 
 
 class NotAStreamError(ResponsesError, ValueError):
@@ -103,7 +103,7 @@ class NotAStreamError(ResponsesError, ValueError):
 
     Attributes:
         kind: what came.
-        message: what an error body says, and how HTML and text begin, shortened; ``None`` for other JSON.
+        message: what an error body says, and how HTML and text begin, shortened, or ``None`` for other JSON.
     """
 
     def __init__(self, kind: NotAStreamKind, message: str | None = None) -> None:
@@ -118,8 +118,8 @@ class SnapshotError(ResponsesError):
     """A stream event that does not fit the response as the events before it made it, or is cut off.
 
     Attributes:
-        event_type: the event's ``type``; ``stream`` when it is not known.
-        sequence_number: its place in the stream; ``None`` when the server sent none.
+        event_type: the event's ``type``, or ``stream`` if it is not known.
+        sequence_number: its position in the stream, or ``None`` if the server sent none.
     """
 
     def __init__(self, problem: str, *, event_type: str, sequence_number: int | None) -> None:

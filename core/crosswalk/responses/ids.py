@@ -97,7 +97,7 @@ def check_id(id: str, kind: IdKind | str) -> str:
 
 
 def id_kind(id: str) -> IdKind | None:
-    """What *id* names, by its prefix; ``None`` when the prefix is none of OpenAI's."""
+    """What *id* names, by its prefix, or ``None`` when the prefix is none of OpenAI's."""
     prefix, underscore, _ = id.partition("_")
     return _KINDS.get(prefix + underscore)
 

@@ -1,4 +1,4 @@
-"""What all items have in common, and who asked for a call."""
+"""The base of all items, and the callers of calls."""
 
 from typing import ClassVar, Literal, TypeAlias
 
@@ -12,7 +12,7 @@ class Item(Record):
     """A piece of a conversation: a message, a call, its output …
 
     Attributes:
-        id: names the item, in stream events as ``item_id``; ``None`` where it has none, as in many inputs.
+        id: its id, in stream events ``item_id``, or ``None`` if it has none, as in many inputs.
     """
 
     id: str | None = None
@@ -20,7 +20,7 @@ class Item(Record):
 
 @record
 class UnknownItem(Unknown, Item):
-    """An item of a type that nobody registered."""
+    """An item of a type that is not registered."""
 
     family: ClassVar[str] = "item"
     type: str | None = None
@@ -47,11 +47,11 @@ class CallerProgram(Record):
 
 @record
 class UnknownCaller(Unknown, Record):
-    """A caller of a type that nobody registered."""
+    """A caller of a type that is not registered."""
 
     family: ClassVar[str] = "caller"
     type: str | None = None
 
 
 Caller: TypeAlias = CallerDirect | CallerProgram | UnknownCaller
-"""Who asked for a call."""
+"""The caller that asked for a call."""

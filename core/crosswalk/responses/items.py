@@ -1,4 +1,4 @@
-"""The remaining items, and all of them as two unions: what a response holds, and what a request may hold."""
+"""The remaining items, and two unions of all items: those of a response, and those of a request."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -54,11 +54,11 @@ class Program(Item):
 
 @record
 class ProgramOutput(Item):
-    """What a program gave.
+    """The result of a program.
 
     Attributes:
         call_id: the program.
-        result: what it gave.
+        result: its result.
         status: how it ended.
     """
 
@@ -73,7 +73,7 @@ class AdditionalTools(Item):
     """Tools that joined in the middle of the conversation.
 
     Attributes:
-        role: who brought them, such as ``developer``.
+        role: the role that added them, such as ``developer``.
         tools: the tools.
     """
 
@@ -93,7 +93,7 @@ class ResponseConfigurationUpdateItem(Item):
 
 @record
 class ResponseCompactionItem(Item):
-    """What the server keeps of a conversation that it shortened; to be sent back as it came.
+    """The server's record of a conversation that it shortened. Send it back unchanged.
 
     Attributes:
         encrypted_content: for the server alone.
@@ -107,7 +107,7 @@ class ResponseCompactionItem(Item):
 
 @record
 class CompactionTrigger(Item):
-    """Asks the server to shorten the conversation; the last item of a request."""
+    """Asks the server to shorten the conversation. It is the last item of a request."""
 
     type: Literal["compaction_trigger"] = "compaction_trigger"
 
@@ -154,7 +154,7 @@ KnownInputItem: TypeAlias = (
 """An item of a request, of a type that the API has."""
 
 ResponseInputItem: TypeAlias = KnownInputItem | UnknownItem
-"""An item of a request; what a response holds may be sent back."""
+"""An item of a request. Items of a response may be sent back."""
 
 
 def register_item(cls: type[Item]) -> type[Item]:

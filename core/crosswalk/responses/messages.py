@@ -41,7 +41,7 @@ class ResponseOutputMessage(Item):
 
     @property
     def refusal(self) -> str | None:
-        """Why the model refused; ``None`` when it did not."""
+        """Why the model refused, or ``None`` when it did not."""
         refusals = [part.refusal for part in self.content if isinstance(part, ResponseOutputRefusal)]
         return "".join(refusals) if refusals else None
 

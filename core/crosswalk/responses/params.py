@@ -1,4 +1,4 @@
-"""What a request for a response says."""
+"""The body of a request for a response."""
 
 from collections.abc import Mapping
 
@@ -39,14 +39,14 @@ class ContextManagement(Record):
 
 @record
 class ModerationRule(Record):
-    """What moderation does: ``score`` or ``block``."""
+    """The action of moderation: ``score`` or ``block``."""
 
     mode: str
 
 
 @record
 class ModerationPolicy(Record):
-    """What moderation does with input and output."""
+    """The actions of moderation for input and output."""
 
     input: ModerationRule | None = None
     output: ModerationRule | None = None
@@ -70,7 +70,7 @@ class StreamOptions(Record):
     """How a stream is sent.
 
     Attributes:
-        include_obfuscation: whether deltas are padded, so that their lengths tell nothing.
+        include_obfuscation: whether deltas are padded, so that their lengths reveal nothing.
     """
 
     include_obfuscation: bool | None = None
@@ -80,17 +80,17 @@ class StreamOptions(Record):
 class ResponseCreateParams(Record):
     """A request for a response: ``to_json`` of it is the body of ``POST /v1/responses``.
 
-    What is not described here is as in :class:`crosswalk.responses.Response`, where the server repeats it.
+    Fields without a description are as in :class:`crosswalk.responses.Response`, in which the server repeats them.
 
     Attributes:
         model: the model to answer.
-        input: what it is to answer: text or items.
-        include: what else to send, such as ``reasoning.encrypted_content``.
+        input: the input of the model: text or items.
+        include: further fields to send, such as ``reasoning.encrypted_content``.
         stream: whether to answer as a stream.
         stream_options: see there.
         stream_id: the lane of a WebSocket.
-        store: whether the server keeps the response.
-        generate: whether to answer at all; on a WebSocket.
+        store: whether the server stores the response.
+        generate: whether to answer at all, on a WebSocket.
         background: whether to answer in the background.
         conversation: the conversation that it belongs to, or its id.
         context_management: see there.

@@ -55,12 +55,12 @@ class ParsedResponse(Generic[T]):
 
     @property
     def output_parsed(self) -> T | None:
-        """The first value; ``None`` when there is no text, as after a refusal."""
+        """The first value, or ``None`` when there is no text, as after a refusal."""
         return self.texts[0].parsed if self.texts else None
 
     @property
     def refusal(self) -> str | None:
-        """Why the model refused; ``None`` when it did not."""
+        """Why the model refused, or ``None`` when it did not."""
         messages = [item for item in self.response.output if isinstance(item, ResponseOutputMessage)]
         refusals = [message.refusal for message in messages if message.refusal is not None]
         return "".join(refusals) if refusals else None

@@ -53,12 +53,12 @@ def parse(cls: type[R], data: JSONInput, *, unknown: OnUnknown = "raise") -> R:
     Args:
         cls: the type.
         data: a JSON object.
-        unknown: ``"raise"``, or ``"keep"``: what has an unknown ``type`` becomes an
-            :class:`crosswalk.responses.Unknown`; an unknown word becomes ``None`` and stays in ``extensions``.
+        unknown: ``"raise"`` or ``"keep"``. With ``"keep"``, an object with an unknown ``type`` becomes an
+            :class:`crosswalk.responses.Unknown`, and an unknown word becomes ``None`` and stays in ``extensions``.
 
     Raises:
-        UnknownTypeError: something has a type that nobody registered.
-        ResponsesParseError: it is no such object; the error has the path.
+        UnknownTypeError: an object has a type that is not registered.
+        ResponsesParseError: it is not such an object. The error has the path.
         ResponsesValueError: *unknown* is neither of the two words.
         FramingError: it is not JSON, or nested too deeply.
     """
@@ -76,7 +76,7 @@ def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response
 
 
 def parse_params(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseCreateParams:
-    """Read the body of a request; see :func:`parse`."""
+    """Read the body of a request. See :func:`parse`."""
     from crosswalk.responses.params import ResponseCreateParams
 
     return parse(ResponseCreateParams, data, unknown=unknown)
@@ -87,7 +87,7 @@ def parse_event(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> Know
 @overload
 def parse_event(data: JSONInput, *, unknown: OnUnknown) -> ResponseStreamEvent: ...
 def parse_event(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseStreamEvent:
-    """Read the data of one event of a stream; see :func:`parse`."""
+    """Read the data of one event of a stream. See :func:`parse`."""
     event: ResponseStreamEvent = _read(_EVENT, data, unknown)
     return event
 
@@ -97,7 +97,7 @@ def parse_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") -> Known
 @overload
 def parse_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseOutputItem: ...
 def parse_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseOutputItem:
-    """Read an item of a response; see :func:`parse`."""
+    """Read an item of a response. See :func:`parse`."""
     from crosswalk.responses.unions import ResponseOutputItem
 
     item: ResponseOutputItem = _read(ResponseOutputItem, data, unknown)
@@ -109,7 +109,7 @@ def parse_input_item(data: JSONInput, *, unknown: Literal["raise"] = "raise") ->
 @overload
 def parse_input_item(data: JSONInput, *, unknown: OnUnknown) -> ResponseInputItem: ...
 def parse_input_item(data: JSONInput, *, unknown: OnUnknown = "raise") -> ResponseInputItem:
-    """Read an item of a request; see :func:`parse`."""
+    """Read an item of a request. See :func:`parse`."""
     from crosswalk.responses.items import ResponseInputItem
 
     item: ResponseInputItem = _read(ResponseInputItem, data, unknown)
@@ -163,7 +163,7 @@ def _read(kind: Any, data: JSONInput, unknown: OnUnknown) -> Any:
 
 
 def load_json(data: bytes | bytearray | str) -> Any:
-    """The JSON value that *data* says.
+    """Return the decoded JSON value of *data*.
 
     Raises:
         FramingError: it is not JSON, or nested too deeply.
@@ -186,16 +186,16 @@ def _own_copy(data: Mapping[str, Any]) -> Any:
 
 
 def to_dict(value: Record) -> dict[str, Any]:
-    """*value* as the JSON object that it was read from, or that the API takes; a copy, free to be changed."""
+    """Return the JSON object that *value* was read from, or that the API takes. It is a copy that you may change."""
     copy: dict[str, Any] = copy_json(record_converter("raise").unstructure(value))
     return copy
 
 
 def to_json(value: Record) -> bytes:
-    """*value* as JSON text: the same JSON value that it was read from.
+    """Return *value* as JSON text: the same JSON value that it was read from.
 
     Raises:
-        ResponsesValueError: it holds what JSON cannot say, such as half a surrogate pair, or is nested too deeply.
+        ResponsesValueError: it contains a value without a JSON form, such as half a surrogate pair, or is nested too deeply.
     """
     try:
         return dump_json(record_converter("raise").unstructure(value))

@@ -1,4 +1,4 @@
-"""The response: what the model answered, and what the server tells about it."""
+"""The response: the model's answer, and the server's report about it."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -31,30 +31,30 @@ __all__ = ["Response"]
 class Response(Record):
     """An answer of the Responses API.
 
-    Citations are equal when they cite the same source, wherever they stand and whatever their title (see
-    :class:`AnnotationURLCitation`), and so are responses that differ in nothing else: to compare all that a response
-    says, compare :func:`crosswalk.responses.to_dict` of the two.
+    Citations are equal if they cite the same source, whatever their position and title (see
+    :class:`AnnotationURLCitation`), and so are responses that differ in nothing else. To compare the whole content of
+    responses, compare :func:`crosswalk.responses.to_dict` of the two.
 
     Attributes:
-        id: names it.
+        id: its id.
         object: ``response``.
         created_at: when it was created, in seconds since 1970.
         completed_at: when it was completed, in seconds since 1970.
-        status: how far it has come.
+        status: its progress.
         model: the model that answered.
-        output: what it answered, in order.
-        usage: tokens; ``None`` before the end.
+        output: the items of the answer, in order.
+        usage: tokens, or ``None`` before the end.
         error: why it failed.
         incomplete_details: why it is incomplete.
-        instructions: what the model was told first: text or items.
+        instructions: the first instructions to the model: text or items.
         tools: the tools that it may use.
-        tool_choice: which of them it must, may or must not use.
+        tool_choice: the tools that it must, may or must not use.
         parallel_tool_calls: whether it may call several at a time.
-        max_tool_calls: how many calls of the server's tools at most.
+        max_tool_calls: the greatest number of calls of the server's tools.
         temperature: 0 to 2.
         top_p: 0 to 1.
-        top_logprobs: how many tokens to tell at each place.
-        max_output_tokens: how many tokens at most.
+        top_logprobs: the number of tokens to report at each position.
+        max_output_tokens: the greatest number of tokens.
         text: how the answer is written.
         reasoning: how the model thinks.
         truncation: ``auto`` or ``disabled``.
@@ -64,16 +64,16 @@ class Response(Record):
         background: whether it was made in the background.
         service_tier: the tier that served it.
         metadata: the caller's own notes.
-        user: the caller's user; an older field.
+        user: the caller's user, an older field.
         safety_identifier: the caller's user.
-        prompt_cache_key: the caller's group of like prompts.
+        prompt_cache_key: the caller's group of similar prompts.
         prompt_cache_retention: how long prompts stay cached.
         prompt_cache_options: see there.
         prompt_cache_diagnostics: see there.
         moderation: see there.
-        input_transformations: what the server changed in the input.
-        image: what is done with images of earlier turns.
-        tool_usage: what the server's tools took, beside ``usage``.
+        input_transformations: the server's changes to the input.
+        image: how images of earlier turns are treated.
+        tool_usage: the usage of the server's tools, in addition to ``usage``.
         access_programs: special access that the request was given.
     """
 

@@ -275,8 +275,8 @@ class FilePage(Record):
 
     Attributes:
         text: what it says.
-        page_number: the page, from 1; ``None`` in files without pages.
-        document_position: the place of the piece in the document; ``None`` when it is not known.
+        page_number: the page, from 1, or ``None`` in files without pages.
+        document_position: the place of the piece in the document, or ``None`` when it is not known.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""How many tokens a response took."""
+"""Token counts of a response."""
 
 from crosswalk.responses.records import Record, record
 

@@ -1,4 +1,4 @@
-"""Checks decoded JSON against a JSON Schema, and says what it passed over.
+"""Check decoded JSON against a JSON Schema, and report ignored keys.
 
 A schema is compiled once into functions. Nothing is coerced. A key that is nearly a missing one is read as that key.
 """
@@ -27,11 +27,11 @@ __all__ = ["MOST", "ExactFloat", "Fault", "Finding", "Report", "compile_schema",
 
 
 MOST: Final = 50
-"""How many violations, unknown keys and renamed keys a report holds."""
+"""The greatest number of violations, unknown keys and renamed keys in a report."""
 
 
 class Fault(StrEnum):
-    """What kind of thing is wrong; the words are those of ``Fault`` in structured answers."""
+    """The kind of a violation. The words are those of ``Fault`` in structured answers."""
 
     TYPE = "schema_type_error"
     MISSING = "schema_missing_field"
@@ -42,12 +42,12 @@ class Fault(StrEnum):
 
 @attrs.frozen
 class Finding:
-    """One thing wrong with a value.
+    """One violation of a value.
 
     Attributes:
         message: what is wrong, with no value of the document.
         path: where, as a JSON path.
-        fault: what kind of thing it is.
+        fault: the kind of the violation.
         is_of_constant: whether one of several words was expected.
     """
 
@@ -67,7 +67,7 @@ class ExactFloat(float):
     text: str
 
     def __new__(cls, text: str) -> ExactFloat:
-        """The number that *text* says."""
+        """The number that *text* represents."""
         self = super().__new__(cls, text)
         self.text = text
         return self
@@ -75,7 +75,7 @@ class ExactFloat(float):
 
 @attrs.define
 class Report:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
         violations: what is wrong.
@@ -93,7 +93,7 @@ class Report:
         self.violations.append(Finding(message, path, fault))
 
     def take(self, other: Report) -> None:
-        """Note all that *other* has."""
+        """Add all entries of *other*."""
         for mine, theirs in (
             (self.violations, other.violations),
             (self.unknown, other.unknown),
@@ -102,18 +102,18 @@ class Report:
             mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator]
 
     def distance(self) -> tuple[int, ...]:
-        """How far the value is from the schema: constants first, then missing keys, then keys left over."""
+        """The distance of the value from the schema: constants first, then missing keys, then unread keys."""
         missing = [each for each in self.violations if each.fault is Fault.MISSING]
         constants = [each for each in self.violations if each.is_of_constant]
         return len(constants), len(missing), len(self.violations), len(self.unknown), len(self.renamed)
 
     def apart(self) -> Report:
-        """An empty one for a part that may not count; it shares what has been tried."""
+        """Return an empty report for a part that may not count. It shares the cached attempts."""
         return Report(seen=self._seen)
 
 
 Check: TypeAlias = Callable[[Any, str, Report], Any]
-"""Takes a value, its path and a report; gives the value with its keys renamed."""
+"""Takes a value, its path and a report, and returns the value with its keys renamed."""
 
 
 def read_datetime(text: str) -> datetime:
@@ -149,14 +149,14 @@ _TOLD: Final = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated",
      "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "discriminator", "nullable", "x-order")
 )  # fmt: skip
-"""Keywords that tell and do not check."""
+"""Keywords that describe and do not check."""
 
 
 def compile_schema(schema: Any, *, null_is_default: bool = False) -> Check:
-    """The function that checks values against *schema*.
+    """Return the function that checks values against *schema*.
 
     Args:
-        schema: a JSON Schema; ``$ref`` leads into itself alone.
+        schema: a JSON Schema. ``$ref`` leads into itself alone.
         null_is_default: a null for an optional key that cannot be null stands for its default: strict mode of
             servers makes every key required.
 
@@ -173,7 +173,7 @@ class _Compiler:
         self._by_reference: dict[str, list[Check]] = {}
 
     def compiled(self, reference: str) -> Check:
-        """The check of what *reference* leads to; compiled once, so that a schema may refer to itself."""
+        """Return the check of the target of *reference*. It is compiled once, so that a schema may refer to itself."""
         if reference not in self._by_reference:
             found = self._by_reference[reference] = []
             schema = _resolved(self._root, reference)
@@ -299,7 +299,7 @@ class _Compiler:
         return check
 
     def _of_union(self, members: list[Any], *, is_one: bool) -> Check:
-        """The member that reads the value with the fewest keys left over counts; else the nearest says what is wrong."""
+        """The member that leaves the fewest keys unread counts. Otherwise the nearest gives the violations."""
         checks = [(self.of(member), _kinds(member, self._root), _is_null(member)) for member in members]
         expected = " or ".join(
             dict.fromkeys(name for member in members if not _is_null(member) for name in _names(member))
@@ -364,7 +364,7 @@ def _is_nullable(schema: Any) -> bool:
 
 
 def _resolved(root: Any, reference: str) -> Any:
-    """What *reference* leads to inside of *root*; ``None`` for nothing."""
+    """Return the target of *reference* inside of *root*, or ``None`` if there is none."""
     first, *names = reference.split("/")
     found = root if first == "#" else None
     for name in names:
@@ -377,7 +377,7 @@ def _is_null(schema: Any) -> bool:
 
 
 def _kinds(schema: Any, root: Any) -> frozenset[type] | None:
-    """The types of decoded JSON that *schema* may take; ``None`` where any may be."""
+    """Return the types of decoded JSON that *schema* may take, or ``None`` if it may be any."""
     while isinstance(schema, dict) and "$ref" in schema:
         schema = _resolved(root, schema["$ref"])
     if not isinstance(schema, dict):
@@ -394,7 +394,7 @@ def _kinds(schema: Any, root: Any) -> frozenset[type] | None:
 
 
 def _names(schema: Any) -> Iterable[str]:
-    """What a message calls the values of *schema*."""
+    """Return the name that a message uses for the values of *schema*."""
     if not isinstance(schema, dict):
         return ["anything"]
     if "enum" in schema or "const" in schema:
@@ -422,7 +422,7 @@ def _of_type(names: list[str], schema: dict[str, Any]) -> Check:
         return value
 
     if "enum" in schema or "const" in schema or (schema.get("format") in _FORMATS and names == ["string"]):
-        return _anything  # another check tells more
+        return _anything  # another check describes more
     return check
 
 

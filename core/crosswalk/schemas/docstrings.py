@@ -12,13 +12,13 @@ _ATTRIBUTE: Final = re.compile(r"^    (\w+): ((?:.+)(?:\n {8}.+)*)", re.MULTILIN
 
 
 def heading(kind: type) -> dict[str, str]:
-    """The title of the class *kind*, and its description where it has one."""
+    """Return the title of the class *kind*, and its description if it has one."""
     text = first_line(kind)
     return {"title": kind.__name__, **({"description": text} if text else {})}
 
 
 def first_line(documented: object) -> str:
-    """The first line of a docstring; empty without one."""
+    """The first line of a docstring, or empty without one."""
     return _plain((inspect.getdoc(documented) or "").partition("\n")[0])
 
 

@@ -1,4 +1,4 @@
-"""Why something cannot be a schema."""
+"""Errors of types that cannot be a schema."""
 
 from __future__ import annotations
 

@@ -23,14 +23,14 @@ _MISSING: Final = object()
 
 @attrs.frozen
 class ClassField:
-    """A field as JSON has it.
+    """A field in JSON.
 
     Attributes:
         key: its key.
-        kind: its type, with what ``Annotated`` says.
-        is_required: whether the key has to be there.
-        default: its default, or anything that JSON cannot have.
-        metadata: what attrs or a dataclass keeps about it. ``alias`` is its JSON key, where that is no identifier.
+        kind: its type, with the annotations of ``Annotated``.
+        is_required: whether the key must be present.
+        default: its default, or a value that JSON cannot have.
+        metadata: its metadata from attrs or a dataclass. ``alias`` is its JSON key, if that is not an identifier.
     """
 
     key: str
@@ -46,7 +46,7 @@ def is_pydantic(kind: Any) -> bool:
 
 
 def has_fields(kind: Any) -> bool:
-    """Whether :func:`fields_of` knows the fields of *kind*, a class or a generic class with its arguments."""
+    """Return whether :func:`fields_of` can read *kind*, a class or a generic class with its arguments."""
     kind = origin_of(kind)
     return isinstance(kind, type) and (
         attrs.has(kind)
@@ -57,7 +57,7 @@ def has_fields(kind: Any) -> bool:
 
 
 def fields_of(cls: Any) -> list[ClassField]:
-    """The fields of *cls* that its constructor takes; ``T`` of a generic class is its argument.
+    """Return the fields of *cls* that its constructor takes. ``T`` of a generic class is its argument.
 
     Raises:
         SchemaDefinitionError: a type cannot be found, or the constructor does not take a field.
@@ -97,7 +97,7 @@ def _fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
                 key = each.metadata.get("alias", each.name)
                 yield ClassField(key, hints[each.name], is_required, each.default, each.metadata)
     elif typing.is_typeddict(cls):
-        # Said with the type: annotations that are texts are not in __required_keys__.
+        # Part of the type: annotations that are texts are not in __required_keys__.
         stated = {typing.Required: True, typing.NotRequired: False}
         for name, kind in hints.items():
             origin = typing.get_origin(kind)

@@ -26,7 +26,7 @@ from crosswalk.types.response import ChatResponse
 __all__ = ["RULES", "json_schema", "schema_of", "strict_form"]
 
 RULES: Final = "x-rules"
-"""The key of what a field's metadata says about it, in the schema that answers are checked with."""
+"""The key of a field's own rules from its metadata, in the schema that answers are checked with."""
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _RAW_EVENT: Final = {
@@ -75,13 +75,13 @@ _CONSTRAINTS: Final = {
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of the canonical JSON of *cls*, a new dict each time.
+    """Return the JSON Schema (2020-12) of the canonical JSON of *cls*. Each call returns a new dict.
 
-    It describes what is written: everything that :func:`crosswalk.to_json` writes validates. Further keys are allowed,
-    as reading ignores them. Computed values are ``readOnly``. Types that *cls* holds stand under ``$defs``.
+    It describes the written form: everything that :func:`crosswalk.to_json` writes validates. Further keys are allowed,
+    as reading ignores them. Computed values are ``readOnly``. Types inside *cls* are under ``$defs``.
 
     Raises:
-        TypeError: *cls* is no canonical type.
+        TypeError: *cls* is not a canonical type.
     """
     if cls not in CANONICAL:
         raise TypeError(f"{cls!r} is no canonical type")
@@ -92,22 +92,22 @@ def json_schema(cls: type[Any]) -> dict[str, Any]:
 def schema_of(
     kind: Any, *, forbid_unknown: bool = False, with_rules: bool = False
 ) -> tuple[dict[str, Any], bool]:
-    """The JSON Schema (2020-12) of *kind*, and whether it holds a ``Decimal``. Classes in it stand under ``$defs``.
+    """Return the JSON Schema (2020-12) of *kind*, and whether it holds a ``Decimal``. Classes in it are under ``$defs``.
 
     Args:
         kind: the type.
-        forbid_unknown: say that objects have no other keys.
-        with_rules: keep what a field's metadata says apart, under :data:`RULES`, to check it as an invariant.
+        forbid_unknown: declare that objects have no other keys.
+        with_rules: keep the rules of a field's metadata apart, under :data:`RULES`, to check them as an invariant.
 
     Raises:
-        SchemaDefinitionError: a field has a type that JSON cannot tell, or names one that is not there.
+        SchemaDefinitionError: a field has a type that JSON cannot express, or names one that does not exist.
     """
     writer = _Writer(forbid_unknown, with_rules)
     return writer.whole(writer.of_root(kind)), writer.has_decimal
 
 
 def _name(kind: Any) -> str:
-    """The name of *kind*; ``Page_int`` of the generic class ``Page[int]``."""
+    """Return the name of *kind*, such as ``Page_int`` for the generic class ``Page[int]``."""
     if has_fields(kind):
         return "_".join([origin_of(kind).__name__, *map(_name, typing.get_args(kind))])
     return getattr(kind, "__name__", None) or str(kind)
@@ -183,7 +183,7 @@ class _Writer:
         }
 
     def of(self, kind: Any, where: str) -> dict[str, Any]:
-        """The schema of *kind*, a new dict each time; *where* names it in an error."""
+        """Return the schema of *kind*, a new dict each time. *where* names it in an error."""
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin is typing.Annotated:
             return {**self.of(arguments[0], where), **_annotations(arguments[1:])}
@@ -232,10 +232,10 @@ class _Writer:
         return self.of_class(cls)
 
     def _of_pydantic(self, model: Any) -> dict[str, Any]:
-        """What pydantic says itself; its classes stand among ours."""
+        """Return pydantic's own schema. Its classes are added to ours."""
         schema = model.model_json_schema()
         definitions = schema.pop("$defs", {})
-        if "$ref" in schema:  # it holds itself
+        if "$ref" in schema:  # it contains itself
             schema = definitions.get(model.__name__, schema)
             self._named[model.__name__] = model
             self.definitions[model.__name__] = definitions.pop(model.__name__)
@@ -251,7 +251,7 @@ class _Writer:
 
 
 def _annotations(metadata: Iterable[Any]) -> dict[str, Any]:
-    """What ``Annotated`` says: a text describes, and constraints as annotated-types and pydantic have them hold."""
+    """Return the keywords of ``Annotated``: a text describes, annotated-types and pydantic give the constraints."""
     found: dict[str, Any] = {}
     for each in metadata:
         text = each if isinstance(each, str) else getattr(each, "description", None)
@@ -267,7 +267,7 @@ def _annotations(metadata: Iterable[Any]) -> dict[str, Any]:
 
 
 def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:
-    """An enumeration with the types of its words, which servers ask for."""
+    """An enumeration with the types of its words, which servers require."""
     words = [json_word(member) for member in members]
     if not all(type(word) in _TYPE_NAMES for word in words):
         raise SchemaDefinitionError(f"{where}: a word of an answer is a string, number, boolean or null")
@@ -279,10 +279,10 @@ def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:
 
 
 def strict_form(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """*schema* as OpenAI's strict mode takes it: every key required and, where it was optional, nullable; no defaults.
+    """Return *schema* in OpenAI's strict mode: every key required and, if it was optional, nullable, and no defaults.
 
     Returns:
-        A new dict; ``None`` where strict mode cannot say it: free objects and values, or an array of fixed places.
+        A new dict, or ``None`` if strict mode cannot express it: free objects and values, or an array of fixed positions.
     """
     try:
         return _strict(schema)
@@ -291,12 +291,12 @@ def strict_form(schema: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class _NotStrictError(Exception):
-    """Strict mode cannot say this."""
+    """Strict mode cannot express this."""
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
-        return {"$ref": schema["$ref"]}  # nothing may stand beside it
+        return {"$ref": schema["$ref"]}  # no other key may be next to it
     if (
         not {"type", "anyOf", "oneOf", "enum", "const"} & schema.keys()
         or "prefixItems" in schema

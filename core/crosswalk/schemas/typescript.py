@@ -53,7 +53,7 @@ def _object(schema: dict[str, Any], indent: str) -> str:
 
 
 def _comment(schema: Any) -> str:
-    """What the type does not say: the description, and the rules."""
+    """The parts that the type does not express: the description, and the rules."""
     if not isinstance(schema, dict):
         return ""
     rules = [

@@ -28,9 +28,9 @@ __all__ = ["answer_converter", "value_to_json"]
 
 @functools.cache
 def answer_converter() -> CanonicalConverter:
-    """The converter of canonical JSON, which also reads what answers have beside: exact decimals, times with their offset.
+    """The converter of canonical JSON, which also reads further types of answers: exact decimals, times with their offset.
 
-    What it takes has been checked against the JSON Schema of its type.
+    Its input has been checked against the JSON Schema of its type.
     """
     made = converter()
     made.register_structure_hook(Decimal, lambda value, _: _decimal(value))
@@ -57,7 +57,7 @@ def _decimal(value: Any) -> Decimal:
 
 
 def _typed_dict(cls: Any, made: BaseConverter) -> Callable[[Any, Any], Any]:
-    """A hook of our own, as cattrs does not see ``NotRequired`` in annotations that are texts."""
+    """A separate hook, as cattrs does not see ``NotRequired`` in annotations that are texts."""
     kinds = {field.key: field.kind for field in fields_of(cls)}
     return lambda value, _: {
         key: made.structure(value[key], kind) for key, kind in kinds.items() if key in value
@@ -100,7 +100,7 @@ def _has_aliases(cls: Any) -> bool:
 
 
 def _aliased(make: Callable[..., Any], cls: Any, made: Any) -> Any:
-    """A hook for a class with keys that are no identifiers."""
+    """A hook for a class with keys that are not identifiers."""
     names = {field.name: field.metadata.get("alias") for field in _all_fields(cls)}
     return make(
         cls,
@@ -111,21 +111,21 @@ def _aliased(make: Callable[..., Any], cls: Any, made: Any) -> Any:
 
 
 def value_to_json(value: Any, *, indent: bool = False) -> bytes:
-    """The JSON of a value that a parser gave: its type reads it back as the same value.
+    """Return the JSON of a value that a parser gave. Its type reads it back as the same value.
 
     Args:
         value: of a type that can be a schema.
         indent: break and indent it.
 
     Raises:
-        TypeError: it holds what JSON cannot tell; a parsed value does so only where its class put it there.
+        TypeError: it contains a value without a JSON form. In a parsed value only its class can have put one there.
     """
     plain = answer_converter().unstructure(value)
     return dump_json(plain, default=_plain, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
 def _plain(value: Any) -> Any:
-    """What stands for a value in a field of any type."""
+    """Return the JSON of a value in a field of any type."""
     plain = answer_converter().unstructure(value)
     if plain is value:
         raise TypeError(f"{type(value).__name__} has no JSON")

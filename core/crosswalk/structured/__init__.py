@@ -1,4 +1,4 @@
-"""Validated values out of what a model wrote, or the reason why not."""
+"""Validated values from the text that a model wrote, or the reason why there is none."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MAX_ENTRIES: Final = 1000
 
 @attrs.frozen(kw_only=True)
 class CacheStats:
-    """What a cache did. ``hits + misses`` is the number of look-ups.
+    """The statistics of a cache. ``hits + misses`` is the number of look-ups.
 
     Attributes:
         hits: look-ups that found something.
@@ -47,16 +47,16 @@ class CacheStats:
 
     @property
     def hit_rate(self) -> float | None:
-        """The share of look-ups that found something, 0 to 1; ``None`` where there were none."""
+        """The share of look-ups that found something, 0 to 1, or ``None`` where there were none."""
         lookups = self.hits + self.misses
         return self.hits / lookups if lookups else None
 
 
 class AnswerCache(Protocol):
-    """A cache of results; its methods may be called from many threads at once."""
+    """A cache of results. Its methods may be called from many threads at once."""
 
     def get(self, key: Hashable) -> Any:
-        """What is stored under *key*; ``None`` where there is nothing."""
+        """Return the value stored under *key*, or ``None`` if there is none."""
 
     def put(self, key: Hashable, value: Any, *, ttl: float | None = None, is_negative: bool = False) -> None:
         """Store *value* under *key* for *ttl* seconds, or for the cache's own time for a value or a failure."""
@@ -68,9 +68,9 @@ class MemoryCache:
     It gives every caller the very value that was stored, so do not change a value that came out of it.
 
     Args:
-        max_entries: how many entries it holds; when full, the least recently used goes.
+        max_entries: the greatest number of entries. When full, the least recently used one is removed.
         ttl: seconds that a value lives.
-        negative_ttl: seconds that a failure lives; ``None`` to store no failures.
+        negative_ttl: seconds that a failure lives, or ``None`` to store no failures.
         clock: seconds, from any beginning.
 
     Raises:
@@ -99,7 +99,7 @@ class MemoryCache:
         self.reset_stats()
 
     def get(self, key: Hashable) -> Any:
-        """What is stored under *key*; ``None`` where there is nothing."""
+        """Return the value stored under *key*, or ``None`` if there is none."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -113,9 +113,9 @@ class MemoryCache:
         """Store *value* under *key*.
 
         Args:
-            key: covers all that the value depends on.
-            value: anything that nobody changes.
-            ttl: seconds to live; ``None`` for the cache's own time.
+            key: covers everything that the value depends on.
+            value: any value that is not changed later.
+            ttl: seconds to live, or ``None`` for the cache's default.
             is_negative: whether it is a failure.
 
         Raises:
@@ -134,18 +134,18 @@ class MemoryCache:
             self._stores += 1
 
     def clear(self) -> None:
-        """Remove all entries; the statistics stay."""
+        """Remove all entries. The statistics stay."""
         with self._lock:
             self._entries.clear()
 
     def size(self) -> int:
-        """How many entries count at this moment."""
+        """The number of entries that count at this moment."""
         with self._lock:
             self._entries.expire()
             return len(self._entries)
 
     def stats(self) -> CacheStats:
-        """What it did until now."""
+        """The statistics until now."""
         with self._lock:
             return CacheStats(
                 hits=self._hits,

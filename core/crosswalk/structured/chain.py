@@ -24,7 +24,7 @@ __all__ = ["extract_json", "repair_json"]
 T = TypeVar("T")
 
 Read: TypeAlias = Callable[[Any], Candidate[T]]
-"""Makes a candidate of decoded JSON; never raises."""
+"""Makes a candidate of decoded JSON. Never raises."""
 
 _TOO_DEEP: Final[Candidate[Any]] = Candidate(
     None, (Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED),)
@@ -32,18 +32,18 @@ _TOO_DEEP: Final[Candidate[Any]] = Candidate(
 
 
 def candidate_of(read: Read[T], data: Any) -> Candidate[T]:
-    """What *read* makes of *data*, which :func:`loads` gave; never raises."""
+    """Return the candidate that *read* makes of *data*, a result of :func:`loads`. Never raises."""
     return _TOO_DEEP if data is TOO_DEEP else read(data)
 
 
 def extract_json(text: str) -> str | None:
-    """The first object or array in *text* that is whole and valid JSON, else the first that has an end.
+    """Return the first object or array in *text* that is whole and valid JSON, else the first that has an end.
 
-    Reasoning is left out. Fenced blocks of any label come before what stands in prose; what stands inside another
-    object, or inside a string, is not looked at.
+    Reasoning is left out. Fenced blocks of any label come before objects in prose. Text inside another
+    object, or inside a string, is not searched.
 
     Returns:
-        The part of the text as it stands; ``None`` where there is none.
+        The unchanged part of the text, or ``None`` if there is none.
     """
     regions = [region for region in scan(text).regions if region.is_closed]
     regions.sort(key=lambda region: not region.is_fenced)
@@ -52,12 +52,12 @@ def extract_json(text: str) -> str | None:
 
 
 def repair_json(broken_json: str) -> str | None:
-    """Mend the structure of malformed JSON: what it says stays as it stands.
+    """Mend the structure of malformed JSON. Its content is unchanged.
 
-    What it leaves open is closed where nothing in it can have been cut, and no array is open.
+    Open brackets are closed if nothing in them can have been cut, and no array is open.
 
     Returns:
-        JSON; ``None`` where it cannot be mended, or more is missing than brackets.
+        JSON, or ``None`` if it cannot be mended, or more is missing than brackets.
     """
     text = broken_json.strip()
     for is_cut in (False, True):
@@ -83,15 +83,15 @@ def run_chain(
 
     Args:
         read: makes a value of decoded JSON.
-        text: what the model wrote.
-        ended: why the text is not a whole answer; ``None`` where it is, or where nobody knows.
-        partial: what to do with an answer that ends in the middle.
-        lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried; ``None`` for nobody.
-        schema: that of *read*, so that malformed JSON without a required key need not be mended; ``None`` for none.
-        prose: whether text may stand around the value.
+        text: the text of the model.
+        ended: why the text is not a whole answer, or ``None`` if it is, or if that is unknown.
+        partial: how to treat an answer that ends in the middle.
+        lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried, or ``None``.
+        schema: the schema of *read*, so that malformed JSON without a required key need not be mended, or ``None``.
+        prose: whether text may surround the value.
 
     Raises:
-        ConfigurationError: *partial* is none.
+        ConfigurationError: *partial* is not a :class:`Partial`.
     """
     if type(partial) is not Partial:
         partial = as_partial(partial)
@@ -145,15 +145,15 @@ def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | N
 
 @attrs.define(eq=False)
 class _Found(Generic[T]):
-    """What one region says.
+    """The reading of one region.
 
     Attributes:
-        region: where it stands.
+        region: its position.
         stage: how it was read.
         candidate: the value, or what is wrong.
-        keys: those of the object; of one that cannot be read, as far as it was.
-        said: the JSON of it, to tell what is the same; empty where there is no value.
-        has_comments: whether comments stand in it.
+        keys: the keys of the object. If it cannot be read, those before the error.
+        said: its JSON, to find equal ones. Empty if there is no value.
+        has_comments: whether there are comments in it.
         data: the decoded JSON.
     """
 
@@ -250,7 +250,7 @@ class _Search(Generic[T]):
         return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._ended)
 
     def _problem_around(self, last: _Found[T], found: list[_Found[T]]) -> ReasonCode | None:
-        """What the text around *last* says against it by its structure; ``AMBIGUOUS`` where it may be corrected there."""
+        """Return the structural objection of the text around *last*, or ``AMBIGUOUS`` if the text may correct it."""
         start, end = last.region.start, last.region.end
         remainder, kind = self._scan.follower(last.region)
         after = found[found.index(last) + 1 :]
@@ -263,7 +263,7 @@ class _Search(Generic[T]):
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED
-        # What follows, is meant for the same and is not valid may be the correction of it.
+        # An invalid object after it, meant for the same schema, may be its correction.
         if (
             any(each.keys & last.keys for each in after)
             or repeats_key(last.keys, self._scan.prose(end, bare=True))
@@ -279,13 +279,13 @@ class _Search(Generic[T]):
     # ------------------------------------------------------------------------------------- one region
 
     def _all(self, regions: list[Region], whole: list[_Found[T] | None]) -> list[_Found[T]]:
-        """What each of *regions* says, mended where it is not among the *whole*; without those that change nothing."""
+        """Return the readings of *regions* that change something, each mended if it is not among the *whole*."""
         found: list[_Found[T]] = []
         required = frozenset() if self._schema is None else self._schema.required_fields
         is_valid = False
         for each, region in zip(whole, regions, strict=True):
             if each is None and required and self._closeness and not is_valid:
-                # What lacks a required key is no value, comes no closer, and corrects nothing.
+                # An object without a required key is no value, comes no closer, and corrects nothing.
                 text = region.text
                 if "\\" not in text and not all(key in text for key in required):
                     continue
@@ -296,12 +296,12 @@ class _Search(Generic[T]):
         return found
 
     def _again(self, region: Region) -> _Found[T] | None:
-        """What *region* says where one with the same text has been read: a model that is caught in a loop writes many."""
+        """Return the cached reading of a region with the same text: a model that is caught in a loop writes many."""
         seen = self._seen.get(region.text)
         return seen and attrs.evolve(seen, region=region)
 
     def _whole(self, region: Region) -> _Found[T] | None:
-        """What *region* says where it is JSON as it stands."""
+        """Return the reading of *region* if it is JSON without repair."""
         data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text, is_exact=self._is_exact)
         if data is NO_JSON:
             return None
@@ -326,7 +326,7 @@ class _Search(Generic[T]):
         found = self._found(region, Stage.REPAIR, reading.value)
         found.has_comments = reading.has_comments
         if reading.is_closed_early:
-            del self._seen[region.text]  # what it says depends on what stands behind it
+            del self._seen[region.text]  # its reading depends on the text after it
         return found
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
@@ -344,7 +344,7 @@ class _Search(Generic[T]):
     # ------------------------------------------------------------------------------------ the cut region
 
     def _cut_off(self, cut: Region) -> ParseResult[T]:
-        """What the region that never ends gives."""
+        """Return the reading of the region that never ends."""
         ended = self._ended or ReasonCode.TRUNCATED
         is_balanced = all(cut.text.count(pair[0]) == cut.text.count(pair[1]) for pair in ("{}", "[]"))
         if cut.is_in_string and is_balanced:  # a quote is missing somewhere, and nothing else
@@ -373,10 +373,10 @@ class _Search(Generic[T]):
         return _with_fields(failed, fields, reading.open_key)
 
     def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
-        """What is known of a value, and the path of the text in it that may go on; ``None`` where none does.
+        """Return the known part of a value, and the path of the text in it that may continue, or ``None`` if none does.
 
-        A text at the end is kept only where a longer one might stand as well: a word out of a list of words, or a date,
-        would be given as if it were whole.
+        A text at the end is included only if a longer one might be valid as well. Otherwise a word from a list of words, or
+        a date, would be given as if it were whole.
         """
         if reading.cut_in is not None:
             box, key = reading.cut_in
@@ -398,7 +398,7 @@ class _Search(Generic[T]):
 
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
-"""What begins so, no parser of JSON has to be asked."""
+"""The beginnings of text that is certainly not JSON."""
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
 _EMOTICON: Final = re.compile(r"[ (][:;]-?\Z")
 
@@ -413,7 +413,7 @@ def _keys(data: Any) -> frozenset[str]:
 
 
 def _closeness(candidate: Candidate[Any]) -> int:
-    """How close *candidate* came: 3 a value, 2 right but for invariants, 1 an object, 0 something else."""
+    """Return how close *candidate* came: 3 a value, 2 right but for invariants, 1 an object, 0 something else."""
     if candidate.value is not None:
         return 3
     if all(violation.code is ReasonCode.INVARIANT_VIOLATION for violation in candidate.violations):
@@ -423,18 +423,18 @@ def _closeness(candidate: Candidate[Any]) -> int:
 
 
 def _is_same(one: _Found[T], other: _Found[T]) -> bool:
-    """Whether two regions give the same value, though one may spell a null out that the other leaves away."""
+    """Return whether two regions give the same value, though one may write a null that the other omits."""
     if one.said == other.said:
         return True
     a, b = one.candidate.value, other.candidate.value
     try:
         return type(a) is type(b) and bool(a == b) and repr(a) == repr(b)
-    except Exception:  # a class of the user's may compare as it likes
+    except Exception:  # a class of the user may define equality in any way
         return False
 
 
 def _choice(text: str, others: list[_Found[T]], last: _Found[T]) -> Choice | None:
-    """Which rule says that *last* counts, and none of the *others* before it; ``None`` where none does."""
+    """Return the rule by which *last* counts, and none of the *others* before it, or ``None`` if there is no such rule."""
     if _is_named(text, last.region) and not any(_is_named(text, each.region) for each in others):
         return Choice.LABELLED
     if not last.region.is_fenced:
@@ -450,7 +450,7 @@ def _choice(text: str, others: list[_Found[T]], last: _Found[T]) -> Choice | Non
 
 
 def _is_named(text: str, region: Region) -> bool:
-    """Whether a tag around *region*, or a heading right above it, says that it is the answer."""
+    """Return whether a tag around *region*, or a heading right above it, marks it as the answer."""
     if region.tag in ANSWER_NAMES:
         return True
     heading = HEADING.search(text, max(region.start - 120, 0), region.start)

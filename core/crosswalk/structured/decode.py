@@ -1,4 +1,4 @@
-"""JSON out of a text, no deeper than every later use of it can stand."""
+"""Decode JSON from a text, no deeper than every later use of it allows."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from crosswalk.types.json import load_json
 __all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "is_too_deep", "loads"]
 
 NO_JSON: Final = object()
-"""What :func:`loads` gives for what is no JSON."""
+"""The result of :func:`loads` for text that is not JSON."""
 
 TOO_DEEP: Final = object()
-"""What :func:`loads` gives for JSON that is nested deeper than :data:`MAX_DEPTH`."""
+"""The result of :func:`loads` for JSON that is nested deeper than :data:`MAX_DEPTH`."""
 
 MAX_DEPTH: Final = 100
-"""How many arrays and objects may stand inside each other: what is deeper could be neither shown nor written again."""
+"""The greatest depth of nested arrays and objects. Deeper JSON could be neither shown nor written again."""
 
 
 _SHORT: Final = 256
 _EXACT: Final = frozenset((str, int, bool, type(None)))
-"""The types of which orjson makes no other value than the text says."""
+"""The types for which orjson makes exactly the value of the text."""
 
 
 def loads(text: str, *, is_exact: bool = False) -> Any:
-    """Decoded JSON; :data:`NO_JSON` also where a key is repeated. NaN and infinity are no JSON.
+    """Return decoded JSON, or :data:`NO_JSON` if it is not JSON or a key is repeated. NaN and infinity are not JSON.
 
     With *is_exact* a number with a fraction keeps its digits, as :class:`ExactFloat`.
     """

@@ -1,6 +1,6 @@
-"""The metrics and the cache of the whole process under names of their own.
+"""The metrics and the cache of the whole process.
 
-A parser that counts or caches by itself takes ``metrics=ParserMetrics()`` and ``cache=MemoryCache()`` instead.
+A parser with a separate count or cache takes ``metrics=ParserMetrics()`` and ``cache=MemoryCache()`` instead.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _CACHE: Final = MemoryCache()
 
 
 class ResponseMetrics:
-    """What :meth:`ResponseParser.parse_with_fallbacks` counts in."""
+    """The metrics in which :meth:`ResponseParser.parse_with_fallbacks` counts."""
 
     @staticmethod
     def get_instance() -> ParserMetrics:
-        """The one that all share."""
+        """The shared instance."""
         return _METRICS
 
     @staticmethod
@@ -41,17 +41,17 @@ class ResponseMetrics:
 @brief
 @attrs.frozen(kw_only=True, repr=False)
 class CacheEntry:
-    """What was made of one answer.
+    """The stored result for one answer.
 
     Attributes:
-        raw_response: what the model wrote.
-        parsed_json: the value as plain JSON; ``None`` where there is none.
-        structured_response: the value; ``None`` where there is none.
+        raw_response: the text of the model.
+        parsed_json: the value as plain JSON, or ``None`` if there is none.
+        structured_response: the value, or ``None`` if there is none.
         validation_result: whether there is a valid value.
         reason_code: why it ended so.
         fallback_used: the word for the stage.
         created_at: when it was stored, in seconds since 1970.
-        ttl_seconds: how long it counts.
+        ttl_seconds: how long it counts, in seconds.
     """
 
     raw_response: str
@@ -67,18 +67,18 @@ class CacheEntry:
 
 
 class ResponseCache:
-    """The cache that all share; a program fills it by hand. It is one :class:`MemoryCache`, and has no instances."""
+    """The shared cache. A program fills it by hand. It is one :class:`MemoryCache`, and has no instances."""
 
     DEFAULT_TTL_ONLINE: Final = 300
     """Seconds that an entry counts in live traffic."""
     DEFAULT_TTL_CI: Final = 3600
     """Seconds that an entry counts in continuous integration."""
     MAX_CACHE_SIZE: Final = MAX_ENTRIES
-    """How many entries there are room for."""
+    """The greatest number of entries."""
 
     @classmethod
     def get_instance(cls) -> type[ResponseCache]:
-        """The one that all share: the class itself."""
+        """The shared cache: the class itself."""
         return cls
 
     @staticmethod
@@ -96,7 +96,7 @@ class ResponseCache:
 
     @staticmethod
     def get(key: str) -> CacheEntry | None:
-        """The entry under *key*; ``None`` where there is none that still counts."""
+        """Return the entry under *key*, or ``None`` if there is none that still counts."""
         entry: CacheEntry | None = _CACHE.get(key)
         return entry
 
@@ -131,17 +131,17 @@ class ResponseCache:
 
     @staticmethod
     def clear() -> None:
-        """Remove all entries; the numbers stay."""
+        """Remove all entries. The numbers stay."""
         _CACHE.clear()
 
     @staticmethod
     def stats() -> CacheStats:
-        """What it did until now, in the form of every cache: the exporters take it."""
+        """The statistics until now, in the form of every cache: the exporters take it."""
         return _CACHE.stats()
 
     @staticmethod
     def size() -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return _CACHE.size()
 
     @staticmethod

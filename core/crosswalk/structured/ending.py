@@ -1,4 +1,4 @@
-"""What the end of an answer says about its text: a finish reason decides before any JSON is read."""
+"""The finish reason of an answer, which decides before any JSON is read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _BY_FINISH: Final = {
 
 
 def reason_for_ending(finish_reason: FinishReason | None) -> ReasonCode | None:
-    """Why an answer that ended so is not whole; ``None`` where it is, or where nobody knows."""
+    """Return why an answer that ended so is not whole, or ``None`` if it is, or if that is unknown."""
     return None if finish_reason is None else _BY_FINISH.get(finish_reason)
 
 
 def reason_for_response(response: ChatResponse) -> ReasonCode | None:
-    """Why *response* is not a whole answer; ``None`` where it is.
+    """Return why *response* is not a whole answer, or ``None`` if it is.
 
-    One that pauses, or of which something cannot be read, is taken for one that was cut.
+    A response that pauses, or has a part that cannot be read, is taken for one that was cut.
     """
     return _BY_REASON.get(response.incomplete_reason)

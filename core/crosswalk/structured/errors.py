@@ -1,4 +1,4 @@
-"""What goes wrong around structured answers; what a model wrote wrong is no error but a result with its reason."""
+"""Errors around structured answers. Wrong output of a model is not an error but a result with its reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = [
 
 
 class AnswerTypeError(CrosswalkError, TypeError):
-    """What was given to be parsed is no answer: neither a text nor a response."""
+    """The argument to be parsed is not an answer: neither a text nor a response."""
 
 
 class UnknownSchemaVersionError(CrosswalkError, LookupError):
     """A schema version that is not registered.
 
     Attributes:
-        version: the version as it was given.
+        version: the requested version.
         known: the registered versions.
     """
 
@@ -34,14 +34,14 @@ class UnknownSchemaVersionError(CrosswalkError, LookupError):
 
 
 class MigrationError(CrosswalkError, ValueError):
-    """A value cannot go to another schema version without losing something, or there is no way there.
+    """A value cannot be converted to another schema version without losing something, or there is no conversion.
 
-    A migration of your own raises it with what would be lost, in words that quote no value; the registry adds the
+    Raise it in your own migration with what would be lost, in words that quote no value. The registry adds the
     versions.
 
     Attributes:
-        source: the version that the value has; ``""`` until the registry adds it.
-        target: the version that was asked for; ``""`` until the registry adds it.
+        source: the version that the value has, or ``""`` until the registry adds it.
+        target: the requested version, or ``""`` until the registry adds it.
     """
 
     def __init__(self, message: str, *, source: str = "", target: str = "") -> None:

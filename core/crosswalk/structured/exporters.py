@@ -57,14 +57,14 @@ def _samples(
 
 
 class PrometheusExporter:
-    """Shows *metrics*, and *cache*, to what scrapes *registry*.
+    """Exports *metrics*, and *cache*, to the scrapers of *registry*.
 
     Counts go out as gauges, because Prometheus adds ``_total`` to the name of a counter. Durations are a histogram of
     prometheus-client, from now on.
 
     Args:
-        metrics: what to show.
-        cache: the cache whose statistics to show; ``None`` for none.
+        metrics: the metrics to export.
+        cache: the cache with the statistics to export, or ``None`` for none.
         registry: ``None`` for the default registry of prometheus-client.
 
     Raises:
@@ -90,7 +90,7 @@ class PrometheusExporter:
         metrics.add_observer(lambda stage, seconds: self._histogram.labels(stage).observe(seconds))
 
     def collect(self) -> Iterable[Metric]:
-        """The counts at this moment; called at every scrape."""
+        """Return the counts at this moment. Called at every scrape."""
         families = {family.name: family for family in self.describe()}
         for name, samples in self._samples().items():
             for labels, value in samples:
@@ -110,13 +110,13 @@ class PrometheusExporter:
 
 
 class OpenTelemetryExporter:
-    """Shows *metrics*, and *cache*, to the readers of *meter_provider*.
+    """Exports *metrics*, and *cache*, to the readers of *meter_provider*.
 
-    OpenTelemetry has no way to take instruments away: make one exporter for each pair of metrics and provider.
+    OpenTelemetry cannot remove instruments: make one exporter for each pair of metrics and provider.
 
     Args:
-        metrics: what to show.
-        cache: the cache whose statistics to show; ``None`` for none.
+        metrics: the metrics to export.
+        cache: the cache with the statistics to export, or ``None`` for none.
         meter_provider: ``None`` for the global one.
 
     Raises:

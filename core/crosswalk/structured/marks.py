@@ -1,6 +1,6 @@
-"""The marks that may stand around an answer: fences, tags, reasoning, the channels of gpt-oss.
+"""The marks that may surround an answer: fences, tags, reasoning, the channels of gpt-oss.
 
-They are facts of model families and of markup. None of them is a word of prose.
+They are facts of model families and of markup. They contain no word of prose.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = [
 ]
 
 ANSWER_NAMES: Final = frozenset(("answer", "final", "final_answer", "result", "response", "output"))
-"""The names of a tag or heading that say: this is the answer."""
+"""The names of a tag or heading that mark the answer."""
 _OTHER_TAGS: Final = r"json|tool_call|function_call|structured_output"
 SOFT_NAMES: Final = frozenset(
     ("plan", "planning", "draft", "drafts", "analysis", "reflection", "rationale", "scratchpad", "scratch_pad", "reason",
      "deliberation")
 )  # fmt: skip
-"""Names of reasoning that somebody may also ask for as the tag of an answer."""
+"""Names of reasoning that a request may also use as the tag of an answer."""
 
 _NAME: Final = (
     r"(?:[a-z]{1,10}[:_]|ant)?think(?:ing)?|thoughts?|reasoning|cot|chain_of_thought|inner_(?:monologue|thoughts?)"
@@ -60,7 +60,7 @@ _HIDDEN: Final = (
 
 
 def hidden_end(found: re.Match[str]) -> re.Pattern[str]:
-    """What ends the hidden part that *found* begins."""
+    """Return the pattern that ends the hidden part that *found* begins."""
     if found["struck"]:
         return _STRUCK_END
     return _COMMENT_END if found["comment"] else _TAG_ENDS[found["hidden_name"].lower()[:4]]
@@ -83,7 +83,7 @@ MARK: Final = (
     rf"(?P<channel>{_CHANNEL})|(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})|(?P<hidden>{_HIDDEN})"
     rf"|(?P<mark>{_TAG})|(?P<fence_mark>{_FENCE})"
 )
-"""Any mark; the name of the group that matched last says which kind it is."""
+"""Any mark. The name of the group that matched last is its kind."""
 
 HEADING: Final = re.compile(
     r"(?:\A|\n)[ \t]*(?:#{1,6}[ \t]*([^\n#*:]{1,40}?)[ \t:#]*|\*\*([^\n*:]{1,40}):?\*\*:?[ \t]*)\n?\s*"
@@ -105,9 +105,9 @@ _QUOTE_MARK: Final = re.compile(r"^[ \t]*+> ?", re.MULTILINE)
 
 
 def unwrapped(text: str) -> str:
-    """*text* without the marks of a Markdown quote around JSON, and decoded where it was escaped as a whole.
+    """Return *text* without the marks of a Markdown quote around JSON, and decoded if it was escaped as a whole.
 
-    A text that has quotes of its own is never decoded.
+    A text that has unescaped quotes is never decoded.
     """
     if "&" in text and '"' not in text and _ESCAPED_QUOTE.search(text):
         text = _ENTITY.sub(lambda entity: _ENTITIES[entity[1]], text)

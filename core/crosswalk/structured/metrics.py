@@ -1,6 +1,6 @@
-"""Counters of a parser: which stage gave the value, why there was none, how long it took.
+"""Counters of a parser: the stage that gave the value, the reason why there was none, and the duration.
 
-Nothing here grows with the number of parses, and nothing here is content.
+Their size does not grow with the number of parses, and they contain no content.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = ["LatencySummary", "MetricsError", "MetricsSnapshot", "ParseRecord", "
 log = logging.getLogger(__name__)
 
 METRIC_PREFIX: Final = "response_parse_"
-"""What stands before a counter's name where it is exported."""
+"""The prefix of a counter's name when it is exported."""
 COUNTERS: Final = ("direct_parse_ok", "extract_ok", "repair_ok", "partial", "final_failed")
-"""The outcomes; every parse is exactly one of them. ``partial`` is a value from an answer that ends in the
+"""The outcomes. Every parse is exactly one of them. ``partial`` is a value from an answer that ends in the
 middle, which the caller asked for: neither a success nor a failure of the chain."""
 STAGES: Final = ("parse", "extract", "repair", "total")
-"""What is timed: the three stages of the chain, and the whole parse."""
+"""The timed parts: the three stages of the chain, and the whole parse."""
 BOUNDS: Final = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 """The upper bounds of the histograms of durations that exporters make, in seconds."""
 OTHER: Final = "other"
 """The label of reasons and versions that are not counted apart: too many, too long, or not printable."""
 MAX_LABELS: Final = 64
-"""How many reasons, and how many versions, are counted apart. A version is what the model wrote: anything."""
+"""The number of reasons, and of versions, that are counted apart. A version is written by the model: it may be anything."""
 MAX_LABEL_LENGTH: Final = 32
-"""How many characters a reason or a version may have to be counted apart."""
+"""The greatest number of characters of a reason or a version that is counted apart."""
 
 _SEED_REASONS: Final = dict.fromkeys(
     ("success", "invalid_json", "schema_missing_field", "schema_type_error", "invariant_violation"), 0
@@ -50,7 +50,7 @@ Observer: TypeAlias = Callable[[str, float], None]
 
 
 class MetricsError(CrosswalkError, ValueError):
-    """Something that cannot be counted: an unknown counter or stage, or a duration that is none."""
+    """A value that cannot be counted: an unknown counter or stage, or an invalid duration."""
 
 
 @attrs.frozen(slots=False)  # a frozen class with slots takes twice the time to make
@@ -58,11 +58,11 @@ class ParseRecord:
     """One parse, as it is counted.
 
     Attributes:
-        stage: the stage that gave the value: ``direct``, ``extract`` or ``repair``; ``failure`` where none did.
+        stage: the stage that gave the value: ``direct``, ``extract`` or ``repair``, or ``failure`` if none did.
         reason: the reason code. With a value, ``None`` counts as ``success``, and any other than ``success`` marks
-            a partial value; without a value, ``None`` counts as ``other``.
-        seconds_by_stage: seconds by what is timed, of :data:`STAGES`. Without ``total``, their sum counts as that.
-        schema_version: the version that the document names; ``None`` where it names none.
+            a partial value. Without a value, ``None`` counts as ``other``.
+        seconds_by_stage: seconds by timed part, from :data:`STAGES`. Without ``total``, their sum counts as that.
+        schema_version: the version that the document names, or ``None`` if it names none.
     """
 
     stage: str
@@ -73,13 +73,13 @@ class ParseRecord:
 
 @attrs.define(kw_only=True)
 class LatencySummary:
-    """How long something took, over all the times it was measured.
+    """The durations of a stage, over all measurements.
 
     Attributes:
-        count: how many times it was measured.
+        count: the number of measurements.
         total: the sum, in seconds.
-        shortest: the shortest time, in seconds; ``None`` where nothing was measured.
-        longest: the longest time, in seconds; ``None`` where nothing was measured.
+        shortest: the shortest time, in seconds, or ``None`` if nothing was measured.
+        longest: the longest time, in seconds, or ``None`` if nothing was measured.
     """
 
     count: int = 0
@@ -89,7 +89,7 @@ class LatencySummary:
 
     @property
     def mean(self) -> float | None:
-        """The mean, in seconds; ``None`` where nothing was measured."""
+        """The mean, in seconds, or ``None`` if nothing was measured."""
         return self.total / self.count if self.count else None
 
     def add(self, seconds: float) -> None:
@@ -107,14 +107,14 @@ class LatencySummary:
 
 @attrs.define(kw_only=True)
 class MetricsSnapshot:
-    """All numbers at one moment; they belong together.
+    """A consistent snapshot of all numbers.
 
     Attributes:
-        counters: how many parses by outcome, every one of :data:`COUNTERS`.
-        reasons: how many parses by reason code; only those that occurred.
-        schema_versions: how many parses by the version that the document names; only those that occurred.
+        counters: the number of parses by outcome, every one of :data:`COUNTERS`.
+        reasons: the number of parses by reason code, only those that occurred.
+        schema_versions: the number of parses by the version that the document names, only those that occurred.
         latencies: durations, every one of :data:`STAGES`.
-        exporter_errors: how many times an exporter raised.
+        exporter_errors: the number of times an exporter raised.
     """
 
     counters: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(COUNTERS, 0))
@@ -125,18 +125,18 @@ class MetricsSnapshot:
 
     @property
     def parses(self) -> int:
-        """How many parses there were."""
+        """The number of parses."""
         return sum(self.counters.values())
 
     @property
     def success_rate(self) -> float | None:
-        """The share of parses that gave a whole value, 0 to 1; ``None`` where there were none."""
+        """The share of parses that gave a whole value, 0 to 1, or ``None`` if there were none."""
         ok = sum(self.counters[name] for name in _OK.values())
         return ok / self.parses if self.parses else None
 
 
 class ParserMetrics:
-    """Counts what parsers do; one may serve many parsers, threads and tasks at once."""
+    """Counts the parses of parsers. One may serve many parsers, threads and tasks at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -149,7 +149,7 @@ class ParserMetrics:
         """Count one parse.
 
         Raises:
-            MetricsError: the stage or what is timed is unknown, or a duration is negative or not finite; then
+            MetricsError: the stage or timed part is unknown, or a duration is negative or not finite. Then
                 nothing of it is counted.
         """
         counter = {**_OK, "failure": "final_failed"}.get(record.stage)
@@ -167,7 +167,7 @@ class ParserMetrics:
         """Count *value* outcomes that did not come as a :class:`ParseRecord`.
 
         Raises:
-            MetricsError: *counter* is none of :data:`COUNTERS`, or *value* is negative.
+            MetricsError: *counter* is not in :data:`COUNTERS`, or *value* is negative.
         """
         if counter not in COUNTERS or type(value) is not int or value < 0:
             raise MetricsError(f"a counter is one of {', '.join(COUNTERS)} and goes up, by whole numbers")
@@ -177,7 +177,7 @@ class ParserMetrics:
         """Count one duration, in milliseconds, that did not come with a :class:`ParseRecord`.
 
         Raises:
-            MetricsError: *stage* is none of :data:`STAGES`, or the duration is negative or not finite.
+            MetricsError: *stage* is not in :data:`STAGES`, or the duration is negative or not finite.
         """
         self._add("", 0, {stage: latency_ms / 1000})
 
@@ -188,14 +188,14 @@ class ParserMetrics:
     def set_exporter(self, exporter: ExporterCallback | None) -> None:
         """Call *exporter* with each counter that changes, by its full name, and its new value.
 
-        It is called in the thread that parses, one call at a time, in the order of the values. What it raises does
-        not reach the parser: it is logged and counted. ``None`` takes it away. Prometheus and OpenTelemetry have
-        exporters of their own, see :mod:`crosswalk.structured.exporters`.
+        It is called in the thread that parses, one call at a time, in the order of the values. Its exceptions do
+        not reach the parser: they are logged and counted. ``None`` removes it. For Prometheus and OpenTelemetry there are
+        exporters in :mod:`crosswalk.structured.exporters`.
         """
         self._exporter = exporter
 
     def add_observer(self, observer: Observer) -> None:
-        """Call *observer* with each stage that is timed and its seconds; for histograms outside of this process."""
+        """Call *observer* with each stage that is timed and its seconds, for histograms outside of this process."""
         self._observers.append(observer)
 
     def snapshot(self) -> MetricsSnapshot:
@@ -205,7 +205,7 @@ class ParserMetrics:
 
     @property
     def success_rate(self) -> float | None:
-        """The share of parses that gave a whole value, 0 to 1; ``None`` where there were none."""
+        """The share of parses that gave a whole value, 0 to 1, or ``None`` if there were none."""
         return self.snapshot().success_rate
 
     def get_success_rate(self) -> float:
@@ -214,7 +214,7 @@ class ParserMetrics:
         return 1.0 if rate is None else rate
 
     def reset(self) -> None:
-        """Start again at zero; exporters stay."""
+        """Start again at zero. Exporters stay."""
         with self._lock:
             self._now = MetricsSnapshot()
 

@@ -1,4 +1,4 @@
-"""Parsers: any attrs class, or any registry of versions, out of what a model wrote."""
+"""Parsers: values of any attrs class, or any registry of versions, from the text of a model."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ T = TypeVar("T")
 
 
 class StructuredParser(Generic[T]):
-    """Reads values of one schema out of what a model wrote: directly, extracted, repaired, or not and why.
+    """Reads values of one schema from the text of a model: directly, extracted or repaired, or gives the reason why not.
 
     Any text gives a valid value or a reason, never an exception. A parser keeps no state between answers, so one
     may serve any number of threads and tasks.
 
     Args:
-        schema: a type, such as an attrs class, a dataclass, an enum or ``list[Book]``; a JSON Schema as a dict; a
-            :class:`Schema`; or the :class:`SchemaVersions` of one.
-        invariants: the rules that a value has to keep; for a class only.
-        version: the version that every value is brought to; ``None`` to leave each in its own. For a registry only.
-        metrics: is told of every parse; ``None`` for nobody.
-        cache: keeps results by text; ``None`` to parse each time.
-        prefill: what the request had already written of the answer, such as ``{``, and no answer repeats: it is put
-            before each text.
-        prose: whether text may stand around the value: ``"allow"`` or ``"refuse"``.
+        schema: a type, such as an attrs class, a dataclass, an enum or ``list[Book]``, a JSON Schema as a dict, a
+            :class:`Schema`, or the :class:`SchemaVersions` of one.
+        invariants: the rules that a value must satisfy. For a class only.
+        version: the version that every value is converted to, or ``None`` to leave each in its own. For a registry only.
+        metrics: counts every parse, or ``None`` to count nothing.
+        cache: stores results by text, or ``None`` to parse each time.
+        prefill: the beginning of the answer that the request already contained, such as ``{``, and that no answer
+            repeats. It is put before each text.
+        prose: whether text may surround the value: ``"allow"`` or ``"refuse"``.
 
     Raises:
         ConfigurationError: *prose* is neither.
@@ -90,13 +90,13 @@ class StructuredParser(Generic[T]):
         """Read one answer.
 
         Args:
-            answer: a text, of which only the text tells whether it is whole; or a response, whose finish reason
-                tells: one that was truncated, cancelled, stopped by moderation or is an error is never taken for a
+            answer: a text or a response. A text itself shows whether it is whole. For a response the finish reason decides:
+                one that was truncated, cancelled, stopped by moderation or is an error is never taken for a
                 whole one, whatever its text looks like.
-            partial: what to do with an answer that ends in the middle.
+            partial: how to treat an answer that ends in the middle.
 
         Raises:
-            ConfigurationError: *partial* is none.
+            ConfigurationError: *partial* is not a :class:`Partial`.
             AnswerTypeError: *answer* is neither.
         """
         if self._is_bare and isinstance(answer, str):
@@ -114,8 +114,8 @@ class StructuredParser(Generic[T]):
 
         Args:
             call: the call.
-            finish_reason: why the response that holds it ended; ``None`` where nobody knows.
-            partial: what to do with arguments that end in the middle.
+            finish_reason: why the response with the call ended, or ``None`` if unknown.
+            partial: how to treat arguments that end in the middle.
         """
         return self._parse(call.arguments.strip() or "{}", reason_for_ending(finish_reason), partial)
 
@@ -125,14 +125,14 @@ class StructuredParser(Generic[T]):
         """Read an answer while it is written.
 
         Args:
-            pieces: of the text, or deltas, of which those of the first choice count.
-            partial: what to do in the end with an answer that ends in the middle.
+            pieces: pieces of the text, or deltas. Only the deltas of the first choice count.
+            partial: how to treat, in the end, an answer that ends in the middle.
 
         Yields:
             A step whenever the answer has grown: its ``fields``, those that are ``final``, and a partial value once all
             required fields are there. The last one is the result for the whole answer, as :meth:`parse` gives it. Deltas
-            without a finish reason are not a whole answer. Each step is what :meth:`parse` gives for the text until there
-            with ``Partial.ACCEPT``. A draft may be given and then the answer: only the end tells which one counts.
+            without a finish reason are not a whole answer. Each step is the result of :meth:`parse` for the text until there
+            with ``Partial.ACCEPT``. A draft may come before the answer: only the end shows which one counts.
         """
         partial = as_partial(partial)
         stream = _Stream(self.partial_parser(), self._prefill)
@@ -153,7 +153,7 @@ class StructuredParser(Generic[T]):
         yield self._parse(stream.text, stream.reason(), partial)
 
     def with_null_as_default(self) -> StructuredParser[T]:
-        """The same parser, for which a null for an optional key that cannot be null stands for its default."""
+        """Return the same parser, for which a null for an optional key that cannot be null stands for its default."""
         if not isinstance(self.schema, Schema) or self.schema.null_is_default:
             return self
         made = copy.copy(self)
@@ -162,7 +162,7 @@ class StructuredParser(Generic[T]):
         return made
 
     def partial_parser(self) -> PartialParser[T]:
-        """What reads an answer piece by piece, for a caller that is given the pieces; gives partial values alone."""
+        """Return a reader of an answer for a caller that receives the pieces. It gives partial values alone."""
         return PartialParser(self._read, self._prefill, self.schema)
 
     def _text_and_ending(self, answer: str | ChatResponse) -> tuple[str, ReasonCode | None]:
@@ -210,7 +210,7 @@ def _reader(schema: Schema[Any] | SchemaVersions[Any], version: str | None) -> R
         except (MigrationError, TypeError, RecursionError) as error:
             said = str(error) if isinstance(error, MigrationError) else f"no JSON of version {version}"
             return Candidate(None, (Violation(said, code=ReasonCode.MIGRATION_FAILED),), named)
-        # A user's function made it: it has to be what an answer of that version could be.
+        # A user's function made it: it must be a possible answer of that version.
         made = target.read(written)
         return made._replace(violations=tuple(map(_as_failed_migration, made.violations)), version=named)
 
@@ -231,7 +231,7 @@ class _Watch:
         self.seconds: dict[str, float] = {}
 
     def lap(self, stage: str) -> None:
-        """Note the time since the last one as that of *stage*."""
+        """Note the time since the last call as that of *stage*."""
         now = time.perf_counter()
         self.seconds[stage] = now - self._last
         self._last = now
@@ -243,7 +243,7 @@ class _Watch:
 
 
 class _Stream(Generic[T]):
-    """The pieces of a stream, and what they say about its end."""
+    """The pieces of a stream, and the reason of its end."""
 
     def __init__(self, answer: PartialParser[T], prefill: str) -> None:
         self.answer = answer
@@ -254,11 +254,11 @@ class _Stream(Generic[T]):
 
     @property
     def text(self) -> str:
-        """Everything that was written."""
+        """The whole text so far."""
         return self.answer.text
 
     def reason(self) -> ReasonCode | None:
-        """Why the answer is not whole; ``None`` where it is."""
+        """Why the answer is not whole, or ``None`` if it is."""
         if self.ended is None and self._is_refused and not self.text.removeprefix(self._prefill).strip():
             return ReasonCode.REFUSAL
         return self.ended
@@ -275,5 +275,5 @@ class _Stream(Generic[T]):
             self._is_finished = True
             self.ended = reason_for_ending(piece.finish_reason)
         elif not self._is_finished:
-            self.ended = ReasonCode.TRUNCATED  # until a later one says how it ended
+            self.ended = ReasonCode.TRUNCATED  # until a later one has its finish reason
         return None if piece.content_delta is None else self.answer.feed(piece.content_delta)

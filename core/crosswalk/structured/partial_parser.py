@@ -45,7 +45,7 @@ class PartialParser(Generic[T]):
         """Take a piece.
 
         Returns:
-            A step with other fields, or another partial value, than the last one; ``None`` where there is none.
+            A step with other fields, or another partial value, than the last one, or ``None`` if there is none.
         """
         self._pieces.append(piece)
         self._size += len(piece)
@@ -65,7 +65,7 @@ class PartialParser(Generic[T]):
 
 
 def is_same(value: Any, last: Any) -> bool:
-    """Whether *value* equals the *last* one; a class may compare as it likes."""
+    """Return whether *value* equals the *last* one. A class may define equality in any way."""
     try:
         return bool(value == last)
     except Exception:

@@ -1,7 +1,7 @@
-"""JSON as models write it, read literal by literal: what is damaged may be the structure, never a value.
+"""Read JSON from models, literal by literal: its structure may be damaged, its values never.
 
-Every scalar that comes out is one whole literal of the text, as JSON, JSON5 and Python agree to read it; what is no
-literal, or more than one, is refused with its place. Each character is looked at a fixed number of times.
+Every scalar that comes out is one whole literal of the text, as JSON, JSON5 and Python agree to read it. Anything
+else is refused with its position. Each character is looked at a fixed number of times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 _BLANKS: Final = r"\s\u00ad\u200b-\u200f\u2060\ufeff"
 SPACE: Final = f"[{_BLANKS}]"
-"""What may stand between two tokens: also what nobody sees."""
+"""The characters between two tokens, including invisible ones."""
 
 CLOSING_QUOTES: Final = {
     '"': '"',
@@ -103,13 +103,13 @@ _INNER_QUOTES: Final = re.compile(
     r'(?:(?<=[\s(])(?<![,:{\[]\s)"(?=[^\s"])[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?<=\S)"(?=[\s.;!?)-])'
     rf'(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*)+"(?={SPACE}*+[,:}}\]])'
 )
-"""A string in which words stand in quotes that nobody escaped, each pair as prose sets it."""
+"""A string with words in unescaped quotes, each pair as prose sets it."""
 
 _KEY, _COLON, _VALUE, _NEXT, _NOTHING = range(5)
 
 
 class UnreadableError(Exception):
-    """The text cannot be read; never leaves this package.
+    """The text cannot be read. Never leaves this package.
 
     Attributes:
         violation: what is wrong, and where.
@@ -126,18 +126,18 @@ class UnreadableError(Exception):
 
 @attrs.define
 class Reading:
-    """What a text says.
+    """The content of a text.
 
     Attributes:
         value: the object or array.
         is_closed_early: whether a bracket was left open that one further out closed, or the end of the text.
-        cut: the path of the text at the very end, which may go on; ``None`` where none does.
-        cut_in: what holds that text, and under which key or index.
+        cut: the path of the text at the very end, which may continue, or ``None`` if none does.
+        cut_in: the container of that text, and its key or index there.
         is_between: whether nothing but closing brackets is missing: the text ends behind a value or a comma, no text,
             number or word can have been cut, and no array is open that may have had more items.
         is_open: whether the end of the text closed it.
-        has_comments: whether comments stood in it.
-        open_key: the key of the outermost object whose value may go on; ``None`` for none.
+        has_comments: whether it contains comments.
+        open_key: the key of the outermost object with a value that may continue, or ``None`` for none.
     """
 
     value: Any
@@ -254,7 +254,7 @@ class _Reader:
             self._last, self._last_token = kind, said
 
     def _comment(self, said: str, start: int, end: int) -> None:
-        """A comment is passed over, unless it stands in the place of an item or member, or may correct a value."""
+        """Ignore a comment, unless it is in the position of an item or member, or may correct a value."""
         self._has_comments = True
         is_alone = not self._text[max(0, start - _LONGEST_INDENT) : start].rpartition("\n")[2].strip()
         is_last = _END_NEXT.match(self._text, end) is not None
@@ -389,7 +389,7 @@ class _Reader:
     # ----------------------------------------------------------------------------------------- end
 
     def _ended(self, cut_string: str | None) -> Reading:
-        """The text has ended: *cut_string* is the string that it ends in, from its quote on; ``None`` for none."""
+        """The text has ended: *cut_string* is the string that it ends in, from its quote on, or ``None`` for none."""
         if not self._boxes:
             if self._expected != _NOTHING:
                 self._refuse("nothing stands here")
@@ -424,7 +424,7 @@ class _Reader:
 
     @property
     def _takes_value(self) -> bool:
-        """Whether a value may stand here; after a key in quotes also where its colon is missing."""
+        """Return whether a value may come here, or after a key in quotes also if its colon is missing."""
         return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
 
     @property
@@ -454,7 +454,7 @@ class _Reader:
 
 
 def decode_string(content: str, quote: str = '"') -> str | None:
-    """What stands between two quotes, its escapes decoded; ``None`` where they can be read in several ways.
+    """What stands between two quotes, its escapes decoded, or ``None`` where they can be read in several ways.
 
     JSON decodes what is JSON. Beside it counts what JSON5 and Python read alike. A backslash before a letter that no
     escape begins with stands for itself, where no other escape in the string is one that makes a character.
@@ -498,7 +498,7 @@ def _is_known(escape: str) -> bool:
 
 
 def _whole_escapes(cut_string: str) -> str:
-    """What is whole of a string that breaks off, without its quote."""
+    """Return the whole part of a string that breaks off, without its quote."""
     found = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
     content, end = (found[0], found.end()) if found else ("", 1)
     if not _HALF_AN_ESCAPE.match(cut_string, end):

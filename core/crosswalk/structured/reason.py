@@ -16,34 +16,34 @@ class ReasonCode(StrEnum):
     SUCCESS = "success"
     """Parse and validation succeeded."""
     INVALID_JSON = "invalid_json"
-    """JSON syntax error; only from functions that do not go on to extract and repair."""
+    """JSON syntax error. Only from functions that do not try to extract and repair."""
     SCHEMA_MISSING_FIELD = "schema_missing_field"
     """A required field is missing."""
     SCHEMA_TYPE_ERROR = "schema_type_error"
-    """A field has the wrong type, or a word that is none of the allowed."""
+    """A field has the wrong type, or a word that is not allowed."""
     INVARIANT_VIOLATION = "invariant_violation"
     """An invariant does not hold, or the class refused its values."""
     EXTRACTION_FAILED = "extraction_failed"
     """There is no JSON object or array in the text."""
     REPAIR_FAILED = "repair_failed"
-    """There is something like JSON, and what it says is not certain: some value of it is not exactly one literal."""
+    """There is something like JSON, but its content is not certain: some value of it is not exactly one literal."""
     CLOSED_TOO_EARLY = "closed_too_early"
-    """A bracket closes the object too early: what follows belongs to it, and would be lost."""
+    """A bracket closes the object too early. The text after it belongs to the object, and would be lost."""
     PROSE = "prose"
-    """Text stands around the object, and the parser was told to refuse that."""
+    """Text surrounds the object, and the parser was set to refuse that."""
     DUPLICATE_KEY = "duplicate_key"
-    """An object has a key twice: nobody can tell which one counts."""
+    """An object has a key twice: it is not known which one counts."""
     AMBIGUOUS = "ambiguous"
     """There are several different answers, and nothing in the text says which one counts."""
     SCHEMA_UNKNOWN_FIELD = "schema_unknown_field"
-    """A field that the schema does not have; only where the schema forbids such."""
+    """A field that the schema does not have. Only if the schema forbids such fields."""
     SCHEMA_UNKNOWN_VERSION = "schema_unknown_version"
     """The document names a schema version whose major number is not known."""
     MIGRATION_FAILED = "migration_failed"
-    """The value is valid in its own version and cannot go to the one that was asked for."""
+    """The value is valid in its own version and cannot be converted to the requested one."""
     TRUNCATED = "truncated"
-    """The answer is not whole: its finish reason says so, its JSON or its reasoning is never closed, or ``...`` stands
-    for a part of it."""
+    """The answer is not whole: its finish reason shows it, its JSON or its reasoning is never closed, or ``...`` replaces
+    a part of it."""
     CANCELLED = "cancelled"
     """The generation was cancelled."""
     CONTENT_FILTER = "content_filter"
@@ -62,20 +62,20 @@ class Stage(StrEnum):
     DIRECT = "direct"
     """The whole text was the JSON."""
     EXTRACT = "extract"
-    """The JSON stood in a fence, in prose or in a JSON string."""
+    """The JSON was in a fence, in prose or in a JSON string."""
     REPAIR = "repair"
-    """The JSON was malformed, or was cut, and its structure has been mended; what it says is as it stood."""
+    """The JSON was malformed, or was cut, and its structure has been mended. Its content is unchanged."""
     FAILURE = "failure"
     """No stage gave a valid value."""
 
 
 class Choice(StrEnum):
-    """Which rule chose the answer where a text holds several different ones."""
+    """The rule that chose the answer if a text holds several different ones."""
 
     FENCED = "fenced"
-    """It is the one in a fenced block, and the others stand in the text before."""
+    """It is the one in a fenced block, and the others are in the text before."""
     LABELLED = "labelled"
-    """It is the last one, and an answer tag around it or a heading above it names it; nothing names the others."""
+    """It is the last one, and an answer tag around it or a heading above it names it. Nothing names the others."""
 
 
 FALLBACK_LABELS: Final = {
@@ -84,33 +84,33 @@ FALLBACK_LABELS: Final = {
     Stage.REPAIR: "repaired_json",
     Stage.FAILURE: "parse_failed",
 }
-"""The words for the stages in ``fallback_used``; after the last one stands ``: <reason>``."""
+"""The words for the stages in ``fallback_used``. The last one is followed by ``: <reason>``."""
 
 
 class Partial(StrEnum):
-    """What to do with an answer that ends in the middle. What is given is always marked partial."""
+    """How to treat an answer that ends in the middle. A value from it is always marked partial."""
 
     REFUSE = "refuse"
     """It fails with its reason."""
     CLOSE = "close"
-    """It is given where only closing brackets are missing: no text, number or word in it can have been cut, but
+    """It is given if only closing brackets are missing: no text, number or word in it can have been cut, but
     objects and arrays may have been."""
     ACCEPT = "accept"
-    """What is known is given, where it is valid. Of a number or word at the end nobody knows whether it goes on: it is
-    left out. A text at the end is given as far as it goes, and the result says where it stands."""
+    """The part that was received is given, if it is valid. A number or word at the end may continue, so it is
+    left out. A text at the end is given as far as it goes, and the result has its path."""
 
 
 class Prose(StrEnum):
-    """Whether text may stand around the value."""
+    """Whether text may surround the value."""
 
     ALLOW = "allow"
-    """Any text may. It is not understood: read ``result.before`` and ``result.after``."""
+    """Any text may. It is not interpreted: read ``result.before`` and ``result.after``."""
     REFUSE = "refuse"
     """Only fences, answer tags and reasoning may."""
 
 
 def as_prose(choice: Any) -> Prose:
-    """*choice* as a :class:`Prose`: one of them, or its word.
+    """Return *choice* as a :class:`Prose`: a member, or its word.
 
     Raises:
         ConfigurationError: it is neither.
@@ -122,7 +122,7 @@ def as_prose(choice: Any) -> Prose:
 
 
 def as_partial(choice: Any) -> Partial:
-    """*choice* as a :class:`Partial`: one of them, or its word.
+    """Return *choice* as a :class:`Partial`: a member, or its word.
 
     Raises:
         ConfigurationError: it is neither.

@@ -1,4 +1,4 @@
-"""What a type said when it refused a value."""
+"""The reasons of a type that refused a value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CODES: Final = {
 
 
 def violations_of(error: Exception) -> Iterator[Violation]:
-    """What making a value raised, place by place, without a value of the document."""
+    """Return the errors that making a value raised, path by path, without a value of the document."""
     if isinstance(error, RecursionError):
         yield Violation("nested too deeply", "$", ReasonCode.LIMIT_EXCEEDED)
         return
@@ -38,7 +38,7 @@ def violations_of(error: Exception) -> Iterator[Violation]:
 
 
 def _refusals(problem: Refused, path: str) -> Iterator[Violation]:
-    """What a class said when it refused its values; its own words may quote them, an error of ours never does."""
+    """Return the reasons of a class that refused its values. Its own words may quote them, an error of ours never does."""
     errors = getattr(problem.cause, "errors", None)
     code = ReasonCode.INVARIANT_VIOLATION
     if callable(errors):  # pydantic's
@@ -57,7 +57,7 @@ def _refusals(problem: Refused, path: str) -> Iterator[Violation]:
 
 
 def _refused_field(error: BaseException) -> attrs.Attribute[Any] | None:
-    """The field that an attrs validator refused: the validator was given it."""
+    """Return the field that an attrs validator refused: the validator was given it."""
     trace, found = error.__traceback__, None
     while trace is not None:
         values = trace.tb_frame.f_locals.values()
@@ -67,7 +67,7 @@ def _refused_field(error: BaseException) -> attrs.Attribute[Any] | None:
 
 
 def _rule_of(validator: Any) -> str | None:
-    """The rule of one of attrs' own validators, as its ``repr`` says it."""
+    """Return the rule of one of attrs' own validators, from its ``repr``."""
     if not type(validator).__module__.startswith(("attr.", "attrs.")):
         return None
     return "must keep the rule " + clean_message(repr(validator).strip("<>"), 200)

@@ -1,4 +1,4 @@
-"""What the text around an object says about it by its structure alone."""
+"""The relation of the text around an object to it, judged by its structure alone."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def continues(text: str, start: int, end: int, remainder: str, is_region_next: b
 
 
 def _unopened(remainder: str, position: int) -> int | None:
-    """Where the first bracket stands that closes more than is opened behind *position*."""
+    """Return the position of the first bracket that closes more than is opened behind *position*."""
     depth = 0
     for bracket in _BRACKET.finditer(remainder, position):
         depth += 1 if bracket[0] in "{[" else -1
@@ -85,7 +85,7 @@ def is_operand(text: str, end: int) -> bool:
 
 
 def is_elided(text: str, end: int) -> bool:
-    """Whether dots stand right behind the object that ends there; an excerpt has them at both ends."""
+    """Return whether there are dots right behind the object that ends there. An excerpt has them at both ends."""
     return _DOTS.match(text, end) is not None and not text.lstrip().startswith(("...", "\u2026"))
 
 
@@ -95,7 +95,7 @@ def repeats_key(keys: frozenset[str], remainder: str) -> bool:
 
 
 def is_among_own_keys(text: str, start: int, end: int, keys: Iterable[str]) -> bool:
-    """Whether the object from *start* to *end* is the value of one key of YAML, and others beside it are its own *keys*."""
+    """Return whether the object from *start* to *end* is the value of a key of YAML, and keys next to it are in *keys*."""
     if _YAML_KEY.search(text, max(start - _LONGEST_LABEL, 0), start) is None:
         return False
     return not set(keys).isdisjoint(_YAML_MEMBER.findall(text[:start] + text[end:]))

@@ -31,13 +31,13 @@ RESPONSE_SCHEMA_INSTRUCTIONS: Final = "\n\n" + RESPONSE_VERSIONS.schema(CURRENT_
         "sources": [{"title": "ADR.21", "type": "ADR"}],
     }
 )
-"""What to append to a system prompt so that the model answers with a :class:`StructuredResponse`."""
+"""The text to append to a system prompt so that the model answers with a :class:`StructuredResponse`."""
 
 
 def _read(data: Any) -> Candidate[StructuredResponse]:
     candidate = RESPONSE_VERSIONS.read(data)
     if isinstance(candidate.value, StructuredResponseV2):
-        # Nothing is lost on this way: the invariants of 2.0 see to it.
+        # Nothing is lost in this conversion: the invariants of 2.0 ensure it.
         return candidate._replace(value=RESPONSE_VERSIONS.migrate(candidate.value, "1.1"))
     return candidate
 
@@ -46,9 +46,9 @@ class ResponseValidator:
     """Validates documents against the version of the contract that they name."""
 
     REQUIRED_FIELDS_V1: Final = RESPONSE_VERSIONS.schema("1.0").required_fields
-    """The keys that every 1.x document has to have."""
+    """The keys that every 1.x document must have."""
     REQUIRED_FIELDS_V2: Final = RESPONSE_VERSIONS.schema("2.0").required_fields
-    """The keys that every 2.x document has to have."""
+    """The keys that every 2.x document must have."""
 
     @classmethod
     def validate(cls, data: Mapping[str, Any]) -> tuple[bool, list[str], ReasonCode]:
@@ -58,16 +58,16 @@ class ResponseValidator:
             data: a decoded JSON object.
 
         Returns:
-            Whether it is valid, what is wrong, and the reason code.
+            Whether it is valid, its violations, and the reason code.
         """
         return _verdict(_read(plain_view(data)).violations)
 
     @classmethod
     def parse_and_validate(cls, json_str: str) -> tuple[StructuredResponse | None, list[str], ReasonCode]:
-        """Decode JSON and validate it; nothing is extracted or repaired.
+        """Decode JSON and validate it. Nothing is extracted or repaired.
 
         Returns:
-            The value or ``None``, what is wrong, and the reason code.
+            The value or ``None``, its violations, and the reason code.
         """
         data = loads(json_str)
         if data is NO_JSON:
@@ -78,7 +78,7 @@ class ResponseValidator:
 
     @classmethod
     def get_required_fields(cls, version: str) -> set[str]:
-        """The keys that a document of *version* has to have; those of version 1 where its major is not known."""
+        """Return the keys that a document of *version* must have, or those of version 1 if its major is not known."""
         read_as = RESPONSE_VERSIONS.read_as(version)
         return set(RESPONSE_VERSIONS.schema(read_as or CURRENT_SCHEMA_VERSION).required_fields)
 
@@ -89,13 +89,13 @@ def _verdict(violations: tuple[Violation, ...]) -> tuple[bool, list[str], Reason
 
 
 class ResponseParser(StructuredParser[StructuredResponse]):
-    """Reads :class:`StructuredResponse` values of every supported version out of what a model wrote.
+    """Reads :class:`StructuredResponse` values of every supported version from the text of a model.
 
-    A 1.x document gives a value of its own version; one of version 2.0 is brought down to 1.1, which loses nothing.
+    A 1.x document gives a value of its own version. One of version 2.0 is brought down to 1.1, which loses nothing.
 
     Args:
-        metrics: is told of every parse; ``None`` for nobody.
-        cache: keeps results by text; ``None`` to parse each time.
+        metrics: counts every parse, or ``None`` to count nothing.
+        cache: stores results by text, or ``None`` to parse each time.
     """
 
     def __init__(self, *, metrics: ParserMetrics | None = None, cache: AnswerCache | None = None) -> None:
@@ -115,8 +115,8 @@ class ResponseParser(StructuredParser[StructuredResponse]):
         Args:
             response_text: the text, or the response with its finish reason.
             enable_metrics: count it in ``ResponseMetrics.get_instance()``.
-            partial: what to do with an answer that ends in the middle; ``None``: a text that lacks nothing but
-                closing brackets is given, and marked; a response that says that it was cut is not.
+            partial: how to treat an answer that ends in the middle. With ``None``, a text that lacks nothing but
+                closing brackets is given, and marked. A response with a finish reason that says it was cut is not.
 
         Returns:
             The value or ``None``, and how it went: a text with the attribute ``partial``.

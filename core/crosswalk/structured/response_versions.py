@@ -89,10 +89,10 @@ RESPONSE_VERSIONS: Final[SchemaVersions[Any]] = (
         downgrade=_to_1_1,
     )
 )
-"""The registry that :class:`ResponseParser` reads with."""
+"""The registry of :class:`ResponseParser`."""
 
 CURRENT_SCHEMA_VERSION: Final = "1.0"
-"""The version that ``RESPONSE_SCHEMA_INSTRUCTIONS`` ask for, and that a document has which names none."""
+"""The version that ``RESPONSE_SCHEMA_INSTRUCTIONS`` ask for, and of a document that names none."""
 
 SUPPORTED_SCHEMA_VERSIONS: Final = RESPONSE_VERSIONS.supported
 """The versions that are read."""

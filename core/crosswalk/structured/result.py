@@ -1,4 +1,4 @@
-"""What a parse gives: a value or a reason, and which stage it was."""
+"""The result of a parse: a value or a reason, and the stage that gave it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Violation:
-    """One thing wrong with a document.
+    """One violation in a document.
 
     Attributes:
         message: what is wrong: in words of the schema, with no value of the document.
-        path: where, as a JSON path: ``$.items_shown``; ``$`` for the document as a whole.
+        path: its JSON path, such as ``$.items_shown``, or ``$`` for the document as a whole.
         code: the reason it counts as.
     """
 
@@ -36,12 +36,12 @@ class Violation:
 
 
 class Candidate(NamedTuple, Generic[T]):
-    """What reading decoded JSON gave.
+    """The result of reading decoded JSON.
 
     Attributes:
-        value: the value; ``None`` where there is none.
+        value: the value, or ``None`` if there is none.
         violations: what is wrong with it.
-        version: the schema version that the document names; ``None`` for a schema without versions.
+        version: the schema version that the document names, or ``None`` for a schema without versions.
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another one, with that one.
     """
@@ -55,7 +55,7 @@ class Candidate(NamedTuple, Generic[T]):
 
 class FallbackUsed(str):
     """The word for the stage: ``direct_parse``, ``extracted_json``, ``repaired_json`` or
-    ``parse_failed: <reason>``. It is a text like any other, and knows more than it says.
+    ``parse_failed: <reason>``. It is an ordinary text with further attributes.
 
     Attributes:
         stage: the stage that gave the result.
@@ -89,24 +89,24 @@ class ParseResult(Generic[T]):
     """A valid value, or the reason why there is none.
 
     Attributes:
-        value: satisfies schema and invariants; ``None`` where no stage gave one.
-        stage: the stage that gave the value; ``failure`` where none did.
-        reason: ``success``, or why there is no value; with a partial value, why it is only that.
-        violations: what is wrong with the best candidate; empty with a value, or where there was no candidate.
-        partial: the answer ends in the middle: the value is valid, but not all that the model meant to say.
-        schema_version: the version that the document names, or has by default; also where it is invalid. ``None``
-            where nothing was JSON, and for a schema without versions.
-        choice: which rule chose the value among several different ones; ``None`` where there was only one.
-        candidates: the different values in an ``ambiguous`` text, in their order; else empty.
-        cut: the path of the text in a partial value that may go on, such as ``$.note``; ``None`` where none may.
+        value: satisfies schema and invariants, or ``None`` if no stage gave one.
+        stage: the stage that gave the value, or ``failure`` if none did.
+        reason: ``success``, or why there is no value. With a partial value, why it is partial.
+        violations: what is wrong with the best candidate. Empty with a value, or if there was no candidate.
+        partial: the answer ends in the middle: the value is valid, but not all that the model meant to write.
+        schema_version: the version that the document names, or has by default, even if it is invalid. ``None``
+            if nothing was JSON, and for a schema without versions.
+        choice: the rule that chose the value among several different ones, or ``None`` if there was only one.
+        candidates: the different values in an ``ambiguous`` text, in their order, else empty.
+        cut: the path of the text in a partial value that may continue, such as ``$.note``, or ``None`` if none may.
         before: the text before the value, without reasoning, fences and tags.
-        fields: in a stream, the fields of the answer so far as plain JSON, without defaults and unchecked; ``None`` where
+        fields: in a stream, the fields of the answer so far as plain JSON, without defaults and unchecked, or ``None`` if
             the answer is whole or has not begun.
         final: the names of those fields that are complete.
-        unknown: the paths of keys that the schema does not have, such as ``$.notes``: they were passed over.
+        unknown: the paths of keys that the schema does not have, such as ``$.notes``. They were ignored.
         renamed: the paths of keys that differ from a missing one by case, separators or accents, each with the key
             that it was read as.
-        after: the text behind it, likewise. It may take the value back: the parser does not judge it.
+        after: the text after the value, likewise. It may retract the value: the parser does not interpret it.
     """
 
     value: T | None
@@ -155,11 +155,11 @@ class ParseResult(Generic[T]):
 
     @property
     def can_retry(self) -> bool:
-        """Whether the model may do better when it is told what is wrong."""
+        """Whether the model may do better when it is shown the violations."""
         return self.value is None and self.reason not in _NOT_THE_MODELS_FAULT
 
     def feedback(self) -> str:
-        """What to send back to the model, so that it answers again; it quotes no value of the answer."""
+        """Return the text to send back to the model, so that it answers again. It quotes no value of the answer."""
         what = _FEEDBACK.get(self.reason, "The JSON object is not valid.")
         problems = "".join(f"\n- {error}" for error in self.errors[:10])
         return f"{what}{problems}\nAnswer again with the whole corrected JSON and nothing else."
@@ -184,7 +184,7 @@ class ParseResult(Generic[T]):
 
 
 class StructuredAnswerError(CrosswalkError, ValueError):
-    """An answer holds no valid value; raised by :meth:`ParseResult.unwrap`, never by parsing.
+    """An answer holds no valid value. Raised by :meth:`ParseResult.unwrap`, never by parsing.
 
     Attributes:
         result: the failed result, with its reason and its violations.
@@ -217,7 +217,7 @@ _AS_IT_STANDS: Final = vars(ParseResult(None, Stage.DIRECT, ReasonCode.SUCCESS))
 
 
 def direct_success(candidate: Candidate[T]) -> ParseResult[T]:
-    """The result for nearly every answer, in a quarter of the time that the constructor takes."""
+    """Return the result for nearly every answer, in a quarter of the time that the constructor takes."""
     result = _new(ParseResult)
     fields = _AS_IT_STANDS.copy()
     fields["value"], _, fields["schema_version"], fields["unknown"], fields["renamed"] = candidate

@@ -1,4 +1,4 @@
-"""Where in a text JSON stands, and what stands around it: reasoning, fences, tags, prose.
+"""Find the JSON in a text, and the parts around it: reasoning, fences, tags, prose.
 
 Regions and their strings are found first, so a mark inside of a string is text like any other. Every function here
 looks at each character a bounded number of times.
@@ -69,7 +69,7 @@ _MOST_MISSES: Final = 16
 
 
 class Kind(Enum):
-    """What a part of a text is."""
+    """The kind of a part of a text."""
 
     REGION = auto()
     PROSE = auto()
@@ -77,7 +77,7 @@ class Kind(Enum):
     TAG = auto()
     REASONING = auto()
     HIDDEN = auto()
-    """What a tool said, a comment, or struck text; it counts as prose."""
+    """The output of a tool, a comment, or struck text. It counts as prose."""
 
 
 @attrs.define
@@ -85,12 +85,12 @@ class Region:
     """A part of a text that looks like one JSON object or array.
 
     Attributes:
-        text: the JSON, from its opening bracket on; empty for a fence that is opened and holds nothing yet.
-        start: where it begins in the text, the quotes of a JSON string around it included.
-        end: where it ends in the text.
-        is_closed: whether its end is there; else it reaches to the end of the text.
+        text: the JSON, from its opening bracket on. Empty for a fence that is opened and holds nothing yet.
+        start: its beginning in the text, the quotes of a JSON string around it included.
+        end: its end in the text.
+        is_closed: whether its end is there. Else it reaches to the end of the text.
         is_fenced: whether it is the first thing in a fenced block.
-        tag: the name of the answer tag around it; empty for none.
+        tag: the name of the answer tag around it, or empty for none.
         is_in_string: whether it is not closed, and ends in a string.
     """
 
@@ -104,10 +104,10 @@ class Region:
 
 
 def scan(text: str) -> Scan:
-    """Take *text* apart. Only the last region can be open; regions do not overlap.
+    """Take *text* apart. Only the last region can be open. Regions do not overlap.
 
-    A bracket or quote of prose that nothing closes before the next fence does not hide the fence; without a region
-    in that fence it is where the answer breaks off.
+    A bracket or quote of prose that nothing closes before the next fence does not hide the fence. Without a region
+    in that fence, the answer breaks off at the fence.
     """
     text = unwrapped(text)
     found = Scan(text, fences_end_prose=True)
@@ -120,11 +120,11 @@ class Scan:
     """A text and its parts.
 
     Attributes:
-        text: the text; what stood in a Markdown quote or was escaped as a whole is unwrapped.
+        text: the text. A Markdown quote, or a text that was escaped as a whole, is unwrapped.
         regions: the regions outside of reasoning, tool results, comments and struck text.
         is_thinking: whether reasoning is never closed, so that nothing of an answer has come.
-        awaits_answer: whether the text ends where an answer was to follow: behind a colon, or behind a tag that opens.
-        strays: how many openers of prose were passed over because the next fence begins inside of them.
+        awaits_answer: whether the text ends before an expected answer: behind a colon, or behind a tag that opens.
+        strays: the number of openers of prose that were ignored because the next fence begins inside of them.
     """
 
     def __init__(self, text: str, *, fences_end_prose: bool, start: int = 0, end: int | None = None) -> None:
@@ -175,7 +175,7 @@ class Scan:
         return self.text[region.end : begin], kind
 
     def soft_answer(self) -> Scan | None:
-        """The last block of reasoning under a name that an answer may have, if nothing but its one object stands in it."""
+        """Return the last block of reasoning under a name that an answer may have, if it contains nothing but one object."""
         if not self._soft or self.is_thinking or self.awaits_answer or self.prose():
             return None
         name, start, end = self._soft[-1]
@@ -265,7 +265,7 @@ class Scan:
         if not region.is_closed:
             return self._open_region(region)
         self._take(region)
-        # A fence whose opening stands in the request, not in the answer, begins with the JSON itself.
+        # A fence that is opened in the request, not in the answer, begins with the JSON itself.
         is_begun = len(self.regions) == 1 and self.text[:start].strip() in ("", "json")
         if not self._fences and (is_fenced or (is_begun and _FENCE_END.match(self.text, region.end))):
             if not is_fenced:
@@ -337,7 +337,7 @@ class Scan:
         return closing.end()
 
     def _reasoned(self, end: int, name: str) -> int:
-        """The end of reasoning whose beginning stands in the request: all before it was reasoning."""
+        """The end of reasoning that begins in the request: all before it was reasoning."""
         closing = self.text.rfind("<", 0, end)
         if name.lower() in SOFT_NAMES:
             self._soft.append((name.lower(), self._start, closing))
@@ -349,7 +349,7 @@ class Scan:
         return end
 
     def _begin_channel(self, found: re.Match[str]) -> int | None:
-        """A channel of gpt-oss: the answer stands in ``final``, or in a call of a tool."""
+        """A channel of gpt-oss: the answer is in ``final``, or in a call of a tool."""
         name, is_call = found["channel_name"].lower(), found["recipient"] is not None
         if name == "final" or is_call:
             self._channel = "final" if name == "final" else "call"
@@ -362,7 +362,7 @@ class Scan:
         return after if end is not None else None
 
     def _hide(self, found: re.Match[str]) -> int | None:
-        """What a tool said, a comment or struck text: no answer, whatever stands in it."""
+        """The output of a tool, a comment or struck text: no answer, whatever it contains."""
         end = hidden_end(found).search(self.text, found.end(), self._end)
         if end is None:
             return found.end() if found["struck"] else None
@@ -378,14 +378,14 @@ class Scan:
 
 
 class _Part:
-    """A region that begins at *start*: where it ends, and what is known about it.
+    """A region that begins at *start*: its end, and the facts about it.
 
-    A bracket that nothing opened is passed over; one that closes an outer bracket closes the inner ones too. A
-    fence that ends before its JSON does ends the JSON: the model forgot to close it, nobody cut it.
+    A bracket that nothing opened is ignored. One that closes an outer bracket closes the inner ones too. A
+    fence that ends before its JSON does ends the JSON: the model forgot to close it, it was not cut.
 
     Attributes:
-        end: where it ends; ``None`` where the text ends before it.
-        stray_at: where a fence begins inside of it, which no JSON of prose can hold; ``None`` where none does.
+        end: its end, or ``None`` if the text ends before it.
+        stray_at: the position of a fence that begins inside of it, which no JSON of prose can hold, or ``None``.
     """
 
     def __init__(self, text: str, start: int, stop: int, is_fenced: bool, fences_end_prose: bool) -> None:

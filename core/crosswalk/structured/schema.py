@@ -39,12 +39,12 @@ _GRAVEST_FIRST: Final = (
 
 @attrs.frozen
 class Invariant(Generic[T]):
-    """A rule that a whole value has to keep.
+    """A rule for a whole value.
 
     Attributes:
-        message: what has to hold, for the violation and for the model's instructions:
+        message: the condition, for the violation and for the model's instructions:
             ``'items_total' must be >= 'items_shown'``.
-        holds: takes the value, gives whether the rule is kept. What it raises counts as broken.
+        holds: takes the value and returns whether it satisfies the rule. If it raises, the rule is broken.
     """
 
     message: str
@@ -56,20 +56,20 @@ class Invariant(Generic[T]):
 
 
 def _broken(rules: tuple[Invariant[T], ...], value: T) -> tuple[Invariant[T], ...]:
-    """Those of *rules* that *value* breaks; each is asked once."""
+    """Return those of *rules* that *value* breaks. Each is called once."""
     broken: tuple[Invariant[T], ...] = ()
     for rule in rules:
         try:
             if rule.holds(value):
                 continue
-        except Exception:  # a rule that cannot be worked out is not kept; its message names it
+        except Exception:  # a rule that cannot be evaluated is broken, and its message names it
             pass
         broken += (rule,)
     return broken
 
 
 def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
-    """The reason that *violations* give together: the gravest."""
+    """Return the one reason for all *violations*: the gravest."""
     codes = {violation.code for violation in violations}
     return next((code for code in _GRAVEST_FIRST if code in codes), ReasonCode.SCHEMA_TYPE_ERROR)
 
@@ -87,27 +87,27 @@ WRAPPED: Final = "value"
 
 @attrs.frozen
 class Schema(Generic[T]):
-    """What an answer has to look like.
+    """The form of an answer.
 
     The type may be a class of attrs, a dataclass, a typed dict, a named tuple, a model of pydantic, an enum, a
     ``Literal``, a union, ``str``, ``int``, ``float``, ``bool``, ``None``, ``Any``, ``date``, ``time``, ``datetime`` (with
     a zone, which it keeps), ``timedelta`` (in seconds), ``Decimal``, ``UUID``, or a list, set, tuple, dict or mapping of
-    these. It may also be a JSON Schema as a dict; then the value is the checked JSON.
+    these. It may also be a JSON Schema as a dict. Then the value is the checked JSON.
 
-    A field's JSON key is its name or its ``alias``. The metadata of a field may hold ``alias`` (a key that is no
-    identifier), ``required`` (the key has to be there although the field has a default), ``description`` and
+    A field's JSON key is its name or its ``alias``. The metadata of a field may hold ``alias`` (a key that is not an
+    identifier), ``required`` (the key must be present although the field has a default), ``description`` and
     ``json_schema`` (further keywords, such as ``minimum``).
 
     Attributes:
         cls: the type, or the JSON Schema.
         invariants: the rules between its fields, checked in order once the types are right.
-        forbid_unknown: refuse keys that a class does not have. They are passed over by default, and
+        forbid_unknown: refuse keys that a class does not have. They are ignored by default, and
             ``ParseResult.unknown`` lists them.
         null_is_default: a null for an optional key that cannot be null stands for its default, as servers in strict
             mode send it.
 
     Raises:
-        SchemaDefinitionError: JSON cannot tell the type, or a keyword of the JSON Schema is not supported.
+        SchemaDefinitionError: JSON cannot express the type, or a keyword of the JSON Schema is not supported.
     """
 
     cls: type[T]
@@ -137,12 +137,12 @@ class Schema(Generic[T]):
 
     @property
     def name(self) -> str:
-        """What a server is told that the answer is called."""
+        """The name of the answer in requests to a server."""
         return str(self._json_schema.get("title", "answer"))
 
     @property
     def is_object(self) -> bool:
-        """Whether every answer is an object: servers take nothing else as a whole answer."""
+        """Whether every answer is an object: servers accept nothing else as a whole answer."""
         return self._json_schema.get("type") == "object"
 
     @property
@@ -156,7 +156,7 @@ class Schema(Generic[T]):
         return frozenset(self._json_schema.get("required", ()))
 
     def read(self, data: Any) -> Candidate[T]:
-        """The value that decoded JSON stands for, or ``None`` and what is wrong with it; never raises."""
+        """Return the value of decoded JSON, or ``None`` and its violations. Never raises."""
         report, found = Report(), []
         try:
             checked = self._check(data, "$", report)
@@ -167,7 +167,7 @@ class Schema(Generic[T]):
             if any(each.fault is not Fault.RULE for each in report.violations):
                 return Candidate(None, tuple(found[:MOST]))
             value = self._make(checked, self.cls)
-        except Exception as error:  # whatever a class raises is its way to refuse
+        except Exception as error:  # a class may raise anything to refuse
             return Candidate(None, tuple(found or violations_of(error))[:MOST])
         broken = _broken(self.invariants, value) if self.invariants else ()
         if broken or found:
@@ -176,22 +176,22 @@ class Schema(Generic[T]):
         return Candidate(value, (), None, tuple(report.unknown), tuple(report.renamed))
 
     def json_schema(self) -> dict[str, Any]:
-        """The JSON Schema (2020-12) of a valid answer, invariants left out; a new dict each time."""
+        """Return the JSON Schema (2020-12) of a valid answer, without invariants. Each call returns a new dict."""
         copied: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
         return copied
 
     def server_schema(self) -> tuple[dict[str, Any], bool]:
-        """What to send to a server that holds its model to a schema, and whether OpenAI's strict mode takes it.
+        """Return the schema to send to a server that enforces one, and whether it has the form of OpenAI's strict mode.
 
-        In strict mode every key is required and nullable; read the answer with ``null_is_default``. llama.cpp, vLLM
-        and Ollama take either form. An answer that is not an object is asked for under the key ``value``.
+        In strict mode every key is required and nullable, so read the answer with ``null_is_default``. llama.cpp, vLLM
+        and Ollama take either form. An answer that is not an object is requested under the key ``value``.
         """
         if isinstance(self.cls, Mapping):
             wanted = self.json_schema()
             return wanted, self.is_object and strict_form(wanted) == wanted
         wanted = schema_of(self.cls, forbid_unknown=True)[
             0
-        ]  # unknown keys are passed over, but need not be invited
+        ]  # unknown keys are ignored, but need not be invited
         if not self.is_object:
             outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
             required = {"required": [WRAPPED], "additionalProperties": False}
@@ -202,11 +202,11 @@ class Schema(Generic[T]):
     def instructions(
         self, example: Any = None, *, form: Literal["typescript", "json_schema"] = "typescript"
     ) -> str:
-        """What to append to a system prompt so that the model answers in this form.
+        """Return the text to append to a system prompt so that the model answers in this form.
 
         Args:
-            example: a valid answer as plain JSON values, to be shown; ``None`` for none.
-            form: how the type is written. TypeScript takes a third of the tokens of JSON Schema.
+            example: a valid answer as plain JSON values, to be shown, or ``None`` for none.
+            form: the notation of the type. TypeScript takes a third of the tokens of JSON Schema.
 
         Raises:
             TypeError: *example* is not JSON.

@@ -1,4 +1,4 @@
-"""Several versions of one schema: which one a document has, and the way from one to another.
+"""Several versions of one schema: the version of a document, and the conversions between versions.
 
 An added optional field is a new minor version, a removed or renamed one a new major.
 """
@@ -35,7 +35,7 @@ def _parts(version: str) -> tuple[int, int] | None:
 
 @attrs.frozen
 class _Step:
-    """A registered version, and the ways from the one before it and back there."""
+    """A registered version, and the conversions from the one before it and back."""
 
     version: str
     schema: Schema[Any]
@@ -49,7 +49,7 @@ class SchemaVersions(Generic[T]):
 
     Args:
         key: the key of the document that names its version.
-        default: the version of a document that names none; ``None`` for the first that is registered.
+        default: the version of a document that names none, or ``None`` for the first that is registered.
     """
 
     def __init__(self, key: str = "schema_version", *, default: str | None = None) -> None:
@@ -74,10 +74,10 @@ class SchemaVersions(Generic[T]):
         Args:
             version: ``MAJOR.MINOR``.
             cls: the attrs class of its documents.
-            invariants: the rules that it has to keep.
-            upgrade: makes a value of this version from one of the version before; needed from the second on.
-            downgrade: makes a value of the version before from one of this; raises :class:`MigrationError` saying
-                what would be lost. ``None`` where there is no way back.
+            invariants: the rules that its values must satisfy.
+            upgrade: makes a value of this version from one of the version before. Required from the second version on.
+            downgrade: makes a value of the version before from one of this. Raises :class:`MigrationError` that names
+                what would be lost. ``None`` if there is no way back.
             forbid_unknown: as for :class:`Schema`.
 
         Returns:
@@ -114,7 +114,7 @@ class SchemaVersions(Generic[T]):
 
     @property
     def required_fields(self) -> frozenset[str]:
-        """The keys that the documents of every version have to have."""
+        """The keys that the documents of every version must have."""
         return frozenset.intersection(*(step.schema.required_fields for step in self._steps.values()))
 
     @property
@@ -150,10 +150,11 @@ class SchemaVersions(Generic[T]):
         return step.schema
 
     def read_as(self, version: str) -> str | None:
-        """The registered version that documents of *version* are read as.
+        """Return the registered version that documents of *version* are read as.
 
-        A registered one as itself; any other minor as the newest minor of its major, as what a minor adds is optional;
-        ``None`` where the major is not known, or *version* is not written ``MAJOR.MINOR``: ``1``, ``1.0.0``.
+        A registered version is read as itself. Any other minor is read as the newest minor of its major, because additions
+        of a minor are optional. ``None`` if the major is not known, or *version* is not ``MAJOR.MINOR``, such as ``1``
+        or ``1.0.0``.
         """
         if version in self._steps:
             return version
@@ -161,7 +162,7 @@ class SchemaVersions(Generic[T]):
         return self._newest_minor.get(parts[0]) if parts else None
 
     def read(self, data: Any) -> Candidate[Any]:
-        """The value of decoded JSON in its own version, what is wrong with it, and the version that it names."""
+        """Return the value of decoded JSON in its own version, its violations, and the version that it names."""
         default = self._default or self._first
         named = data.get(self.key, default) if type(data) is dict else default
         if type(named) is not str:
@@ -180,7 +181,7 @@ class SchemaVersions(Generic[T]):
         return self._steps[version].lenient.read({**data, self.key: version})._replace(version=named)
 
     def version_of(self, value: Any) -> str:
-        """The version of a value: what it says itself, or the one that its class is registered for.
+        """Return the version of a value: the one that it names, or the one that its class is registered for.
 
         Raises:
             UnknownSchemaVersionError: neither is registered.
@@ -196,7 +197,7 @@ class SchemaVersions(Generic[T]):
         )
 
     def migrate(self, value: Any, target: str) -> Any:
-        """*value* in another version, version by version: up always, down where nothing is lost.
+        """Return *value* in another version, version by version: up always, down if nothing is lost.
 
         Raises:
             UnknownSchemaVersionError: *target*, or the version of *value*, is not registered.
@@ -223,7 +224,7 @@ class SchemaVersions(Generic[T]):
             raise MigrationError(
                 f"{where}: {clean_message(str(error), 200)}", source=source, target=target
             ) from error
-        except Exception as error:  # a user's function; its message may quote the value
+        except Exception as error:  # a user's function: its message may quote the value
             raise MigrationError(f"{where}: {type(error).__name__}", source=source, target=target) from error
         if not isinstance(moved, cls):
             message = f"{where}: the migration made {type(moved).__name__}, not {cls.__name__}"

@@ -1,4 +1,4 @@
-"""What the canonical types have in common: converters to immutable values, checks of fields, and copies."""
+"""Shared helpers of the canonical types: converters to immutable values, checks of fields, and copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 
 LARGEST: Final = 2**63 - 1
-"""The largest whole number of a field: two of them add up to one that JSON can still be written with."""
+"""The largest whole number of a field. JSON can still be written with the sum of two of them."""
 _new: Final = object.__new__
 _set: Final = object.__setattr__
 
@@ -38,10 +38,10 @@ def as_optional_tuple(value: Iterable[Any] | None) -> tuple[Any, ...] | None:
 
 
 def one_of(words: type[E], value: object, wrong: str, *, code: str | None = None) -> E:
-    """*value* as one of *words*.
+    """Return *value* as one of *words*.
 
     Raises:
-        ResponseValidationError: it is none of them: *wrong*, with *code*.
+        ResponseValidationError: it is not one of them. The message is *wrong*, the code *code*.
     """
     if isinstance(value, str):
         try:
@@ -58,7 +58,7 @@ def one_of(words: type[E], value: object, wrong: str, *, code: str | None = None
 
 
 def check_text(value: Any, *names: str) -> None:
-    """Text that JSON can say: no lone surrogates."""
+    """Check text that JSON can contain: no lone surrogates."""
     for name in names:
         text = getattr(value, name)
         if type(text) is str and text.isascii():
@@ -69,7 +69,7 @@ def check_text(value: Any, *names: str) -> None:
 
 
 def as_text(value: object, name: str) -> str:
-    """*value*, which the message of the error calls *name*, as text that JSON can say."""
+    """Return *value*, named *name* in the message of the error, as text that JSON can contain."""
     if not isinstance(value, str):
         raise ResponseValidationError(f"{name} must be text, not {json_type_name(value)}")
     if not value.isascii():
@@ -99,7 +99,7 @@ def check_count(value: Any, name: str) -> None:
 
 
 def check_number(value: Any, name: str) -> None:
-    """A number that JSON can say, as a ``float``: neither NaN nor infinite."""
+    """Check a number that JSON can contain, as a ``float``: neither NaN nor infinite."""
     number = getattr(value, name)
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise wrong_type(value, name, "a number")
@@ -125,7 +125,7 @@ def check_is(value: Any, name: str, *kinds: type) -> None:
 
 
 def check_items(value: Any, name: str, *kinds: type) -> None:
-    """A tuple of values of one of *kinds*, or ``None`` where a converter has let that pass."""
+    """Check a tuple of values of one of *kinds*, or ``None`` if a converter has let that pass."""
     for item in getattr(value, name) or ():
         if type(item) not in kinds:
             wanted = " or ".join(kind.__name__ for kind in kinds)
@@ -135,7 +135,7 @@ def check_items(value: Any, name: str, *kinds: type) -> None:
 
 
 def wrong_type(value: Any, name: str, wanted: str) -> ResponseValidationError:
-    """The error that says which field of *value* holds what it must not."""
+    """Return the error that names the wrong field of *value*."""
     got = json_type_name(getattr(value, name))
     return ResponseValidationError(f"{type(value).__name__}.{name} must be {wanted}, not {got}")
 
@@ -156,7 +156,7 @@ def unchecked(cls: type[T], **fields: Any) -> T:
 
 
 def altered(value: T, **changes: Any) -> T:
-    """A copy of the frozen *value* with *changes*, which need no check: ``attrs.evolve`` checks everything again."""
+    """Return a copy of the frozen *value* with *changes*, which need no check. ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
     copy: T = _new(cls)
     for field in attrs.fields(cls):

@@ -1,7 +1,7 @@
 """Deltas add up to a response.
 
-It lives with the types, not on the stream floor that re-exports it, because ``ChatResponse.from_deltas``
-needs it; it knows deltas only, no provider and no wire.
+This module belongs to the types, not to the stream package that re-exports it, because ``ChatResponse.from_deltas``
+needs it. It depends on deltas only, on no provider and no wire format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["DeltaAccumulator", "PartialResponse"]
 
 
 class PartialResponse:
-    """The answer so far: a live view that copies nothing until a property is asked for."""
+    """The answer so far: a live view that copies nothing until you read a property."""
 
     def __init__(self, accumulator: DeltaAccumulator) -> None:
         self._accumulator = accumulator
@@ -43,7 +43,7 @@ class PartialResponse:
 
     @property
     def message(self) -> ChatMessage:
-        """The message so far; tool calls that have no name yet are left out."""
+        """The message so far, without tool calls that have no name yet."""
         return self._accumulator._build_primary().message
 
     @property
@@ -58,17 +58,17 @@ class PartialResponse:
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """Why it ended; ``None`` while it has not."""
+        """Why it ended, or ``None`` while it has not."""
         return self._accumulator.finish_reason
 
     @property
     def usage(self) -> UsageInfo | None:
-        """The last usage report; ``None`` while there is none."""
+        """The last usage report, or ``None`` while there is none."""
         return self._accumulator.usage
 
     @property
     def delta_count(self) -> int:
-        """How many deltas it is made of."""
+        """The number of deltas in it."""
         return self._accumulator.delta_count
 
     def __repr__(self) -> str:
@@ -78,20 +78,20 @@ class PartialResponse:
 class DeltaAccumulator:
     """Adds up deltas to a response.
 
-    Deltas may come from several threads and out of order; they are put in order by ``index``. Text is kept
+    Deltas may come from several threads and out of order. They are put in order by ``index``. Text is stored
     in lists and joined once. A later usage report replaces an earlier one.
 
     Args:
-        id: the response's id; ``None`` to make one.
-        model: the model; ``None`` when unknown.
+        id: the response's id, or ``None`` to make one.
+        model: the model, or ``None`` if unknown.
         provider_id: the provider.
-        created: the time of creation; ``None`` to ask *clock*.
+        created: the time of creation, or ``None`` to ask *clock*.
         id_factory: makes the id.
-        clock: tells the time, with a time zone.
+        clock: returns the time, with a time zone.
 
     Attributes:
-        answer: what was received so far. Whoever knows what no delta says (how long it took, the provider's bytes, why a
-            value is not the provider's own) may tell it.
+        answer: the answer so far. You may add facts to it that no delta carries: how long it took, the provider's bytes,
+            or why a value is not the provider's own.
     """
 
     def __init__(
@@ -113,23 +113,23 @@ class DeltaAccumulator:
 
     @property
     def delta_count(self) -> int:
-        """How many deltas came, those still waiting for an earlier one included."""
+        """The number of deltas that came, including those that wait for an earlier one."""
         return self.answer.delta_count + len(self._early)
 
     @property
     def total_tokens(self) -> int:
-        """Tokens by the last usage report, 0 while there is none."""
+        """Tokens by the last usage report, or 0 while there is none."""
         usage = self.answer.usage
         return usage.total_tokens if usage is not None else 0
 
     @property
     def usage(self) -> UsageInfo | None:
-        """The last usage report; ``None`` while there is none."""
+        """The last usage report, or ``None`` while there is none."""
         return self.answer.usage
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """Why the answer ended; ``None`` while the final delta is missing."""
+        """Why the answer ended, or ``None`` while the final delta is missing."""
         return self._primary.finish
 
     @property
@@ -143,11 +143,11 @@ class DeltaAccumulator:
         return PartialResponse(self)
 
     def append(self, delta: ResponseDelta) -> None:
-        """Add *delta*; safe from several threads at once.
+        """Add *delta*. Safe from several threads at once.
 
         Raises:
             ResponseValidationError: its index came before, or lies after the final delta's, or it has none yet
-                (``ACODE-RSP-010``); so may one that came too early and waited. What is refused is not kept.
+                (``ACODE-RSP-010``). So may one that came too early and waited. A refused delta is not stored.
         """
         with self._lock:
             if delta.index != self.answer.delta_count:

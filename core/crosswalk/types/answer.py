@@ -1,7 +1,7 @@
-"""What has been received of one answer: who gave it, its choices, its usage, its extensions; each fact in one place.
+"""The state of one answer while it is received: provider, choices, usage, extensions. Each fact is stored once.
 
-Deltas are added to it, and it gives the response that they make. :class:`~crosswalk.types.accumulator.DeltaAccumulator`
-adds what comes from several threads; the state of a mapping (``crosswalk.plugin.state``) is one, too.
+Deltas are added to it, and it returns the response that they make. :class:`~crosswalk.types.accumulator.DeltaAccumulator`
+adds deltas from several threads. The state of a mapping (``crosswalk.plugin.state``) is an answer, too.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _PLAIN: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
 PARTS: Final = ("prompt_tokens", "completion_tokens")
-"""The counts that every report of usage is to have."""
+"""The counts that every report of usage should contain."""
 _WHOLES: Final = {
     "cached_tokens": "prompt_tokens",
     "cache_write_tokens": "prompt_tokens",
     "reasoning_tokens": "completion_tokens",
 }
-"""Which count each one is a part of; a server that counts a part above it counts otherwise than it promises."""
+"""The count that each count is a part of. A server with a part above its whole counts differently than it promises."""
 _DETAIL_WHOLES: Final = {
     **{f"{modality}_input_tokens": "prompt_tokens" for modality in ("text", "audio", "image", "video")},
     **{f"{modality}_output_tokens": "completion_tokens" for modality in ("text", "audio", "image", "video")},
@@ -62,7 +62,7 @@ _DETAIL_WHOLES: Final = {
     "cache_write_5m_tokens": "cache_write_tokens",
     "cache_write_1h_tokens": "cache_write_tokens",
 }
-"""The same of the details."""
+"""The same for the details."""
 _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
@@ -73,15 +73,15 @@ _WHOLE: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
 class Call:
-    """One tool call of one choice, as far as it is known.
+    """One tool call of one choice, as far as it has been received.
 
     Attributes:
-        index: its place among the calls of its choice, in order of first appearance.
-        id: the provider's id; ``None`` until one comes.
-        name: the tool's name; ``None`` until one comes.
+        index: its position among the calls of its choice, in order of first appearance.
+        id: the provider's id, or ``None`` until one comes.
+        name: the tool's name, or ``None`` until one comes.
         arguments: the pieces of its arguments so far.
-        kind: ``custom`` for free text; ``None`` for a JSON object.
-        wire_index: the provider's own index; ``None`` where it sends none.
+        kind: ``custom`` for free text, or ``None`` for a JSON object.
+        wire_index: the provider's own index, or ``None`` if it sends none.
         other_id: the id of its last fragment, if that is not the id of the call.
     """
 
@@ -97,7 +97,7 @@ class Call:
         self.other_id: str | None = None
 
     def text(self, *, partial: bool) -> str:
-        """The arguments; of a whole call without any the empty object, which is what it means, or no text."""
+        """The arguments. A whole call without any has the empty object, which is its meaning, or no text."""
         return "".join(self.arguments) or ("" if partial or self.kind is not None else "{}")
 
 
@@ -120,16 +120,16 @@ class Built:
 
 
 class Choice:
-    """One of the answers to a request while its deltas come in: its parts in order, text as lists that are joined once.
+    """One of the answers to a request while its deltas come in. Parts are in order; texts are lists that are joined once.
 
     Attributes:
         parts: text of a kind as pieces, whole segments, and tool calls.
-        open: the kind of text that the next piece goes on with; ``None`` where it begins a part.
+        open: the kind of text that the next piece continues, or ``None`` if it begins a part.
         text: the pieces of that part.
-        calls: the tool calls, by their place.
-        logprobs: the tokens so far; ``None`` while none came.
-        finish: why it ended; ``None`` while no delta has said so.
-        raw_finish: the provider's own word for that; ``None`` while it gave none.
+        calls: the tool calls, by their position.
+        logprobs: the tokens so far, or ``None`` before the first.
+        finish: why it ended, or ``None`` until a delta reports it.
+        raw_finish: the provider's own word for that, or ``None`` until it sends one.
     """
 
     __slots__ = (
@@ -149,7 +149,7 @@ class Choice:
         self._blank = False  # whether a content came that was empty: "", which is not None
 
     def add(self, delta: ResponseDelta) -> None:
-        """Take everything that *delta* says about this choice, reasoning before text before calls."""
+        """Add all fields of *delta* for this choice: reasoning before text before calls."""
         text = delta.content_delta
         if delta.reasoning_delta is not None:
             self.write(SegmentType.REASONING, delta.reasoning_delta)
@@ -192,7 +192,7 @@ class Choice:
         self.text.append(text)
 
     def insert(self, part: Segment | Call) -> None:
-        """Take a whole part, or what is known of the one before."""
+        """Add a whole part, or more fields of the one before."""
         if type(part) is Segment and self._completes(part):
             if part.metadata or part.annotations:
                 self._more[len(self.parts) - 1] = part
@@ -201,10 +201,10 @@ class Choice:
         self.open = None
 
     def _completes(self, segment: Segment) -> bool:
-        """Whether *segment*, without content of its own, ends the part of its type just before it.
+        """Return whether *segment*, without content itself, ends the part of its type just before it.
 
-        It may say more about that part: a signature comes when the reasoning has been streamed. Said about a tool
-        call, it names no call of its own.
+        It may add to that part: a signature comes when the reasoning has been streamed. For a tool call, it must not name
+        another call.
         """
         if segment.content or not self.parts or len(self.parts) - 1 in self._more:
             return False
@@ -235,7 +235,7 @@ class Choice:
         return bool(self._shown)
 
     def joined(self, kind: SegmentType) -> str:
-        """All text of *kind*; ``""`` when there is none."""
+        """Return all text of *kind*, or ``""`` if there is none."""
         runs: list[str] = []
         for part in self.parts:
             if type(part) is tuple and part[0] is kind:
@@ -245,11 +245,10 @@ class Choice:
         return "".join(runs)
 
     def build(self, path: str, number: int, provenance: dict[str, Provenance], *, partial: bool) -> Built:
-        """The finished parts; what was made up is noted in *provenance*, under *path*.
+        """Return the finished parts. Values that were made up are noted in *provenance*, under *path*.
 
-        A call without a name is no call: it makes :class:`ResponseValidationError`, except in a partial
-        answer, where it stays a segment. A call without an id gets one, the same for the same place in the
-        answer.
+        A call without a name raises :class:`ResponseValidationError`, except in a partial answer, where it stays a
+        segment. A call without an id gets one, the same for the same position in the answer.
         """
         logprobs = None if self.logprobs is None else tuple(self.logprobs)
         if (
@@ -327,20 +326,20 @@ class Answer:
 
     Attributes:
         provider: the provider id.
-        id: the provider's id of the response; ``None`` until it sends one.
-        model: the model's name; ``None`` until the provider sends one.
-        created: the provider's time of creation; ``None`` until it sends one.
-        request_duration: from request to end, measured or reported; ``None`` while neither.
-        time_to_first_token: from request to first token; ``None`` when not measured.
+        id: the provider's id of the response, or ``None`` until it sends one.
+        model: the model's name, or ``None`` until the provider sends one.
+        created: the provider's time of creation, or ``None`` until it sends one.
+        request_duration: from request to end, measured or reported, or ``None`` if neither.
+        time_to_first_token: from request to first token, or ``None`` if it was not measured.
         provenance: canonical path to why its value is not the provider's own word.
         verdicts: the worst verdict of the provider's moderation in each category.
         choices: the answers that have begun, by number.
-        usage: the counts so far; ``None`` before the first report.
+        usage: the counts so far, or ``None`` before the first report.
         is_checked: whether each value is checked before it is put in, so that the response need not check all of them again.
-        delta_count: how many deltas were added: the index of the next one.
+        delta_count: the number of deltas that were added, which is the index of the next one.
         raw_events: the provider's bytes, event by event.
-        id_factory: makes an id where the provider sends none.
-        clock: tells the time of creation where the provider sends none.
+        id_factory: makes an id if the provider sends none.
+        clock: returns the time of creation if the provider sends none.
     """
 
     id: str | None = None
@@ -365,7 +364,7 @@ class Answer:
         self._arrays = Arrays()
 
     def choice(self, number: int) -> Choice:
-        """Choice *number*, which has begun now if it had not before."""
+        """Return choice *number*, and begin it if it has not begun yet."""
         found = self.choices.get(number)
         if found is None:
             found = self.choices[number] = Choice()
@@ -373,11 +372,11 @@ class Answer:
 
     @property
     def others(self) -> list[int]:
-        """The numbers of the choices after the first."""
+        """Return the numbers of the choices after the first."""
         return sorted(self.choices.keys() - {0})
 
     def add(self, delta: ResponseDelta) -> None:
-        """Take everything that *delta* says, the next one in order."""
+        """Add all fields of *delta*, the next one in order."""
         self.delta_count += 1
         self.choice(delta.choice).add(delta)
         if delta.usage is not None:
@@ -386,9 +385,9 @@ class Answer:
             self.extend(delta.extensions._data, PIECES)
 
     def extend(self, more: dict[str, Any], rules: MergeRules) -> dict[str, Any]:
-        """Add *more* to the extensions, and give what of it is new; see :func:`crosswalk.types.merge.merge`."""
+        """Add *more* to the extensions, and return the part of it that is new. See :func:`crosswalk.types.merge.merge`."""
         if not self._extensions:
-            # Kept as it is: a body is one event, and may carry a lot.
+            # Stored unchanged: a body is one event, and may carry a lot.
             self._extensions, self._is_shared = more, True
             return more
         known = self.extensions if self._is_shared else self._extensions
@@ -400,19 +399,19 @@ class Answer:
         return self._arrays.is_mixed
 
     def placed(self, more: dict[str, Any], rules: MergeRules) -> Iterator[Placed]:
-        """Each object and array in *more*, with its path once :meth:`extend` has added it."""
+        """Yield each object and array in *more*, with its path once :meth:`extend` has added it."""
         return placed(self.extensions, more, self._arrays, rules)
 
     @property
     def extensions(self) -> dict[str, Any]:
-        """What no typed field took so far, merged; for its owner to add to."""
+        """The merged fields without a typed counterpart so far. The owner may add to them."""
         if self._is_shared:
             self._extensions, self._is_shared = copy_json(self._extensions), False
         return self._extensions
 
     @property
     def has_json_extensions(self) -> bool:
-        """Whether the extensions are JSON, however deep, as all that a provider sends is; a hook may put in anything."""
+        """Return whether the extensions are JSON at any depth. A provider sends nothing else. A hook may."""
         try:
             written = dump_json(self._extensions, option=_PLAIN)
         except TypeError as error:
@@ -421,10 +420,10 @@ class Answer:
         return b"null" not in written or not _holds_non_finite(self._extensions)
 
     def response(self, finish: FinishReason, errors: tuple[Segment, ...] = ()) -> ChatResponse:
-        """What was received as a response that ended with *finish*; the *errors* come last.
+        """Return the content so far as a response that ended with *finish*. The *errors* come last.
 
         Raises:
-            ResponseValidationError: a choice has not ended, or a tool call has no name; never for ``error``.
+            ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
         """
         # Sorted, so that it is the same however often each was noted and taken back.
         provenance = dict(sorted(self.provenance.items())) if self.provenance else {}
@@ -482,7 +481,7 @@ class Answer:
         )
 
     def partial(self, error: ErrorInfo | str) -> ChatResponse:
-        """Everything so far as an error response: for an answer that will not become complete."""
+        """Return everything so far as an error response, for an answer that will not become complete."""
         info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
         return self.response(FinishReason.ERROR, (error_segment(info),))
 
@@ -529,7 +528,7 @@ class Answer:
     def _mark_parts(
         self, counts: object, wholes: Mapping[str, str], path: str, provenance: dict[str, Provenance]
     ) -> None:
-        """Mark each of the *counts* that is above the whole it is a part of."""
+        """Mark each of the *counts* that is above the whole that it is a part of."""
         for part, name in wholes.items():
             count = getattr(counts, part)
             if count is None or provenance.get(f"usage.{name}") is _ABSENT:

@@ -24,12 +24,12 @@ __all__ = ["ResponseBuilder"]
 class ResponseBuilder:
     """Builds a :class:`ChatResponse` step by step.
 
-    Message, finish reason, usage and metadata must be set; the id and the time of creation are made
-    where they are not, the model is the metadata's. Each ``with_…`` gives the builder back.
+    Message, finish reason, usage and metadata must be set. The id and the time of creation are made
+    if you do not set them, and the model is the metadata's. Each ``with_…`` returns the builder.
 
     Args:
-        id_factory: makes an id where none is set.
-        clock: tells the time of creation, with a time zone.
+        id_factory: makes an id if none is set.
+        clock: returns the time of creation, with a time zone.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ResponseBuilder:
         return self._with("id", id)
 
     def with_message(self, message: ChatMessage) -> Self:
-        """Set what the assistant said."""
+        """Set the message of the assistant."""
         return self._with("message", message)
 
     def with_finish_reason(self, reason: FinishReason | str, *, raw: str | None = None) -> Self:
@@ -61,7 +61,7 @@ class ResponseBuilder:
         return self._with("metadata", metadata)
 
     def with_model(self, model: str) -> Self:
-        """Set the model where it is not the metadata's."""
+        """Set the model if it is not the metadata's."""
         return self._with("model", model)
 
     def with_created(self, created: datetime) -> Self:
@@ -69,11 +69,11 @@ class ResponseBuilder:
         return self._with("created", created)
 
     def with_refusal(self, refusal: str | None) -> Self:
-        """Set why the model declined; ``None`` when it did not."""
+        """Set why the model declined, or ``None`` if it did not."""
         return self._with("refusal", refusal)
 
     def with_content_filter_results(self, results: Iterable[ContentFilterResult] | None) -> Self:
-        """Set what moderation said; ``None`` when it said nothing."""
+        """Set the report of moderation, or ``None`` if there is none."""
         return self._with("content_filter_results", as_optional_tuple(results))
 
     def with_segments(self, segments: Iterable[Segment]) -> Self:
@@ -81,7 +81,7 @@ class ResponseBuilder:
         return self._with("segments", as_tuple(segments))
 
     def with_logprobs(self, logprobs: Iterable[TokenLogprob] | None) -> Self:
-        """Set the tokens of the answer; ``None`` when not asked for."""
+        """Set the tokens of the answer, or ``None`` if they were not requested."""
         return self._with("logprobs", as_optional_tuple(logprobs))
 
     def with_alternatives(self, alternatives: Iterable[Alternative]) -> Self:
@@ -101,7 +101,7 @@ class ResponseBuilder:
         return self
 
     def build(self) -> ChatResponse:
-        """The validated response; the builder can go on and build another.
+        """Return the validated response. The builder can continue and build another.
 
         Raises:
             ResponseValidationError: a required field is missing (``ACODE-RSP-002`` for the message,

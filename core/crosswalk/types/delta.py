@@ -1,4 +1,4 @@
-"""What one event of a stream adds to the answer."""
+"""The contribution of one event of a stream to the answer."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ __all__ = ["ResponseDelta"]
 
 
 UNNUMBERED: Final = -1
-"""The index of a delta that nobody has numbered yet."""
+"""The index of a delta that is not numbered yet."""
 
 
 @brief
 @final
 @attrs.frozen(slots=False)
 class ResponseDelta:
-    """What one event of a stream adds to the answer.
+    """The contribution of one event of a stream to the answer.
 
     Attributes:
-        index: its place in the stream, from 0, without gaps. A plugin leaves it out: whoever reads the stream numbers
-            its deltas; until then it is -1.
-        content_delta: text to append; ``None`` when there is none.
-        tool_call_delta: a fragment of a tool call; ``None`` when there is none.
-        finish_reason: why generation ended; only on the final delta (with several choices, each choice's
+        index: its position in the stream, from 0, without gaps. A plugin leaves it out: the reader of the stream numbers
+            its deltas. Until then it is -1.
+        content_delta: text to append, or ``None`` if there is none.
+        tool_call_delta: a fragment of a tool call, or ``None`` if there is none.
+        finish_reason: why generation ended. Only on the final delta (with several choices, each choice's
             last).
-        usage: tokens so far; on the final delta the total. A provider that reports running counts has them on
-            earlier deltas too; a later report replaces an earlier one, it is never added.
-        reasoning_delta: reasoning text to append; ``None`` when there is none.
-        refusal_delta: text of a refusal to append; ``None`` when there is none.
+        usage: tokens so far. On the final delta the total. A provider that reports running counts has them on
+            earlier deltas too. A later report replaces an earlier one and is never added.
+        reasoning_delta: reasoning text to append, or ``None`` if there is none.
+        refusal_delta: text of a refusal to append, or ``None`` if there is none.
         segment: a whole segment that came at once, such as an error or an image.
-        raw_finish_reason: the provider's own word for why it ended, verbatim; ``None`` when it gave none.
-        logprobs: the tokens of this delta; ``None`` when not asked for.
-        choice: which of several answers it belongs to, from 0.
-        extensions: what no typed field took, in the provider's own structure and only as far as it is
+        raw_finish_reason: the provider's own word for why it ended, verbatim, or ``None`` if it gave none.
+        logprobs: the tokens of this delta, or ``None`` if not requested.
+        choice: the number of the answer that it belongs to, from 0.
+        extensions: fields without a typed counterpart, in the provider's own structure and only as far as they are
             new or changed since the deltas before.
 
     Raises:
-        ResponseValidationError: it says nothing at all (``ACODE-RSP-009``), ends for no known reason
+        ResponseValidationError: it is empty (``ACODE-RSP-009``), ends for no known reason
             (``-003``), an index is below -1 or a choice below 0, or a field has another type.
     """
 
@@ -125,14 +125,14 @@ class ResponseDelta:
 _TEXTS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
 _PARTS: Final = (("tool_call_delta", ToolCallDelta), ("segment", Segment), ("usage", UsageInfo))
 _new: Final = object.__new__
-# A stream makes a delta for each of its tokens, and most say one thing alone. Such a delta holds that in its dict and finds
+# A stream makes a delta for each of its tokens, and most have one field alone. Such a delta has it in its dict and finds
 # its other fields here: to fill twelve slots of a frozen object takes three times as long.
 for _field in attrs.fields(ResponseDelta):
     setattr(ResponseDelta, _field.name, _field.default)
 
 
 def number_delta(delta: ResponseDelta, index: int) -> None:
-    """Give a delta that nobody has numbered its place in the stream: it is the reader's own, and need not be copied."""
+    """Number a delta that has no index yet. It belongs to the reader, and need not be copied."""
     vars(delta)["index"] = index
 
 
@@ -145,9 +145,9 @@ def text_delta(
     extensions: FrozenObject,
     logprobs: tuple[TokenLogprob, ...] | None = None,
 ) -> ResponseDelta:
-    """A delta of a text, a reasoning or a fragment of a call, for a caller that has checked it: most of any stream.
+    """Return a delta of a text, a reasoning or a fragment of a call, for a caller that has checked it: most of any stream.
 
-    It goes around the constructor, whose checks could only hold.
+    It bypasses the constructor, because the checks could only pass.
     """
     delta = _new(ResponseDelta)
     fields = delta.__dict__
@@ -193,10 +193,10 @@ def last_delta(
 def said(
     text: str | None, reasoning: str | None = None, call: ToolCallDelta | None = None, *, choice: int = 0
 ) -> ResponseDelta:
-    """``ResponseDelta(...)`` of texts that are strings, of which one at least is not empty, or of a fragment of a call.
+    """Return ``ResponseDelta(...)`` of texts that are strings, at least one of them not empty, or of a fragment of a call.
 
     Raises:
-        ResponseValidationError: as from the constructor, where it is something else after all.
+        ResponseValidationError: as from the constructor, if it is something else after all.
     """
     if choice <= LARGEST and (
         type(call) is ToolCallDelta
@@ -210,7 +210,7 @@ def said(
 def with_changes(
     delta: ResponseDelta, index: int, extensions: FrozenObject, usage: UsageInfo | None
 ) -> ResponseDelta:
-    """*delta* without its end, and with these in place of its own; ``attrs.evolve`` takes ten times as long."""
+    """Return *delta* without its end, and with these fields replaced. ``attrs.evolve`` takes ten times as long."""
     changed = _new(ResponseDelta)
     end = {"finish_reason": None, "raw_finish_reason": None}
     vars(changed).update(vars(delta), **end, index=index, extensions=extensions, usage=usage)
@@ -218,9 +218,9 @@ def with_changes(
 
 
 def as_finish_reason(value: object) -> FinishReason:
-    """*value* as a :class:`FinishReason`.
+    """Return *value* as a :class:`FinishReason`.
 
     Raises:
-        ResponseValidationError: it is none of the words (``ACODE-RSP-003``).
+        ResponseValidationError: it is not one of the words (``ACODE-RSP-003``).
     """
     return one_of(FinishReason, value, "Invalid finish reason value", code="ACODE-RSP-003")

@@ -1,7 +1,7 @@
-"""What the objects of providers' SDKs say, as decoded JSON, without importing any SDK.
+"""The objects of providers' SDKs as decoded JSON, without importing any SDK.
 
-They are told by what they can do: pydantic models, and whatever else has their ``model_dump``. What an SDK adds for its
-users, such as a snapshot of the answer so far, is left out: the server did not say it.
+They are recognized by their methods: pydantic models, and other objects with their ``model_dump``. Additions of an SDK for
+its users, such as a snapshot of the answer so far, are left out, because the server did not send them.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ class Dumpable(Protocol):
 
     @property
     def model_dump(self) -> Callable[..., Any]:
-        """Gives what it holds."""
+        """Return its fields."""
 
 
 _ADDED: Final = ("parsed", "parsed_arguments", "parsed_output")
-"""What SDKs put into models whose names begin with ``Parsed``."""
+"""The additions of SDKs to models with names that begin with ``Parsed``."""
 _GOOGLE: Final = ("sdkHttpResponse", "automaticFunctionCallingHistory", "parsed")
 _HELPERS: Final = ("anthropic.lib.streaming", "openai.lib.streaming")
-"""Where SDKs define the events of their helpers for streams."""
+"""The modules in which SDKs define the events of their helpers for streams."""
 _REPEATED: Final = {"content_block_stop": "content_block", "message_stop": "message"}
 
 
 def is_dumpable(value: object) -> TypeGuard[Dumpable]:
-    """Whether *value* is an object of an SDK, and no class of such."""
+    """Return whether *value* is an object of an SDK, and not such a class."""
     return callable(getattr(value, "model_dump", None)) and not isinstance(value, type)
 
 
 def dumped(value: Dumpable) -> Any:
-    """What *value*, an object of an SDK, says as decoded JSON, with every field that came.
+    """Return the fields of *value*, an object of an SDK, as decoded JSON, with every field that came.
 
     Returns:
-        The decoded JSON; ``None`` for an event that only the SDK's helper knows.
+        The decoded JSON, or ``None`` for an event that only the SDK's helper knows.
 
     Raises:
-        TypeError: it holds what JSON cannot say.
+        TypeError: it contains a value without a JSON form.
     """
     kind = type(value)
     if kind.__module__.startswith(_HELPERS):
@@ -58,9 +58,9 @@ def _dump(value: Any) -> Any:
 
 
 def _helpers_event(event: Any) -> Any:
-    """What the server has sent of *event*, which an SDK's helper for streams gives."""
+    """Return the part of *event*, from an SDK's helper for streams, that the server has sent."""
     chunk = getattr(event, "chunk", None)
-    if chunk is not None:  # openai's: the chunk, beside what has been made of it
+    if chunk is not None:  # openai's: the chunk, together with the result that has been made of it
         return dumped(chunk)
     if not event.type.startswith(("response.", "message_", "content_block_")):
         return None

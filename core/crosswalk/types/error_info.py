@@ -1,4 +1,4 @@
-"""What a provider says about its failure, in one set of words."""
+"""A provider's report of its failure, in one set of words."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def _as_message(value: object) -> str:
 @brief
 @attrs.frozen
 class ErrorInfo:
-    """What a provider said about its failure, in canonical words.
+    """A provider's report of its failure, in canonical words.
 
     Attributes:
         kind: one of the closed taxonomy.
         message: the provider's own words, cleaned of secrets, paths and control characters and cut to 500
             characters.
         retryable: whether the same request may succeed later.
-        status: the HTTP status; ``None`` for an error inside a stream.
-        code: the provider's own code or type word; ``None`` when it sent none.
-        raw: the provider's error payload: JSON, or text when it was no JSON; ``None`` when it sent none.
+        status: the HTTP status, or ``None`` for an error inside a stream.
+        code: the provider's own code or type word, or ``None`` if it sent none.
+        raw: the provider's error payload: JSON, or text if it was not JSON, or ``None`` if it sent none.
 
     Raises:
-        ResponseValidationError: the kind is none of :class:`ErrorKind`, or a field has another type.
+        ResponseValidationError: the kind is not an :class:`ErrorKind`, or a field has another type.
     """
 
     kind: ErrorKind = attrs.field(converter=_as_kind)

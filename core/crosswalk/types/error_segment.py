@@ -1,4 +1,4 @@
-"""The segment that keeps what a provider said about its failure."""
+"""The segment that stores a provider's report of its failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NO_CAUSE = "the generation failed"
 
 
 def error_segment(info: ErrorInfo) -> Segment:
-    """The segment that keeps *info* in a response, and :attr:`ChatResponse.error_info` reads back."""
+    """Return the segment that stores *info* in a response, and that :attr:`ChatResponse.error_info` reads back."""
     said = {
         "kind": info.kind.value,
         "retryable": info.retryable,
@@ -23,7 +23,7 @@ def error_segment(info: ErrorInfo) -> Segment:
 
 
 def read_error(segment: Segment) -> ErrorInfo:
-    """What :func:`error_segment` keeps; a plugin's own, or a stored one, may hold anything."""
+    """Read the fields that :func:`error_segment` stores. A plugin's segment, or a stored one, may contain anything."""
     said = segment.metadata.thawed()
     kind, status, code = said.get("kind"), said.get("status"), said.get("code")
     return ErrorInfo(

@@ -1,4 +1,4 @@
-"""Deltas as typed events, in the Responses API's own words."""
+"""Deltas as typed events, in the words of the Responses API."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["StreamEvent", "StreamEventType"]
 
 
 class StreamEventType(StrEnum):
-    """What a stream event says: a closed set."""
+    """The type of a stream event: a closed set."""
 
     CREATED = "response.created"
-    """An answer begins; the first event, and no other."""
+    """An answer begins. It is the first event, and no other."""
     IN_PROGRESS = "response.in_progress"
     """A fact about the whole answer, such as a count of tokens so far."""
     RETRIED = "response.retried"
-    """What came before is void: another attempt begins."""
+    """Discard everything before: another attempt begins."""
     OUTPUT_TEXT_DELTA = "response.output_text.delta"
     REASONING_DELTA = "response.reasoning.delta"
     REFUSAL_DELTA = "response.refusal.delta"
@@ -38,7 +38,7 @@ class StreamEventType(StrEnum):
     SAFETY_ADDED = "response.safety.added"
     MEDIA_ADDED = "response.media.added"
     ERROR_ADDED = "response.error.added"
-    """Something failed inside the answer, such as a tool of the server's; the answer goes on."""
+    """Something failed inside the answer, such as a tool of the server. The answer continues."""
     COMPLETED = "response.completed"
     INCOMPLETE = "response.incomplete"
     """The answer is not whole: ``response.incomplete_reason`` says why."""
@@ -59,16 +59,16 @@ class StreamEvent:
     """One event of a stream on its way to an application.
 
     Attributes:
-        event_type: what it says.
-        delta: what it adds; ``None`` for an event that adds nothing.
+        event_type: its type.
+        delta: its contribution, or ``None`` for an event that adds nothing.
         segments: whole segments that came with it.
         attempts: the attempts made so far, on the first and the last event.
-        raw_event: the provider's own event, decoded and read-only; ``None`` when dropped.
-        response: the complete response; only, and always, on a terminal event.
+        raw_event: the provider's own event, decoded and read-only, or ``None`` if dropped.
+        response: the complete response. Set only, and always, on a terminal event.
 
     Raises:
-        ResponseValidationError: a terminal event without its response, or the reverse; an unknown type; a field of
-            another type.
+        ResponseValidationError: a terminal event has no response, or another event has one. The type is unknown, or a
+            field has another type.
     """
 
     event_type: StreamEventType = attrs.field(converter=_as_event_type)
@@ -90,7 +90,7 @@ class StreamEvent:
 
     @classmethod
     def terminal(cls, response: ChatResponse, delta: ResponseDelta | None = None) -> StreamEvent:
-        """The last event of a stream, for *response*: completed only where nothing is missing."""
+        """Return the last event of a stream, for *response*: completed only if it is whole."""
         match response.incomplete_reason:
             case None:
                 kind = StreamEventType.COMPLETED

@@ -1,4 +1,4 @@
-"""What a provider's moderation said, in one set of words."""
+"""Verdicts of a provider's moderation, in one set of words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ContentFilterResult:
         category: the kind of harm.
         severity: how bad it is.
         filtered: whether content was blocked because of it.
-        reason: the provider's explanation; ``None`` when it gives none.
+        reason: the provider's explanation, or ``None`` when it gives none.
 
     Raises:
         ResponseValidationError: an unknown category or severity, or a field of another type.

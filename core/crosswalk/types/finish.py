@@ -9,7 +9,7 @@ __all__ = ["FinishReason", "IncompleteReason"]
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped; read case-insensitively, written as these words."""
+    """The reason why the model stopped. It is read case-insensitively and written as these words."""
 
     STOP = "stop"
     """The model finished by itself."""
@@ -47,12 +47,12 @@ class IncompleteReason(StrEnum):
     REFUSAL = "refusal"
     """The model declined."""
     MISSING_CALL = "missing_call"
-    """The server says that the model calls tools, and no call came."""
+    """The server reports that the model calls tools, and no call came."""
     PAUSED = "paused"
-    """The model goes on when the answer is sent back as it is."""
+    """The model continues when the answer is sent back unchanged."""
 
 
 PAUSES: Final = frozenset({"pause_turn", "compaction"})
-"""The providers' words for an answer that only pauses; they are read as ``stop``."""
+"""The providers' words for an answer that only pauses. They are read as ``stop``."""
 
 _BY_WORD = {reason.value: reason for reason in FinishReason}

@@ -1,4 +1,4 @@
-"""JSON without a lost digit, and JSON values that nobody can change: the form of a provider's own fields."""
+"""JSON without a lost digit, and immutable JSON values: the form of a provider's own fields."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ _THREE_DIGITS: Final = b"000"
 _LONG: Final = b"0" * 19
 _MOST_PLACES: Final = 16
 _BRIEF: Final = 1024
-"""Up to here a look at all of a text takes no longer than two at parts of it."""
+"""For a text up to this size, a look at all of it takes no longer than two looks at parts of it."""
 _BIG: Final = 8192
-"""Of a bigger text it takes less time to look at its value, if that has few items."""
+"""For a bigger text it takes less time to look at its value, if that has few items."""
 _FEW: Final = 64
 _SHORT: Final = 256
-"""Of a shorter text it takes less time to count its colons than to write its value again."""
+"""For a shorter text it takes less time to count its colons than to write its value again."""
 _STRING_OR_INTEGER: Final = pattern(r'"(?:[^"\\]++|\\.)*+"|-?[0-9]++(?:[.eE][0-9eE+.-]*+)?', re.DOTALL)
 
 
 class RepeatedKeyError(orjson.JSONDecodeError):
-    """An object has a key twice where keys are to be unique; nobody can tell which one counts."""
+    """An object has a key twice although keys must be unique. It is not known which one counts."""
 
     def __init__(self) -> None:
         super().__init__("a key is repeated", "", 0)
 
 
 def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
-    """The value of a JSON text, with every digit of an integer.
+    """Return the value of a JSON text, with every digit of an integer.
 
-    Otherwise it is what ``orjson.loads`` gives, in nearly its time.
+    Otherwise the result is that of ``orjson.loads``, in nearly its time.
 
     Args:
-        text: the JSON, in UTF-8 where it is bytes.
-        unique_keys: refuse an object that has a key twice; else the last one counts.
+        text: the JSON, in UTF-8 if it is bytes.
+        unique_keys: refuse an object that has a key twice. By default the last one counts.
 
     Raises:
-        orjson.JSONDecodeError: it is no JSON, or has an integer of more digits than Python converts (4300).
-        RepeatedKeyError: one of these, for a key that stands twice where keys are to be unique.
+        orjson.JSONDecodeError: it is not JSON, or has an integer of more digits than Python converts (4300).
+        RepeatedKeyError: a subclass of it, for a repeated key if keys must be unique.
     """
     data: bytes = text if type(text) is bytes else text.encode("utf-8", "surrogatepass")  # type: ignore[union-attr]
     if len(data) <= _BRIEF and not unique_keys and data.translate(_DIGITS_AS_0).rfind(_LONG) < 0:
@@ -67,7 +67,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        # It refuses integers of more than 308 digits: without them it tells whether the rest is JSON.
+        # It refuses integers of more than 308 digits: without them it shows whether the rest is JSON.
         if not has_long_integer(data):
             raise
         text = _STRING_OR_INTEGER.sub(_shortened, data.decode(errors="surrogateescape"))
@@ -75,7 +75,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
         return _load_exactly(data.decode(), unique_keys)
     if (
         not unique_keys
-        # A short object that holds no other, as the commonest answer is: each colon is that of a key.
+        # A short object that contains no other, as the commonest answer is: each colon is that of a key.
         or (len(data) < _SHORT and type(value) is dict and data.count(b":") == len(value))
     ):
         is_exact = (len(data) > _BIG and _has_few_small(value)) or not has_long_integer(data)
@@ -91,7 +91,7 @@ def has_long_integer(data: bytes) -> bool:
     every = data[::_STEP].translate(_DIGITS_AS_0)
     place, looked_at = every.find(_THREE_DIGITS), 0
     while place >= 0:
-        # They may be of several numbers: a look around tells, and where there are many, a look at all of it.
+        # They may be of several numbers: a look around shows it. If there are many, look at all of it.
         looked_at += 1
         start = place * _STEP
         around = data if looked_at > _MOST_PLACES else data[max(start - 18, 0) : start + 31]
@@ -126,9 +126,9 @@ def _shortened(token: re.Match[str]) -> str:
 
 
 def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
-    """Whether neither a key nor a digit of *data* was lost in its *value*; ``False`` also where that takes longer.
+    """Return whether no key and no digit of *data* was lost in its *value*, or ``False`` if that takes longer to find out.
 
-    Each key has its colon, and what was lost took one along. Only an escaped colon could stand in for it.
+    Each key has its colon, and a lost key or digit took one along. Only an escaped colon could replace it.
     """
     # Much of what models write is written just as orjson would, and then nothing has to be counted.
     try:
@@ -146,7 +146,7 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
 
 
 def may_repeat_keys(data: bytes) -> bool:
-    """Whether an object of the JSON *data* may have a key twice: a quick look, to be followed by a parser that tells."""
+    """Return whether an object of the JSON *data* may have a key twice: a quick look, before an exact parser."""
     try:
         return not _has_unique_keys(data, orjson.loads(data))
     except orjson.JSONDecodeError:  # an integer of more than 308 digits
@@ -173,15 +173,15 @@ def _unique(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
 def dump_json(
     value: JSONValue, *, default: Callable[[Any], Any] | None = None, option: int | None = None
 ) -> bytes:
-    """The JSON text of a value, with every digit of an integer; otherwise what ``orjson.dumps`` gives, in its time.
+    """Return the JSON text of a value, with every digit of an integer. Otherwise as ``orjson.dumps``, in its time.
 
     Args:
-        value: what orjson writes, and integers of any length.
+        value: values that orjson writes, and integers of any length.
         default: as for orjson: makes plain values of others.
         option: as for orjson.
 
     Raises:
-        TypeError: it is nothing that JSON can say, or an integer of more digits than Python converts (4300).
+        TypeError: JSON has no form for it, or it is an integer of more digits than Python converts (4300).
     """
     try:
         return orjson.dumps(value, default=default, option=option)
@@ -218,10 +218,10 @@ class FrozenObject(Mapping[str, JSONValue]):
     content. ``get`` never raises.
 
     Args:
-        value: any mapping of JSON values; it is copied, so that later changes to it do not show here.
+        value: any mapping of JSON values. It is copied, so that later changes to it do not show here.
 
     Raises:
-        ResponseValidationError: *value* is not a JSON object, or holds what JSON cannot say, such as NaN.
+        ResponseValidationError: *value* is not a JSON object, or contains a value without a JSON form, such as NaN.
     """
 
     __slots__ = ("_data",)
@@ -233,7 +233,7 @@ class FrozenObject(Mapping[str, JSONValue]):
             copy = load_json(dump_json(plain))
         except (TypeError, ValueError, RecursionError) as error:
             raise ResponseValidationError(f"not a JSON object: {error}") from None
-        # orjson writes null for NaN, and text for a date: not what was given.
+        # orjson writes null for NaN, and text for a date: not the value of the caller.
         if copy != plain:
             raise ResponseValidationError(
                 "not a JSON object: it holds what JSON cannot say, such as NaN or a date"
@@ -244,7 +244,7 @@ class FrozenObject(Mapping[str, JSONValue]):
 
     @classmethod
     def adopt(cls, data: dict[str, JSONValue]) -> FrozenObject:
-        """Freeze *data* without a copy: for freshly parsed JSON that nobody else will change."""
+        """Freeze *data* without a copy: for freshly parsed JSON that no other code will change."""
         return adopted(data)
 
     def __getitem__(self, key: str) -> JSONValue:
@@ -257,7 +257,7 @@ class FrozenObject(Mapping[str, JSONValue]):
         return len(self._data)
 
     def get(self, key: Any, default: Any = None) -> JSONValue:
-        """The value under *key*, or *default*; never raises, whatever *key* is."""
+        """Return the value under *key*, or *default*. Never raises, whatever *key* is."""
         return freeze(self._data[key]) if key in self else default
 
     def __contains__(self, key: object) -> bool:
@@ -287,7 +287,7 @@ class FrozenObject(Mapping[str, JSONValue]):
 
 
 def adopted(data: dict[str, JSONValue]) -> FrozenObject:
-    """:meth:`FrozenObject.adopt`, for who makes many."""
+    """:meth:`FrozenObject.adopt`, for a caller that makes many."""
     frozen = _new(FrozenObject)
     frozen._data = data
     return frozen
@@ -297,7 +297,7 @@ EMPTY_OBJECT = adopted({})
 
 
 def holds_non_finite(plain: Any) -> bool:
-    """Whether a float in *plain* is no JSON number: a fast look before the slow one that knows its path."""
+    """Return whether a float in *plain* is not a JSON number: a fast look before the slow one that finds its path."""
     containers: list[Any] = [[plain]]
     for container in containers:  # it grows meanwhile
         for item in container.values() if isinstance(container, dict) else container:
@@ -324,7 +324,7 @@ def freeze(value: JSONValue) -> JSONValue:
 
 
 def _freeze_array(array: list[JSONValue]) -> tuple[JSONValue, ...]:
-    # A loop and no recursion: a stranger's arrays may be nested deeper than Python's stack.
+    # A loop and no recursion: a provider's arrays may be nested deeper than Python's stack.
     open_arrays: list[tuple[Iterator[JSONValue], list[JSONValue]]] = [(iter(array), [])]
     while True:
         items, frozen = open_arrays[-1]
@@ -341,7 +341,7 @@ def _freeze_array(array: list[JSONValue]) -> tuple[JSONValue, ...]:
 
 
 def plain_view(value: JSONValue) -> JSONValue:
-    """The plain JSON behind *value*, as dicts and lists; that of a :class:`FrozenObject` is its own, not to be changed."""
+    """Return the plain JSON behind *value*, as dicts and lists. Do not change it: a :class:`FrozenObject` shares its own."""
     if isinstance(value, FrozenObject):
         return value._data
     if isinstance(value, Mapping):
@@ -352,7 +352,7 @@ def plain_view(value: JSONValue) -> JSONValue:
 
 
 def thaw(value: JSONValue) -> JSONValue:
-    """A copy of what :func:`freeze` made read-only, in plain dicts and lists, free to be changed."""
+    """Return a copy of a value that :func:`freeze` made read-only, in plain dicts and lists that may be changed."""
     return copy_json(plain_view(value))
 
 
@@ -365,6 +365,6 @@ def as_frozen_object(value: JSONObject | None) -> FrozenObject:
 
 def as_frozen_value(value: JSONValue) -> JSONValue:
     """An attrs converter: any JSON value as a copy that is read-only all the way down."""
-    if value is None:  # most events of a stream keep none
+    if value is None:  # most events of a stream have none
         return None
     return FrozenObject({"value": value})["value"]

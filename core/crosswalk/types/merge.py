@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 MergeRules: TypeAlias = Mapping[str, Any]
-"""What a plugin declares about arrays: nested by key, :data:`PIECES` or :data:`CUMULATIVE` for an array."""
+"""The plugin's declarations about arrays: nested by key, :data:`PIECES` or :data:`CUMULATIVE` for an array."""
 
 PIECES: Final[MergeRules] = {}
 """Every array below arrives in pieces, which are appended, equal ones included."""
@@ -51,10 +51,10 @@ def merge_rules(pieces: tuple[str, ...], cumulative: tuple[str, ...] = ()) -> Me
 
 
 class Arrays:
-    """What is known of the arrays that were merged: the place of each item with an ``index``, and repetitions.
+    """The state of the arrays that were merged: the position of each item with an ``index``, and repetitions.
 
-    An array that no rule names, and that was the same in every event that carried it, is kept once, like any repeated field.
-    How often it came is counted, because all of them are pieces as soon as one differs.
+    An array that no rule names, and that was the same in every event with it, is stored once, like any repeated field.
+    Its occurrences are counted, because all of them are pieces as soon as one differs.
 
     Attributes:
         is_mixed: whether items with an ``index`` were appended to an array that has items without.
@@ -68,7 +68,7 @@ class Arrays:
         self._latest: dict[int, tuple[list[Any], list[Any]]] = {}
 
     def by_index(self, items: list[Any]) -> dict[int, Any] | None:
-        """The items by index, for the caller to keep up to date; ``None`` if they are not indexed."""
+        """The items by index, for the caller to keep up to date, or ``None`` if they are not indexed."""
         known = self._indexed.get(id(items))
         if known is None:
             if items and not is_indexed(items):
@@ -86,7 +86,7 @@ class Arrays:
         self._latest[id(items)] = items, copy_json(arrived)
 
     def repetitions(self, items: list[Any]) -> int:
-        """How often the array came so far if it was always the same; 0 once its pieces are joined."""
+        """The number of times the array came so far if it was always the same, or 0 once its pieces are joined."""
         known = self._repeated.get(id(items))
         return 1 if known is None else known[1]
 
@@ -111,13 +111,13 @@ def merge(
     """Add *more* to *known*, in place, and return what changed.
 
     Objects are merged key by key. The last value of a scalar counts, and ``null`` erases nothing. Inside an object
-    ``delta`` strings are concatenated. Arrays whose items are objects with an ``index`` are merged item by item. Other
-    arrays are appended, as *rules* say, or kept once while they are the same in every event.
+    ``delta`` strings are concatenated. Arrays of objects with an ``index`` are merged item by item. Other
+    arrays are appended, as *rules* declare, or stored once while they are the same in every event.
 
     Args:
         known: the extensions so far.
-        more: what is added; it stays as it is.
-        arrays: what is known of the arrays in *known*.
+        more: the addition, which is not changed.
+        arrays: the state of the arrays in *known*.
         rules: the plugin's declarations about arrays.
         is_increment: whether *known* is inside an object ``delta``.
     """
@@ -242,7 +242,7 @@ class Placed:
 
 
 def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator[Placed]:
-    """Each object and array in *more*, with its path once that is merged into *known*; see :func:`merge`."""
+    """Yield each object and array in *more*, with its path once that is merged into *known*. See :func:`merge`."""
     level = [(known, rules, Placed(more, ""))]
     while level:
         old, table, one = level.pop()
@@ -269,7 +269,7 @@ def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator
 
 
 def _places(known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules) -> Sequence[int]:
-    """Where *items* are once they are merged into *known*."""
+    """Return the positions of *items* once they are merged into *known*."""
     if is_indexed(items) and (not known or is_indexed(known)):
         places = {item["index"]: place for place, item in enumerate(known)}
         fresh = itertools.count(len(known))
@@ -305,7 +305,7 @@ def copy_json(value: Any) -> Any:
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Whether two JSON values are equal; unlike ``==``, ``true`` is not 1 and 1 is not 1.0."""
+    """Return whether two JSON values are equal. Unlike for ``==``, ``true`` is not 1 and 1 is not 1.0."""
     if type(left) is not type(right):
         return False
     if type(left) is dict:

@@ -1,4 +1,4 @@
-"""Messages of a conversation: what goes to a model and what comes back."""
+"""Messages of a conversation: the input of a model and its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["AudioPart", "ChatMessage", "ContentPart", "FilePart", "ImagePart", "
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The author of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -33,10 +33,10 @@ class TextPart:
     """Text as one part of a message.
 
     Attributes:
-        text: the text; may be empty.
+        text: the text, which may be empty.
 
     Raises:
-        ResponseValidationError: *text* is no text.
+        ResponseValidationError: *text* is not text.
     """
 
     text: str
@@ -48,7 +48,7 @@ class TextPart:
 
 
 Source: TypeAlias = str | bytes | PathLike[str]
-"""Where media come from: an address, the name of a file, its path, or the bytes themselves."""
+"""The source of media: an address, the name of a file, its path, or the bytes themselves."""
 
 _ADDRESS = pattern(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _BEGINNINGS = (
@@ -58,17 +58,17 @@ _BEGINNINGS = (
     (b"%PDF-", "application/pdf"),
     (b"ID3", "audio/mpeg"),
 )
-"""How files of these types begin."""
+"""The first bytes of files of these types."""
 _IN_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
 def _located(
     source: Source | None, url: str | None, data: str | bytes | None, media_type: str | None
 ) -> tuple[str | None, str | None, str | None, str | None]:
-    """URL, base64 data, media type and name of what is given in one of three ways.
+    """Return URL, base64 data, media type and name of media that are given in one of three ways.
 
     Raises:
-        ResponseValidationError: it is given twice, the file cannot be read, or nobody knows its media type.
+        ResponseValidationError: it is given twice, the file cannot be read, or its media type is unknown.
     """
     if source is not None and (url is not None or data is not None):
         raise ResponseValidationError("a part needs either a url or data, and not both")
@@ -118,15 +118,15 @@ def _media_type(content: bytes) -> str | None:
 @brief
 @attrs.frozen(init=False)
 class _MediaPart:
-    """Something that is not text: by address or as base64 data, never both.
+    """Content other than text: by address or as base64 data, never both.
 
-    The first argument may be an address, a file's name or ``Path``, or bytes: a file is read at once. ``url=`` is always an
-    address, so that what comes from elsewhere never reads a file.
+    The first argument may be an address, a file's name or ``Path``, or bytes. A file is read at once. ``url=`` is always an
+    address, so that an address from elsewhere never reads a file.
 
     Attributes:
-        url: where it lies; ``None`` when *data* holds it.
-        data: the bytes in base64; ``None`` when *url* names them.
-        media_type: its MIME type; ``None`` when unknown.
+        url: its address, or ``None`` if *data* holds it.
+        data: the bytes in base64, or ``None`` if *url* names them.
+        media_type: its MIME type, or ``None`` if unknown.
     """
 
     url: str | None = None
@@ -178,7 +178,7 @@ class FilePart(_MediaPart):
     """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
 
     Attributes:
-        name: the file's name; ``None`` when it has none.
+        name: the file's name, or ``None`` when it has none.
 
     Raises:
         ResponseValidationError: it has neither, or both.
@@ -258,12 +258,12 @@ class ChatMessage:
     """One message of a conversation.
 
     Attributes:
-        role: who speaks.
-        content: a text, or typed parts (input only); ``None`` when there is none, as beside tool calls.
-        name: the speaker's name, or the tool's; ``None`` when not given.
-        tool_calls: what an assistant asks for; ``None`` when it asks for nothing.
-        tool_call_id: the call that a tool message answers; ``None`` for every other role.
-        is_error: for a tool message, whether the tool failed: ``True``, ``False``, or ``None`` where nobody says.
+        role: the author.
+        content: a text, or typed parts (input only), or ``None`` if there is none, as for some tool calls.
+        name: the speaker's name, or the tool's, or ``None`` if not given.
+        tool_calls: the calls that an assistant asks for, or ``None`` if it asks for none.
+        tool_call_id: the call that a tool message answers, or ``None`` for every other role.
+        is_error: for a tool message, whether the tool failed: ``True``, ``False``, or ``None`` if unknown.
 
     Raises:
         ResponseValidationError: a field makes no sense for the role, or has another type.
@@ -311,14 +311,14 @@ class ChatMessage:
 
     @classmethod
     def user(cls, content: str | Iterable[PartLike], *, name: str | None = None) -> ChatMessage:
-        """What the user says."""
+        """Return a message of the user."""
         return cls(Role.USER, content, name=name)
 
     @classmethod
     def assistant(
         cls, content: str | None = None, *, tool_calls: Iterable[ToolCall] | None = None
     ) -> ChatMessage:
-        """What the model says, asks for, or both."""
+        """Return a message of the model: its text, its tool calls, or both."""
         return cls(Role.ASSISTANT, content, tool_calls=tool_calls)
 
     @classmethod
@@ -330,12 +330,12 @@ class ChatMessage:
         name: str | None = None,
         is_error: bool | None = None,
     ) -> ChatMessage:
-        """What a tool gave back for the call *tool_call_id*, or why it failed (*is_error*)."""
+        """Return the result of the call *tool_call_id*, or the reason why it failed (*is_error*)."""
         return cls(Role.TOOL, content, name=name, tool_call_id=tool_call_id, is_error=is_error)
 
     @property
     def text(self) -> str:
-        """The text of the content; ``""`` where it has none."""
+        """The text of the content, or ``""`` if it has none."""
         content = self.content
         if content is None or isinstance(content, str):
             return content or ""

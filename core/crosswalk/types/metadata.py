@@ -1,4 +1,4 @@
-"""Who answered, how long it took, and what else the provider said."""
+"""Provider, model, timing and remaining fields of a response."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ __all__ = ["AttemptOutcome", "Provenance", "ProviderAttempt", "ResponseMetadata"
 
 _ZERO = timedelta(0)
 LONGEST: Final = timedelta(days=365_250)
-"""What no counter of 64 bits and nanoseconds reaches, and JSON can still say."""
+"""The limit of durations: no counter of 64 bits and nanoseconds reaches it, and JSON can still contain it."""
 
 
 class Provenance(StrEnum):
-    """Why a canonical field does not hold what the provider said (design, promise P8)."""
+    """The reason why a canonical field does not contain the provider's own value (design, promise P8)."""
 
     SYNTHETIC = "synthetic"
     """Made up here, such as an id that the provider does not send."""
     DERIVED = "derived"
-    """Worked out from something else that the provider said."""
+    """Worked out from another value that the provider sent."""
     ABSENT = "absent"
-    """Not sent: the value is a placeholder, a count of 0 is no count."""
+    """Not sent. The value is a placeholder: a count of 0 was not counted."""
     UNMAPPED = "unmapped"
     """Sent as a word, or as an event, that no mapping knows."""
     MISTYPED = "mistyped"
-    """Sent as another type than the API promises: it stands in the extensions, as it came."""
+    """Sent as another type than the API promises. It is in the extensions, unchanged."""
     CUT = "cut"
     """Not sent, because the input ended before its end."""
 
@@ -69,18 +69,18 @@ def as_provenance(value: Mapping[str, str] | None) -> Mapping[str, Provenance]:
 @final
 @attrs.frozen(weakref_slot=False)
 class ResponseMetadata:
-    """Everything about an answer that is not the answer.
+    """The metadata of an answer: everything except the answer itself.
 
     Attributes:
-        provider_id: which provider's dialect it came in, such as ``ollama``.
-        model_id: the exact model that answered, as the provider names it; ``unknown`` where the answer does not say.
-        request_duration: from the request to the end of the answer; zero where nobody measured it and
+        provider_id: the provider whose dialect it came in, such as ``ollama``.
+        model_id: the exact model that answered, as the provider names it, or ``unknown`` if the answer does not name it.
+        request_duration: from the request to the end of the answer, or zero if it was not measured and
             the provider does not report it.
-        time_to_first_token: from the request to the first content, reasoning or tool call;
-            ``None`` when not streamed or not measured.
-        extensions: every field of the provider's that no typed field took, read-only, in its own structure.
+        time_to_first_token: from the request to the first content, reasoning or tool call, or
+            ``None`` if not streamed or not measured.
+        extensions: every field of the provider without a typed counterpart, read-only, in its own structure.
         provenance: canonical path to the reason why the value there is not the provider's own word.
-        completion_tokens: what ``tokens_per_second`` counts; ``None`` when unknown. A response fills it in.
+        completion_tokens: the tokens that ``tokens_per_second`` counts, or ``None`` if unknown. A response fills it in.
 
     Raises:
         ResponseValidationError: an empty provider id (``ACODE-RSP-005``) or model id (``-006``),
@@ -109,7 +109,7 @@ class ResponseMetadata:
         if self.completion_tokens is not None:
             check_count(self, "completion_tokens")
         if self.request_duration is _ZERO and self.time_to_first_token is None:
-            return  # as most
+            return  # as for most
         duration: object = self.request_duration
         first: object = self.time_to_first_token
         if not isinstance(duration, timedelta) or not isinstance(first, timedelta | None):
@@ -127,7 +127,7 @@ class ResponseMetadata:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Completion tokens per second of the request; ``None`` when either is unknown."""
+        """Completion tokens per second of the request, or ``None`` when either is unknown."""
         if self.completion_tokens is None or not self.request_duration:
             return None
         return self.completion_tokens / self.request_duration.total_seconds()
@@ -140,7 +140,7 @@ class ResponseMetadata:
     )
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A mapping proxy cannot be pickled as it is.
+        # A mapping proxy cannot be pickled directly.
         fields = attrs.fields(type(self))
         values = {field.name: getattr(self, field.name) for field in fields}
         return _restore, ({**values, "provenance": dict(self.provenance)},)
@@ -177,11 +177,11 @@ class ProviderAttempt:
 
     Attributes:
         provider_name: the provider that was asked.
-        model: the model that was asked for.
-        latency_ms: from the request to the end of the attempt, in milliseconds; ``None`` when not measured.
+        model: the model that was requested.
+        latency_ms: from the request to the end of the attempt, in milliseconds, or ``None`` if not measured.
         outcome: how it ended.
-        error: why it failed, cleaned of secrets; ``None`` on success.
-        extra: more that is worth knowing, read-only.
+        error: why it failed, cleaned of secrets, or ``None`` on success.
+        extra: further facts, read-only.
 
     Raises:
         ResponseValidationError: an unknown outcome, a negative time, or a field of another type.

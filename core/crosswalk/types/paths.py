@@ -21,9 +21,9 @@ _STEP: Final = pattern(r"(\w+)(?:\[\d+\])?")
 
 @lru_cache(maxsize=256)
 def is_canonical(path: str) -> bool:
-    """Whether a response has a field, or a computed one, at *path*, as ``message.tool_calls[0].id``.
+    """Return whether a response has a field, or a computed one, at *path*, such as ``message.tool_calls[0].id``.
 
-    In what is a provider's own, such as the extensions, anything may stand.
+    Every path inside a provider's own fields, such as the extensions, counts as one.
     """
     kinds: tuple[Any, ...] = (ChatResponse,)
     for step in path.split("."):
@@ -46,9 +46,9 @@ def _has(kind: Any, name: str) -> bool:
 
 
 def _held(kind: Any, name: str) -> Iterator[Any]:
-    """The classes of what stands in field *name* of *kind*; an item's, where it is a list."""
+    """Return the classes of field *name* of *kind*. For a list they are the classes of an item."""
     field = attrs.fields_dict(kind).get(name)
-    # By the words of the annotation: to evaluate the annotations of a class takes milliseconds.
+    # Read from the text of the annotation: to evaluate the annotations of a class takes milliseconds.
     for word in re.findall(r"\w+", "" if field is None else str(field.type)):
         found = getattr(sys.modules[kind.__module__], word, None)
         yield from get_args(found) or (found,)

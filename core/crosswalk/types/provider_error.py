@@ -1,4 +1,4 @@
-"""What ``ChatResponse.raise_for_error`` raises: an error for each kind of failure, with the response that tells of it."""
+"""The errors of ``ChatResponse.raise_for_error``: one for each kind of failure, with the response that reports it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = [
 
 
 class ProviderError(CrosswalkError):
-    """The provider answered with an error; raised by ``ChatResponse.raise_for_error()``.
+    """The provider answered with an error. ``ChatResponse.raise_for_error()`` raises it.
 
     Attributes:
-        info: what the provider said, or ``None`` when the response holds no more than a text.
+        info: the provider's report, or ``None`` if the response holds no more than a text.
         response: the error response with everything received before the failure.
         correlation_id: the response's id, to find the exchange in the logs.
     """
@@ -43,12 +43,12 @@ class ProviderError(CrosswalkError):
 
     @staticmethod
     def of_kind(kind: ErrorKind) -> type[ProviderError]:
-        """The class for *kind*; :class:`ProviderError` itself for ``unknown``."""
+        """Return the class for *kind*, or :class:`ProviderError` itself for ``unknown``."""
         return _BY_KIND.get(kind, ProviderError)
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens; usually worth a later retry."""
+    """Too many requests or tokens. Usually worth a later retry."""
 
     kind = ErrorKind.RATE_LIMIT
 
@@ -78,7 +78,7 @@ class PermissionDeniedError(ProviderError):
 
 
 class InvalidRequestError(ProviderError):
-    """The server refuses the request as it stands."""
+    """The server refuses the request in its present form."""
 
     kind = ErrorKind.INVALID_REQUEST
 
@@ -125,7 +125,7 @@ _BY_KIND = {
 
 
 def error_of(response: ChatResponse, info: ErrorInfo) -> ProviderError:
-    """The error to raise for *response*, an error response that says *info*."""
+    """Return the error to raise for *response*, an error response that contains *info*."""
     status = f" (HTTP {info.status})" if info.status is not None else ""
     said = f"{response.metadata.provider_id}: {info.kind}{status}: {info.message} [{response.id[:80]}]"
     return ProviderError.of_kind(info.kind)(said, info=info, response=response)

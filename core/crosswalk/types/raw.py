@@ -1,4 +1,4 @@
-"""The provider's own bytes, kept beside what was made of them."""
+"""The provider's own bytes, stored alongside the values that were read from them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BYTES = {bytes}
 
 
 class RawEvents(Sequence[Any]):
-    """What the provider sent, event by event, as bytes that are decoded only when looked at.
+    """The provider's bytes, event by event. They are decoded only when you look at them.
 
-    ``raw_events[i]`` is the decoded JSON of event *i*, or its text where it is no JSON.
+    ``raw_events[i]`` is the decoded JSON of event *i*, or its text if it is not JSON.
 
     Raises:
         ResponseValidationError: an event is not ``bytes``.

@@ -1,4 +1,4 @@
-"""The one response type: what a model answered, in the same words whoever served it."""
+"""The one response type: the answer of a model, in the same form for every provider."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Alternative", "ChatResponse"]
 
 
 def _later(name: str) -> Any:
-    """A module that makes something of responses, so that it needs this one."""
+    """A module that uses responses, so that it imports this one."""
     return import_module(f"crosswalk.types.{name}")
 
 
@@ -62,7 +62,7 @@ getattr(os, "register_at_fork", dict)(after_in_child=_ids.clear)
 
 
 def _new_ids() -> Iterable[str]:
-    """Random UUIDs: the system takes as long for a few as for one, and to write the same group of all at once is faster."""
+    """Random UUIDs. The system takes as long for a few as for one. Writing the same group of all at once is faster."""
     versions = (int.from_bytes(os.urandom(4 * _IDS), "big") & _FREE | _VERSION_4).to_bytes(4 * _IDS, "big")
     middle = _groups(versions, 2)
     first, second, last = (_groups(os.urandom(size * _IDS), size) for size in (4, 2, 6))
@@ -80,10 +80,10 @@ def now() -> datetime:
 
 
 def as_utc(value: object) -> datetime:
-    """The time *value* in UTC.
+    """Return the time *value* in UTC.
 
     Raises:
-        ResponseValidationError: it is none, has no time zone, or lies outside the calendar.
+        ResponseValidationError: it is not a time, has no time zone, or lies outside the calendar.
     """
     if type(value) is datetime and value.tzinfo is UTC:
         return value
@@ -106,13 +106,13 @@ _CUT: Final = {
     FinishReason.CANCELLED: IncompleteReason.CANCELLED,
 }
 _UNREAD: Final = ("metadata.extensions", "message.content")
-"""Where ``unmapped`` means an event, or a part of the content, that no mapping knows."""
+"""The paths at which ``unmapped`` means an event, or a part of the content, that no mapping knows."""
 
 _NOT_COUNTED: Final = (Provenance.ABSENT, Provenance.CUT)
 
 
 def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
-    """The completion tokens that the provider counted; ``None`` where the 0 is no count."""
+    """Return the completion tokens that the provider counted, or ``None`` if the 0 was not counted."""
     if provenance:
         for path in ("usage.completion_tokens", "usage"):
             if provenance.get(path) in _NOT_COUNTED:
@@ -126,13 +126,13 @@ class Alternative:
     """A further answer to the same request (``n > 1``).
 
     Attributes:
-        index: the choice's number, as the provider gave it.
-        message: what the assistant said.
+        index: the choice's number, from the provider.
+        message: the message of the assistant.
         finish_reason: why this answer ended.
-        raw_finish_reason: the provider's own word for that; ``None`` when it gave none.
-        refusal: why the model declined; ``None`` when it did not.
+        raw_finish_reason: the provider's own word for that, or ``None`` if it gave none.
+        refusal: why the model declined, or ``None`` if it did not.
         segments: the typed parts, in order.
-        logprobs: its tokens; ``None`` when not asked for.
+        logprobs: its tokens, or ``None`` if not requested.
 
     Raises:
         ResponseValidationError: an invalid finish reason (``ACODE-RSP-003``), or a field of another type.
@@ -174,25 +174,25 @@ class Alternative:
 class ChatResponse:
     """A model's complete answer to one request.
 
-    Two responses are equal when their ids are; :meth:`same_content` compares what they say.
+    Two responses are equal if their ids are. :meth:`same_content` compares their content.
 
     Attributes:
-        id: the provider's id, or a made-up one; never empty.
-        message: what the assistant said and which tools it asks for.
+        id: the provider's id, or a made-up one. Never empty.
+        message: the text of the assistant and the tools that it asks for.
         finish_reason: why generation ended.
         usage: tokens taken.
         metadata: provider, model, timing, and the provider's remaining fields.
-        created: when the provider says it was created, else when it was read; UTC.
-        model: the model that answered; ``unknown`` where the answer does not say.
-        refusal: why the model declined, or what went wrong for an error response, which always has one; ``None``
-            otherwise.
-        content_filter_results: moderation verdicts; ``None`` when the provider gave none.
-        raw_finish_reason: the provider's own word for why it ended, verbatim; ``None`` when it gave none.
+        created: the provider's time of creation, else the time when it was read, in UTC.
+        model: the model that answered, or ``unknown`` if the answer does not name it.
+        refusal: why the model declined, or what went wrong for an error response, which always has
+            one. ``None`` otherwise.
+        content_filter_results: moderation verdicts, or ``None`` if the provider gave none.
+        raw_finish_reason: the provider's own word for why it ended, verbatim, or ``None`` if it gave none.
         segments: the typed parts of the answer, in the order in which they came.
-        logprobs: the tokens of the answer; ``None`` when not asked for.
+        logprobs: the tokens of the answer, or ``None`` if not requested.
         alternatives: the choices after the first (``n > 1``).
-        attempts: every attempt at this request, in order; empty when nobody recorded them.
-        raw_events: the provider's bytes, event by event; empty when dropped (``keep_raw=False``).
+        attempts: every attempt at this request, in order, or empty if none was recorded.
+        raw_events: the provider's bytes, event by event, or empty if dropped (``keep_raw=False``).
 
     Raises:
         ResponseValidationError: an empty id (``ACODE-RSP-001``), no message (``-002``),
@@ -264,7 +264,7 @@ class ChatResponse:
         return hash(self.id)
 
     def same_content(self, other: ChatResponse) -> bool:
-        """Whether both say the same in every field but id, creation time, raw bytes and measured times."""
+        """Return whether both are equal in every field but id, creation time, raw bytes and measured times."""
         return self._comparable() == other._comparable()
 
     def _comparable(self) -> tuple[Any, ...]:
@@ -281,12 +281,12 @@ class ChatResponse:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model finished by itself (``stop``), and nothing is missing."""
+        """Whether the model finished by itself (``stop``), and the answer is whole."""
         return self.finish_reason is FinishReason.STOP and self.incomplete_reason is None
 
     @property
     def incomplete_reason(self) -> IncompleteReason | None:
-        """Why the answer is not whole; ``None`` where it is, with or without tool calls.
+        """Why the answer is not whole, or ``None`` if it is, with or without tool calls.
 
         Fields in the extensions never count.
         """
@@ -316,27 +316,27 @@ class ChatResponse:
 
     @property
     def text(self) -> str:
-        """The answer's text; ``""`` when it has none."""
+        """The answer's text, or ``""`` when it has none."""
         return self.message.text
 
     @property
     def reasoning(self) -> str:
-        """The reasoning that the provider showed; ``""`` when it showed none."""
+        """The reasoning that the provider showed, or ``""`` when it showed none."""
         return "".join(s.content for s in self.segments if s.type is SegmentType.REASONING)
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tools that the model asks for; empty when it asks for none."""
+        """The tools that the model asks for, or empty when it asks for none."""
         return self.message.tool_calls or ()
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Completion tokens per second; ``None`` when the count or the time is unknown."""
+        """Completion tokens per second, or ``None`` when the count or the time is unknown."""
         return self.metadata.tokens_per_second
 
     @property
     def error_info(self) -> ErrorInfo | None:
-        """What the provider said about its failure; ``None`` when this is no error response."""
+        """The provider's report of its failure, or ``None`` if this is not an error response."""
         if self.finish_reason is not FinishReason.ERROR:
             return None
         segment = self._error_segment()
@@ -408,9 +408,9 @@ class ChatResponse:
         *,
         finish_reason: FinishReason = FinishReason.STOP,
     ) -> ChatResponse:
-        """A response in which the model declined.
+        """Return a response in which the model declined.
 
-        Pass ``finish_reason=FinishReason.CONTENT_FILTER`` where moderation declined, not the model.
+        Pass ``finish_reason=FinishReason.CONTENT_FILTER`` if moderation declined, not the model.
         """
         segments = (Segment(SegmentType.REFUSAL, refusal),)
         message = ChatMessage.assistant()
@@ -426,14 +426,14 @@ class ChatResponse:
         *,
         message: ChatMessage | None = None,
     ) -> ChatResponse:
-        """A response that failed.
+        """Return a response that failed.
 
         Args:
-            error: what went wrong; its cleaned text becomes ``refusal``.
+            error: what went wrong. Its cleaned text becomes ``refusal``.
             model: the model that was asked.
             usage: tokens consumed before the failure.
-            metadata: provider and timing; ``None`` for an unknown provider.
-            message: the part of the answer that came before the failure; ``None`` when none did.
+            metadata: provider and timing, or ``None`` for an unknown provider.
+            message: the part of the answer that came before the failure, or ``None`` if none did.
         """
         info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
         return cls._made(
@@ -448,7 +448,7 @@ class ChatResponse:
 
     @classmethod
     def from_deltas(cls, deltas: Iterable[ResponseDelta]) -> ChatResponse:
-        """The response that *deltas* add up to, in whatever order they come.
+        """Return the response that *deltas* add up to, in whatever order they come.
 
         Raises:
             ResponseValidationError: the final delta or one before it is missing (``ACODE-RSP-008``),

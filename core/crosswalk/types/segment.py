@@ -25,7 +25,7 @@ __all__ = ["Annotation", "CitationRef", "SafetyAnnotation", "Segment", "SegmentT
 
 
 class SegmentType(StrEnum):
-    """What a segment is: a closed set, there is no ``other``."""
+    """The type of a segment: a closed set without an ``other``."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -47,12 +47,12 @@ class CitationRef:
     """A source that a segment rests on.
 
     Attributes:
-        id: the provider's id of the source; ``None`` when it has none.
-        source: where it is: a URL, a file id or a title; ``None`` when the provider does not say.
-        span: the characters of the text that it covers, from and up to; ``None`` for the whole.
+        id: the provider's id of the source, or ``None`` if it has none.
+        source: its location: a URL, a file id or a title, or ``None`` if the provider does not send it.
+        span: the characters of the text that it covers, from and up to, or ``None`` for the whole.
 
     Raises:
-        ResponseValidationError: a field of another type, or a span that is not two integers.
+        ResponseValidationError: a field has another type, or a span is not two integers.
     """
 
     id: str | None = None
@@ -78,11 +78,11 @@ class SafetyAnnotation:
 
     Attributes:
         category: the provider's word for the kind of harm.
-        level: the provider's word for how bad or how likely; ``None`` when it gives none.
+        level: the provider's word for how bad or how likely, or ``None`` if it gives none.
         blocked: whether content was withheld because of it.
 
     Raises:
-        ResponseValidationError: a field of another type.
+        ResponseValidationError: a field has another type.
     """
 
     category: str
@@ -98,7 +98,7 @@ class SafetyAnnotation:
 
 
 Annotation: TypeAlias = CitationRef | SafetyAnnotation
-"""What may be said about a segment: a closed set."""
+"""The annotations that a segment may have: a closed set."""
 
 
 @brief
@@ -108,16 +108,16 @@ class Segment:
     """A typed part of an answer.
 
     Attributes:
-        type: what it is.
-        content: its text; for ``tool_call`` the exact arguments, for ``media`` base64 data or a URL.
+        type: the type of the part.
+        content: its text. For ``tool_call`` the exact arguments, for ``media`` base64 data or a URL.
         metadata: more about it, read-only: ``id`` and ``name`` of a tool call, ``signature`` or ``encrypted``
             of reasoning (to be sent back byte for byte), ``kind``, ``retryable``, ``status``, ``code`` and
             ``raw`` of an error, ``media_type`` of media.
         annotations: citations and safety verdicts, in order.
 
     Raises:
-        ResponseValidationError: an unknown type, content that is no text, metadata that is no JSON object, or an
-            annotation that is none.
+        ResponseValidationError: the type is unknown, the content is not text, the metadata is not a JSON object, or an
+            annotation has another type.
     """
 
     type: SegmentType

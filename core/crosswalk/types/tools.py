@@ -17,7 +17,7 @@ __all__ = ["CallKind", "ToolCall", "ToolCallDelta"]
 
 
 class CallKind(StrEnum):
-    """What a tool call carries."""
+    """The kind of content of a tool call."""
 
     FUNCTION = "function"
     """A JSON object with arguments."""
@@ -26,7 +26,7 @@ class CallKind(StrEnum):
 
 
 def _as_kind(value: object) -> CallKind | None:
-    """An attrs converter: ``function`` is what every call is that says nothing."""
+    """Convert a kind: ``function`` becomes ``None``, the kind of every call that does not name one (an attrs converter)."""
     kind = None if value is None else one_of(CallKind, value, "unknown kind of tool call")
     return None if kind is CallKind.FUNCTION else kind
 
@@ -38,14 +38,14 @@ class ToolCall:
     """A call that the model asks the client to make.
 
     Attributes:
-        id: the provider's id; where it sent none, a made-up one that ``provenance`` marks ``synthetic``.
+        id: the provider's id. If it sent none, a made-up one that ``provenance`` marks ``synthetic``.
         name: the tool's name.
-        arguments: the exact text that the model wrote, valid JSON or not; ``{}`` where it wrote nothing. For a custom call,
+        arguments: the exact text that the model wrote, valid JSON or not, or ``{}`` if it wrote nothing. For a custom call,
             the free text of its input.
         kind: ``custom`` for a call with free text, ``None`` for a function call with a JSON object.
 
     Raises:
-        ResponseValidationError: id or name is empty, a field is no text, or the kind is unknown.
+        ResponseValidationError: id or name is empty, a field is not text, or the kind is unknown.
     """
 
     id: str
@@ -73,7 +73,7 @@ class ToolCall:
         return self.kind is CallKind.CUSTOM
 
     def parsed(self) -> dict[str, Any]:
-        """The arguments, decoded, with every digit; for a custom call ``{"input": text}``.
+        """Return the arguments, decoded, with every digit. For a custom call return ``{"input": text}``.
 
         Raises:
             ToolCallArgumentsError: the text is not a JSON object, for example because the answer was cut, or it has
@@ -109,11 +109,11 @@ class ToolCallDelta:
     """A fragment of a tool call.
 
     Attributes:
-        index: the call's place among the calls of its choice, in order of first appearance, from 0.
-        id: the provider's id, once, on the fragment that brings it; else ``None``.
-        name: the tool's name, once, on the fragment that brings it; else ``None``.
-        arguments_delta: text to append to the arguments; ``None`` when the fragment has none.
-        kind: ``custom`` on a fragment of a call with free text; else ``None``.
+        index: the call's position among the calls of its choice, in order of first appearance, from 0.
+        id: the provider's id, once, on the fragment that brings it, else ``None``.
+        name: the tool's name, once, on the fragment that brings it, else ``None``.
+        arguments_delta: text to append to the arguments, or ``None`` if the fragment has none.
+        kind: ``custom`` on a fragment of a call with free text, else ``None``.
 
     Raises:
         ResponseValidationError: the index is negative, or a field has another type.
@@ -126,7 +126,7 @@ class ToolCallDelta:
     kind: CallKind | None = attrs.field(default=None, converter=_as_kind)
 
     def __attrs_post_init__(self) -> None:
-        # Spelt out: this runs for every fragment of a stream.
+        # Written out: this runs for every fragment of a stream.
         index, id, name, text = self.index, self.id, self.name, self.arguments_delta
         if type(index) is not int or not 0 <= index <= LARGEST:
             check_count(self, "index")
@@ -147,7 +147,7 @@ _set_index, _set_id, _set_name, _set_text, _set_kind = (
 
 
 def arguments_delta(index: int, text: str) -> ToolCallDelta:
-    """A fragment of arguments alone, for a caller that has checked its parts; it goes around the constructor."""
+    """Return a fragment of arguments alone, for a caller that has checked its parts. It bypasses the constructor."""
     fragment = _new(ToolCallDelta)
     _set_index(fragment, index)
     _set_id(fragment, None)

@@ -1,4 +1,4 @@
-"""How many tokens a request took, and what it cost."""
+"""Token counts and costs of requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crosswalk.types.metadata import Provenance
 if TYPE_CHECKING:
     import decimal
 else:
-    decimal = later("decimal")  # next to no answer says what it cost
+    decimal = later("decimal")  # hardly any answer reports its cost
 
 __all__ = ["Cost", "UsageDetails", "UsageInfo"]
 
@@ -27,23 +27,23 @@ _CURRENCY: Final = pattern("[A-Z]{3}")
 
 @cache
 def exact() -> decimal.Context:
-    """In which no digit of an amount is rounded, nor of two together, whatever the application has set."""
+    """A context that rounds no digit of an amount, nor of a sum of two, whatever the application has set."""
     return decimal.Context(prec=60)
 
 
 @attrs.frozen(weakref_slot=False)
 class Cost:
-    """What a request cost, or several together.
+    """The cost of one request, or of several together.
 
     Attributes:
-        amount: the money, exact, at least 0; in canonical JSON the text of a decimal number.
+        amount: the money, exact, at least 0. In canonical JSON it is the text of a decimal number.
         currency: its code in ISO 4217, such as ``USD``.
-        provenance: ``None`` where the provider has said what it charges; ``derived`` where the amount was worked out from
+        provenance: ``None`` if the provider reports what it charges, or ``derived`` if the amount was worked out from
             a price list.
 
     Raises:
-        ResponseValidationError: the amount is no ``Decimal`` from 0 to a million million with at most 30 places behind
-            the point, or the currency no code of three capitals.
+        ResponseValidationError: the amount is not a ``Decimal`` from 0 to a million million with at most 30 places behind
+            the point, or the currency is not a code of three capitals.
     """
 
     amount: decimal.Decimal
@@ -94,7 +94,7 @@ class UsageDetails:
     """
 
     EMPTY: ClassVar[UsageDetails]
-    """No count is known: the identity of ``+``."""
+    """Usage details without any count: the identity of ``+``."""
 
     text_input_tokens: int | None = None
     audio_input_tokens: int | None = None
@@ -145,11 +145,11 @@ class UsageInfo:
         completion_tokens: tokens generated, at least 0.
         cached_tokens: how many of the prompt tokens came from a cache; ``None`` when the provider does not
             say.
-        reasoning_tokens: how many of the completion tokens were reasoning; ``None`` when the provider does
+        reasoning_tokens: how many of the completion tokens were reasoning, or ``None`` when the provider does
             not say.
-        cache_write_tokens: how many of the prompt tokens were written to a cache; ``None`` when the provider
+        cache_write_tokens: how many of the prompt tokens were written to a cache, or ``None`` when the provider
             does not say.
-        cost: what the request cost; ``None`` when the provider does not say.
+        cost: what the request cost, or ``None`` when the provider does not say.
         details: counts by modality, cache lifetime and server tool; each is ``None`` when the provider does not say.
 
     Whether a 0 was counted or is merely missing stands in ``ResponseMetadata.provenance``.
@@ -189,7 +189,7 @@ class UsageInfo:
             raise wrong_type(self, "details", "a UsageDetails")
 
     def _refuse(self) -> NoReturn:
-        """Say which of the counts is wrong, and why."""
+        """Raise an error that names the wrong count and the reason."""
         for name in _COUNTS:
             count = getattr(self, name)
             if type(count) is not int and (count is not None or name in _REQUIRED):
@@ -207,36 +207,36 @@ class UsageInfo:
 
     @property
     def input_tokens(self) -> int:
-        """``prompt_tokens`` in OpenTelemetry's and genai-prices' words."""
+        """``prompt_tokens`` under its name in OpenTelemetry and genai-prices."""
         return self.prompt_tokens
 
     @property
     def output_tokens(self) -> int:
-        """``completion_tokens`` in OpenTelemetry's and genai-prices' words."""
+        """``completion_tokens`` under its name in OpenTelemetry and genai-prices."""
         return self.completion_tokens
 
     @property
     def cache_read_tokens(self) -> int | None:
-        """``cached_tokens`` in OpenTelemetry's and genai-prices' words."""
+        """``cached_tokens`` under its name in OpenTelemetry and genai-prices."""
         return self.cached_tokens
 
     @property
     def input_audio_tokens(self) -> int | None:
-        """``details.audio_input_tokens`` in genai-prices' words."""
+        """``details.audio_input_tokens`` under its name in genai-prices."""
         return self.details.audio_input_tokens
 
     @property
     def cache_audio_read_tokens(self) -> int | None:
-        """``details.audio_cache_read_tokens`` in genai-prices' words."""
+        """``details.audio_cache_read_tokens`` under its name in genai-prices."""
         return self.details.audio_cache_read_tokens
 
     @property
     def output_audio_tokens(self) -> int | None:
-        """``details.audio_output_tokens`` in genai-prices' words."""
+        """``details.audio_output_tokens`` under its name in genai-prices."""
         return self.details.audio_output_tokens
 
     def add(self, other: UsageInfo) -> UsageInfo:
-        """Both requests together; an optional count is ``None`` only if both sides' are, and so is the cost.
+        """Add two requests. An optional count is ``None`` only if it is ``None`` on both sides, and so is the cost.
 
         Raises:
             ResponseValidationError: the costs are in two currencies, or a count passes 63 bits.
@@ -255,7 +255,7 @@ class UsageInfo:
         return self.add(other) if isinstance(other, UsageInfo) else NotImplemented
 
     def to_openai(self) -> dict[str, Any]:
-        """The counts in OpenAI's nested form; details that are not known are left out."""
+        """Return the counts in OpenAI's nested form, without details that are not known."""
         return counts_at({**OPENAI_COUNTS, **OPENAI_DETAILS}, self)
 
     def __str__(self) -> str:
@@ -273,7 +273,7 @@ OPENAI_COUNTS: Final[Mapping[str, str]] = MappingProxyType(
         "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
     }
 )
-"""Where OpenAI's nested form has each count."""
+"""The path of each count in OpenAI's nested form."""
 
 OPENAI_DETAILS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -282,15 +282,15 @@ OPENAI_DETAILS: Final[Mapping[str, str]] = MappingProxyType(
         for modality in ("text", "audio", "image", "video")
     }
 )
-"""Where OpenAI's nested form has each count of :class:`UsageDetails`."""
+"""The path of each count of :class:`UsageDetails` in OpenAI's nested form."""
 
 
 def counts_at(paths: Mapping[str, str], usage: UsageInfo, **other: int | None) -> dict[str, Any]:
-    """The counts of *usage*, each at its path in *paths*; those that are ``None`` are left out.
+    """Return the counts of *usage*, each at its path in *paths*, without those that are ``None``.
 
     Args:
-        paths: by count, where it stands, with dots between the keys.
-        usage: the counts; those of its details have paths, too.
+        paths: by count, its path, with dots between the keys.
+        usage: the counts. Those of its details have paths, too.
         other: the counts to write in place of those of *usage*.
     """
     written: dict[str, Any] = {}
@@ -333,12 +333,12 @@ def usage_of(
 
 
 def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] = ()) -> UsageInfo:
-    """What two reports of one answer say together: the later one counts, but takes back nothing that it does not say.
+    """Combine two reports of one answer. The later one counts, but removes nothing that it does not mention.
 
     Args:
-        old: the report before; ``None`` for none.
+        old: the report before, or ``None``.
         new: the later one.
-        absent: which of its two required counts are placeholders.
+        absent: the required counts of *new* that are placeholders.
     """
     if old is None or not (
         absent
@@ -376,7 +376,7 @@ def _add(left: int | None, right: int | None) -> int | None:
 
 
 def _is_money(amount: decimal.Decimal) -> bool:
-    """Whether *amount* may be a sum of money; a number of a thousand places would cost who writes it."""
+    """Return whether *amount* may be a sum of money. A number of a thousand places would be costly to write."""
     return amount.is_finite() and 0 <= amount <= 10**12 and amount.as_tuple().exponent >= -30  # type: ignore[operator]
 
 

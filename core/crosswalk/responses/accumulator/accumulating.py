@@ -26,11 +26,11 @@ __all__ = ["ResponseAccumulator", "ResponseSnapshot", "snapshots"]
 
 
 class ResponseSnapshot:
-    """The response as it was after an event; immutable.
+    """The response as it was after an event. Immutable.
 
     Attributes:
         event: the event.
-        number: how many events came before it.
+        number: the number of events before it.
         is_final: whether the response ended with it.
     """
 
@@ -45,10 +45,10 @@ class ResponseSnapshot:
 
     @property
     def response(self) -> Response:
-        """The response so far, built when it is first looked at.
+        """The response so far, built when it is first read.
 
-        What the server has not said is absent: a call whose opening was never sent has no item. The last one of a
-        stream is the response of its terminal event, with the items that were streamed where that one has fewer; after
+        Fields that the server has not sent are absent: a call without an opening event has no item. The last one of a
+        stream is the response of its terminal event, with the items that were streamed if that one has fewer. After
         an ``error`` event it has failed with that error.
         """
         if self._response is None:
@@ -67,9 +67,9 @@ class ResponseSnapshot:
 class ResponseAccumulator:
     """Adds up the events of one response.
 
-    Items are told apart by ``output_index``, and where a server sends none by ``item_id``. What ends an item, a part
-    or a text takes the place of what its deltas said; nothing is lost when there were none. Previews of images and
-    audio have no place in a response: they stand in their events alone.
+    Items are told apart by ``output_index``, or by ``item_id`` if a server sends none. The event that ends an item, a part
+    or a text replaces the content of its deltas. Nothing is lost if there were none. Previews of images and
+    audio have no field in a response: they are in their events alone.
     """
 
     def __init__(self) -> None:
@@ -79,11 +79,11 @@ class ResponseAccumulator:
         self._has_erred = False
 
     def add(self, event: ResponseStreamEvent) -> ResponseSnapshot:
-        """The response after *event*.
+        """Return the response after *event*.
 
         Raises:
-            SnapshotError: the response had ended, *event* came before, as its ``sequence_number`` says (a resumed
-                stream repeats events), or it changes what its item does not have; the accumulator stays as it was.
+            SnapshotError: the response had ended, *event* came before, according to its ``sequence_number`` (a resumed
+                stream repeats events), or it changes a part that its item does not have. The accumulator is not changed.
         """
         kind, last, before = type(event), self._last, self._sequence_number
         number, is_final = event.sequence_number, kind in ENDS
@@ -110,14 +110,14 @@ class ResponseAccumulator:
 
     @property
     def snapshot(self) -> ResponseSnapshot | None:
-        """The last snapshot; ``None`` before the first event."""
+        """The last snapshot, or ``None`` before the first event."""
         return self._last
 
     def final(self) -> Response:
-        """The whole response.
+        """Return the whole response.
 
         Raises:
-            SnapshotError: the stream has not come to its end; :attr:`snapshot` has what came.
+            SnapshotError: the stream has not come to its end. :attr:`snapshot` has the part that came.
         """
         if self._last is None:
             raise SnapshotError("no event came", event_type="stream", sequence_number=None)

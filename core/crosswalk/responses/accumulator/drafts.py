@@ -61,7 +61,7 @@ class Log:
         return self._entries[start:end]
 
     def text(self, version: int, since: int = _NEVER) -> str | None:
-        """The text that its entries are pieces of; ``None`` when there are none.
+        """The text that its entries are pieces of, or ``None`` when there are none.
 
         Who looks again finds the former pieces joined, so that looking after each piece stays cheap.
         """

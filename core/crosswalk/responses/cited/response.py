@@ -1,4 +1,4 @@
-"""A response with what its tools found: ``ToolCall -> Chunk -> Annotation``."""
+"""A response with the results of its tools: ``ToolCall -> Chunk -> Annotation``."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ __all__ = ["CitedResponse"]
 @brief
 @attrs.frozen(kw_only=True, repr=False)
 class CitedResponse:
-    """A response, the tool calls behind it, and what they found; a value: its methods give new ones.
+    """A response, the tool calls behind it, and their results. It is immutable: its methods return new ones.
 
     :meth:`of` makes one.
 
     Attributes:
         response: the response as it came.
-        tool_calls: the calls, in order, as they came; :attr:`compressed_calls` has less.
-        chunks: what they found, in order.
-        citations: the sources that have numbers, by number; no compression removes one.
-        marker: how a citation stands in the text.
-        reports: what each compression saved, in order.
+        tool_calls: the calls, in order, as they came. :attr:`compressed_calls` has less.
+        chunks: their results, in order.
+        citations: the sources that have numbers, by number. No compression removes one.
+        marker: the form of a citation in the text.
+        reports: the saving of each compression, in order.
 
     Raises:
         ResponsesValueError: two citations have the same number or source, or a chunk has another number than its
@@ -112,7 +112,7 @@ class CitedResponse:
 
     @property
     def referenced(self) -> tuple[Citation, ...]:
-        """The citations that the answer uses: their marker stands in its text, or one of its annotations names them."""
+        """The citations that the answer uses: their marker is in its text, or one of its annotations names them."""
         numbers = named_by(self._annotations(), self.citations) | self._marked()
         return tuple(citation for citation in self.citations if citation.number in numbers)
 
@@ -124,7 +124,7 @@ class CitedResponse:
 
     @property
     def unknown_markers(self) -> tuple[int, ...]:
-        """The numbers whose markers stand in the text though no citation has them, in ascending order."""
+        """The numbers of markers in the text that no citation has, in ascending order."""
         return tuple(sorted(self._marked() - {citation.number for citation in self.citations}))
 
     @property

@@ -26,8 +26,8 @@ class StageFailure:
     Attributes:
         stage: which of the four.
         name: its name; of a status, the tool.
-        event_type: the event at which it failed; ``None`` at the opening or closing of a display.
-        sequence_number: the event's place in the stream; ``None`` when the server sent none.
+        event_type: the event at which it failed, or ``None`` at the opening or closing of a display.
+        sequence_number: the event's place in the stream, or ``None`` when the server sent none.
         error: what it raised.
     """
 

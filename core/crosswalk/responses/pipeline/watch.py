@@ -45,7 +45,7 @@ class Places:
 
 
 def call_status(event: ItemEvent) -> tuple[str, str] | None:
-    """The tool and the status that *event* tells by its type; ``None`` when it tells none.
+    """The tool and the status that *event* tells by its type, or ``None`` when it tells none.
 
     ``response.web_search_call.searching`` says that a ``web_search_call`` is ``searching``.
     """

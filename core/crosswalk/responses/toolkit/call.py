@@ -47,9 +47,9 @@ class ResponseToolCall(ABC, Generic[ItemT]):
     item_type: ClassVar[type[Item]]
     """The type of its items; it has a literal ``type``."""
     output_type: ClassVar[type[Item] | None] = None
-    """The type of the items that answer it; ``None`` when its results stand in the call."""
+    """The type of the items that answer it, or ``None`` when its results stand in the call."""
     chat_name: ClassVar[str | None] = None
-    """The name of the function that stands for it in chat; ``None`` when it has many names, as functions have."""
+    """The name of the function that stands for it in chat, or ``None`` when it has many names, as functions have."""
     progression: ClassVar[StatusProgression]
     """The steps of its status."""
 
@@ -108,7 +108,7 @@ class ResponseToolCall(ABC, Generic[ItemT]):
 
     @property
     def status(self) -> str | None:
-        """How far it has come; ``None`` when nobody said."""
+        """How far it has come, or ``None`` when nobody said."""
         found = getattr(self.item, "status", None)
         return None if found is None else str(found)
 

@@ -20,8 +20,8 @@ class ToolCallError(ResponsesError, ValueError):
     """A tool call that is not of the tool asked for, that lacks what the other form needs, or of no registered tool.
 
     Attributes:
-        tool: the tool, as the ``type`` of its items; ``None`` when it is not known.
-        call_id: the call, shortened; ``None`` when it has no id.
+        tool: the tool, as the ``type`` of its items, or ``None`` when it is not known.
+        call_id: the call, shortened, or ``None`` when it has no id.
     """
 
     def __init__(self, problem: str, *, tool: str | None = None, call_id: str | None = None) -> None:
@@ -36,9 +36,9 @@ class StatusProgressionError(ResponsesError, ValueError):
 
     Attributes:
         tool: the tool, as the ``type`` of its items.
-        before: the status it had; ``None`` when it had none.
+        before: the status it had, or ``None`` when it had none.
         after: the status it should have had next, shortened.
-        call_id: the call, shortened; ``None`` when it has no id.
+        call_id: the call, shortened, or ``None`` when it has no id.
     """
 
     def __init__(self, *, tool: str, before: str | None, after: str, call_id: str | None = None) -> None:

@@ -52,7 +52,7 @@ class ToolCallRegistry:
         return cls
 
     def get(self, tool: str | None) -> type[AnyToolCall] | None:
-        """The tool whose items have this ``type``; ``None`` when nobody registered one."""
+        """The tool whose items have this ``type``, or ``None`` when nobody registered one."""
         return self._by_tool.get(tool or "")
 
     def from_item(self, item: Item, output: Item | None = None) -> AnyToolCall:

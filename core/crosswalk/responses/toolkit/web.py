@@ -104,5 +104,5 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
 
 
 def url_citation(url: str | None, title: str | None = None) -> CitationAnnotation | None:
-    """The citation of the page at *url*; ``None`` when there is no URL."""
+    """The citation of the page at *url*, or ``None`` when there is no URL."""
     return AnnotationURLCitation(url=url, title=title) if url else None
