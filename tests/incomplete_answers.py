@@ -95,6 +95,7 @@ CASES: list[tuple[str, bytes, str, str | None]] = [
     ("openai", native("tool_use"), "tool_calls", "missing_call"),
     ("openai", native("pause_turn"), "stop", "paused"),
     ("openai", native(["error"]), "stop", None),
+    ("openai", chunks({"content": "Hi"}).replace(b"null", b'null,"native_finish_reason":"length"'), "stop", None),
     ("openai", native(""), "stop", None),
 ]  # fmt: skip
 """Read with ``unknown="keep"``."""

@@ -61,9 +61,8 @@ def _meaning(word: str, speaks: Iterable[str], state: MappingState) -> FinishRea
     with suppress(ValueError):
         return FinishReason(word)
     for name in dict.fromkeys((*speaks, *registry.names())):
-        if registry.is_shipped(name):
-            with suppress(PluginError):
-                reason = registry.shipped(name).map_finish_reason(word, state)
-                if reason is not None:
-                    return reason
+        with suppress(PluginError):  # it is not shipped, or broken
+            reason = registry.shipped(name).map_finish_reason(word, state)
+            if reason is not None:
+                return reason
     return None
