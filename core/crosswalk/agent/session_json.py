@@ -14,7 +14,7 @@ import attrs
 import orjson
 
 from crosswalk.codec import to_jsonable
-from crosswalk.codec.converters import shared_converter, what_is_wrong
+from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import ResponseValidationError
 from crosswalk.service.request import Turn
@@ -110,7 +110,7 @@ def read_document(data: bytes | str, cls: type) -> SessionDocument:
     try:
         return shared_converter().structure(payload, SessionDocument)
     except Exception as error:
-        problems = what_is_wrong(error)
+        problems = transform_error(error)
     # Raised outside the handler, so that the error has no context, which would quote content.
     raise cannot("read", cls, problems)
 

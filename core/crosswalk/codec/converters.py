@@ -19,7 +19,7 @@ from crosswalk.codec.problems import cannot
 from crosswalk.codec.unions import add_unions
 from crosswalk.types.json import dump_json, load_json
 
-__all__ = ["CanonicalConverter", "configure_converter", "converter"]
+__all__ = ["CanonicalConverter", "configure_converter", "converter", "transform_error"]
 
 T = TypeVar("T")
 
@@ -74,8 +74,11 @@ def shared_converter(*, include_raw: bool = False) -> CanonicalConverter:
     return converter(include_raw=include_raw)
 
 
-def what_is_wrong(error: Exception) -> list[str]:
-    """List every problem behind an error of a converter, as ``problem @ $.path``."""
+def transform_error(error: Exception) -> list[str]:
+    """List every problem behind an error of a converter, as ``problem @ $.path``.
+
+    It is cattrs' function of that name, and also looks into canonical types and Responses records.
+    """
     return [f"{problem} @ ${problem.at}" for problem in problems_in(error)]
 
 
@@ -99,7 +102,7 @@ def _structure(value: Any, cls: Any) -> Any:
     try:
         return shared_converter().structure(value, cls)
     except Exception as error:
-        problems = what_is_wrong(error)
+        problems = transform_error(error)
     raise cannot("read", cls, problems)  # out here it has no context, which would quote content
 
 

@@ -13,6 +13,7 @@ from cattrs.errors import (
 
 from crosswalk.codec.layout import key_of
 from crosswalk.codec.problems import MissingKey, Problem, Refused, TooDeep, step
+from crosswalk.errors import CanonicalJSONError
 
 __all__ = ["problems_in"]
 
@@ -31,6 +32,9 @@ def problems_in(error: Exception) -> list[Problem]:
             problems += [Problem("unknown key", at=at + step(key)) for key in sorted(found.extra_fields)]
         elif isinstance(found, RecursionError):
             return [TooDeep()]
+        elif isinstance(found, CanonicalJSONError):  # of a converter that was taught canonical types
+            inner = (text.rpartition(" @ $") for text in found.problems)
+            problems += [Problem(text, at=at + path) for text, _, path in inner]
         elif isinstance(found, Problem):
             problems.append(found.under(at))
         elif isinstance(found, KeyError) and last:

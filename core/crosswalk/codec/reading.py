@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from crosswalk.codec.converters import shared_converter, what_is_wrong
+from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.objects import is_canonical
 from crosswalk.codec.problems import cannot
 
@@ -42,7 +42,7 @@ def from_json(data: bytes | bytearray | memoryview | str, cls: type[T]) -> T:
     except orjson.JSONDecodeError as error:
         problems = [f"not JSON ({error.msg} at character {error.pos}) @ $"]
     except Exception as error:
-        problems = what_is_wrong(error)
+        problems = transform_error(error)
     raise cannot("read", cls, problems)  # out here it has no context, which would quote content
 
 

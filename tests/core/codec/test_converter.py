@@ -18,9 +18,16 @@ import pytest
 from hypothesis import given
 
 from crosswalk import ChatResponse, UsageInfo
-from crosswalk.codec import configure_converter, converter as new_converter, from_json, to_json
+from crosswalk.codec import (
+    configure_converter,
+    converter as new_converter,
+    from_json,
+    to_json,
+    transform_error,
+)
 from crosswalk.codec.located import problems_in
 from crosswalk.errors import CanonicalJSONError
+from crosswalk.responses import Response
 from crosswalk.types import ContentPart, ImagePart, TextPart, ToolCall
 from strategies import chat_responses
 
@@ -291,6 +298,18 @@ def test_what_is_unstructured_by_hand_is_structured_again() -> None:
 def test_a_type_that_json_has_no_form_for_is_refused() -> None:
     with pytest.raises(TypeError, match="no JSON is read as <class 'complex'>"):
         new_converter().structure(1, complex)
+
+
+def test_each_wrong_leaf_is_named_in_records_and_by_taught_converters(converter: Any) -> None:
+    body = {"id": "r", "object": "response", "output": [{"type": "message", "id": [], "content": []}]}
+    with pytest.raises(cattrs.ClassValidationError) as caught:
+        new_converter().structure(body, Response)
+    assert "expected string, got array @ $.output[0].id" in transform_error(caught.value)
+    with pytest.raises(Exception, match=".") as given:
+        converter.structure([{"prompt_tokens": 1, "completion_tokens": "x"}], list[UsageInfo])
+    (problem,) = transform_error(given.value)
+    assert problem.startswith("expected integer, got string @ $")
+    assert problem.endswith(".completion_tokens")
 
 
 def test_a_note_on_an_error_does_not_hide_its_place() -> None:

@@ -38,9 +38,9 @@ class Document:
 def problems(value: Any) -> tuple[str, ...]:
     with pytest.raises(Exception) as caught:  # noqa: PT011  # cattrs' own group of errors
         converter().structure(value, Document)
-    from crosswalk.codec.converters import what_is_wrong
+    from crosswalk.codec.converters import transform_error
 
-    return tuple(what_is_wrong(caught.value))
+    return tuple(transform_error(caught.value))
 
 
 @pytest.mark.parametrize(
