@@ -120,8 +120,6 @@ def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) 
 
 def option(fields: Fields, name: str, field: str, value: Any) -> Any:
     """*value*, taken as *name*, as :class:`ChatRequest` has it in its *field*."""
-    if value is None:
-        return None
     attribute = _FIELDS[field]
     with placed(fields, name):
         if callable(attribute.converter):

@@ -18,7 +18,6 @@ from crosswalk.testing.captures import Capture, load_captures
 from crosswalk.testing.changes import shown
 from crosswalk.testing.problems import Problem
 from crosswalk.testing.statements import stated_differences
-from crosswalk.types.metadata import Provenance
 
 __all__ = ["Corpus", "compare_answer"]
 
@@ -120,21 +119,8 @@ def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tupl
     for fact, message in stated_differences(capture.says or {}, response, answer.get("error")):
         yield "as stated", fact, message
     before, after = ({key: one.get(key) for key in _COMPARED if key in one} for one in (canonical, answer))
-    made_up = _made_up(canonical.get("response", canonical.get("partial")) or {})
     for one in changes_between(before | {"message": ""}, after | {"message": ""}):
-        if not (isinstance(one.before, str) and one.before in made_up):
-            yield "canonical JSON", one.field, " -> ".join(shown(one))
+        yield "canonical JSON", one.field, " -> ".join(shown(one))
 
 
 _COMPARED = ("response", "error", "partial")
-
-
-def _made_up(response: dict[str, Any]) -> set[str]:
-    """The values of *response* that its mapper has made: ids and times."""
-    provenance = response.get("metadata", {}).get("provenance", {})
-    synthetic = {path for path, why in provenance.items() if why == Provenance.SYNTHETIC}
-    calls = response.get("message", {}).get("tool_calls", ())
-    found = {response[name] for name in ("id", "created") if name in synthetic}
-    return found | {
-        call["id"] for number, call in enumerate(calls) if f"message.tool_calls[{number}].id" in synthetic
-    }

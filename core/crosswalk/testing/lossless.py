@@ -86,12 +86,10 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
     for path in case.some([*found], None if case.sample is None else max(case.sample // 4, 2)):
         arrays = found[path]
         if show_path(path, items=False) in rules:
-            for before, after in itertools.pairwise(arrays):
-                if after.value[: len(before.value)] != before.value:
-                    yield case.problem(
-                        "P1", after, "declared as cumulative, and does not go on from the one before"
-                    )
-                    break
+            pairs = itertools.pairwise(arrays)
+            broken = [after for before, after in pairs if after.value[: len(before.value)] != before.value]
+            why = "declared as cumulative, and does not go on from the one before"
+            yield from (case.problem("P1", after, why) for after in broken[:1])
             continue
         different = [one for one in arrays[2:] if one.value != arrays[0].value]
         if not different:

@@ -443,3 +443,11 @@ def test_a_word_of_an_enumeration_is_one_of_its_words(text: str, path: str) -> N
     assert [violation.path for violation in result.violations] == [path]
     good = '{"size": "small", "others": ["large"], "spare": "small"}'
     assert parser.parse(good).value == Shirt(Size.S, [Size.L], Size.S)
+
+
+def test_a_field_of_any_object_is_written_by_its_value() -> None:
+    @attrs.frozen
+    class Holds:
+        value: object
+
+    assert value_to_json(Holds({"k": Decimal("1.50")})) == b'{"value":{"k":"1.50"}}'
