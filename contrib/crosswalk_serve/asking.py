@@ -271,7 +271,7 @@ class Exchange:
         await self._send_body(frames, more=False)
 
     def _to_store(self, response: ChatResponse) -> bytes | None:
-        """The body to store of a streamed *response*; ``None`` if it is not to be stored, or has no body."""
+        """The body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body."""
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
         try:
@@ -415,6 +415,6 @@ def _relayed(writer: Relay, events: EventStream) -> bytes:
 
 
 def _retry_after(response: ChatResponse) -> float | None:
-    """In how many seconds the server asks to come again; ``None`` where it does not."""
+    """In how many seconds the server asks to come again, or ``None`` where it does not."""
     said = response.attempts[-1].extra.get("retry_after") if response.attempts else None
     return said if isinstance(said, int | float) else None

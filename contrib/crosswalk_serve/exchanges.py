@@ -61,7 +61,7 @@ def exchange_line(
     Args:
         response: the answer; the provider's bytes are its ``raw_events``.
         about: more for the line.
-        redact: takes credentials out of an error, where servers repeat them; ``None`` for none.
+        redact: takes credentials out of an error, where servers repeat them, or ``None`` for none.
     """
     sent = _sent(response)
     if redact is not None and response.error_info is not None:

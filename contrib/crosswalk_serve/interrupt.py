@@ -24,7 +24,7 @@ class Interruptible:
 
     Attributes:
         has_left: whether the client has left.
-        cause: what to tell the client, where the gateway ended the block; ``None`` where it did not.
+        cause: what to tell the client, where the gateway ended the block, or ``None`` where it did not.
     """
 
     def __init__(self, receive: Receive) -> None:

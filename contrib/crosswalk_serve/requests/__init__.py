@@ -47,10 +47,10 @@ def read_request(
     Args:
         form: the form of the endpoint that the client asks.
         body: the bytes of its request.
-        limits: how long and how deep it may be; ``None`` for what holds for answers.
+        limits: how long and how deep it may be, or ``None`` for what holds for answers.
         headers: those that came with it, names in lower case; only what :mod:`crosswalk_serve.requests.headers` names is
             looked at.
-        target: the fields that its path says, such as Gemini's model; ``None`` for none.
+        target: the fields that its path says, such as Gemini's model, or ``None`` for none.
 
     Raises:
         BadRequestError: it is no request of that form; the error names the place as a JSON path, and quotes nothing.

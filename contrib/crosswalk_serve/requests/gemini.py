@@ -209,7 +209,7 @@ def _given(response: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _part(part: Fields) -> ContentPart | None:
-    """*part* as a part of a message; ``None`` for one that is none, which stays unread."""
+    """*part* as a part of a message, or ``None`` for one that is none, which stays unread."""
     if isinstance(part.look("text"), str):
         with placed(part, "text"):
             return TextPart(part.need("text", part.text("text")))

@@ -30,14 +30,14 @@ class Wants:
         n: how many answers.
         echo: whether the prompt stands before the answer (completions).
         logprobs: whether log probabilities are wanted.
-        store: whether the answer is to be kept (Responses); ``None`` where that is not said.
-        previous_response_id: the answer that the conversation goes on from (Responses); ``None`` for none.
+        store: whether the answer is to be kept (Responses), or ``None`` where that is not said.
+        previous_response_id: the answer that the conversation goes on from (Responses), or ``None`` for none.
         background: whether the answer is to be made in the background (Responses).
-        user: whom the client serves, as it calls him; ``None`` where that is not said.
+        user: whom the client serves, as it calls him, or ``None`` where that is not said.
         custom_tools: the names of the tools that take free text.
         namespaces: the namespaces of those tools that have one, by the tool's name (Responses).
         load: ``load`` or ``unload``, where a request of Ollama's says nothing and wants no answer, but the model in memory
-            or no longer; ``None`` for any other.
+            or no longer, or ``None`` for any other.
         defaults: options that say what would be so without them, by name: no server needs to be told.
     """
 

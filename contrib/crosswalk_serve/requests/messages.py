@@ -296,7 +296,7 @@ def _parts(fields: Fields) -> Iterator[ContentPart]:
 
 
 def _part(block: Fields, kind: str) -> ContentPart | None:
-    """*block* as a part; ``None`` for one that is none, which stays unread."""
+    """*block* as a part, or ``None`` for one that is none, which stays unread."""
     if kind == "text":
         with placed(block, "text"):
             return TextPart(block.need("text", block.text("text")))
@@ -330,7 +330,7 @@ def _result(block: Fields) -> ChatMessage:
 
 
 def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:
-    """A message of *blocks*: a text, then calls; ``None`` where they are more than that."""
+    """A message of *blocks*: a text, then calls, or ``None`` where they are more than that."""
     text: str | None = None
     calls: list[ToolCall] = []
     for number, block in enumerate(blocks):

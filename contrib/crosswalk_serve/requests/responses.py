@@ -139,7 +139,7 @@ def _is_output(item: Fields) -> bool:
 
 
 def _turn(item: Fields) -> Turn | None:
-    """What *item* says; ``None`` for one that says nothing here, such as a reference, which stays unread."""
+    """What *item* says, or ``None`` for one that says nothing here, such as a reference, which stays unread."""
     kind = _kind(item)
     if kind == "message":
         role = _ROLES.get(item.need("role", item.text("role")))
@@ -165,7 +165,7 @@ def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
 
 
 def _part(part: Fields) -> ContentPart | None:
-    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
+    """*part* as a canonical one, or ``None`` for one that has no such, which stays unread."""
     kind = part.need("type", part.text("type"))
     if kind == "input_text":
         with placed(part, "text"):
