@@ -181,7 +181,7 @@ class StreamWriter:
 
     Attributes:
         media_type: the content type of the stream.
-        heartbeat: what may be sent between two pieces to keep the connection open; empty where the form has no such thing.
+        heartbeat: what may be sent between two pieces to keep the connection open, or empty without such a thing.
         losses: what the form could not say, once the stream has ended.
     """
 

@@ -1,4 +1,4 @@
-"""The gateway as an application of Starlette's."""
+"""The gateway as a Starlette application."""
 
 from __future__ import annotations
 
@@ -41,16 +41,17 @@ _ASKED: Final = {
 
 
 def create_app(config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> Starlette:
-    """The application that *config* describes; its gateway is ``app.state.gateway``.
+    """Return the application that *config* describes. Its gateway is ``app.state.gateway``.
 
     Args:
-        config: what :func:`~crosswalk_serve.reading.load_config` gives.
-        clock: seconds since 1970, by which limits of keys are counted.
-        service_options: more for each :class:`~crosswalk.service.LLMService`, such as ``registry``.
+        config: the result of :func:`~crosswalk_serve.reading.load_config`.
+        clock: returns seconds since 1970. The limits of keys are counted by it.
+        service_options: further arguments for each :class:`~crosswalk.service.LLMService`, such as ``registry``.
 
     Raises:
-        ConfigurationError: something in it cannot be: an endpoint without a key, an extra that is not installed.
-        UnknownProviderError: there is no such provider. PluginError: it is broken.
+        ConfigurationError: something in it is impossible: an endpoint without a key, an extra that is not installed.
+        UnknownProviderError: a provider does not exist.
+        PluginError: a plugin is broken.
     """
     gateway = Gateway(config, clock=clock, **service_options)
     listing = Listing(gateway)
@@ -106,14 +107,14 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
             ClientDisconnect: _left,
         },
     )
-    # It would lead to where the client says that this is: behind a proxy, without its TLS.
+    # A redirect would lead to the address in the client's request: behind a proxy, without its TLS.
     app.router.redirect_slashes = False
     app.state.gateway = gateway
     return app
 
 
 class _Origins:
-    """Refuses what a web page asks from a browser, unless it is one of *origins*: it would act for whoever reads it."""
+    """Refuses requests of web pages in a browser, except for *origins*: a page would act for the user who reads it."""
 
     def __init__(self, app: ASGIApp, origins: frozenset[str]) -> None:
         self._app = app
@@ -150,7 +151,8 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 async def _absent(_: Request) -> Response:
-    """A page of the API that is not offered: without it, its path would be the id of an answer, and the method wrong."""
+    """A page of the API that is not offered. Without it, its path would be taken for the id of an answer, and the method
+    would be wrong."""
     raise HTTPException(404)
 
 

@@ -1,4 +1,4 @@
-"""One request for an answer: read, asked, answered in the client's form, and written down."""
+"""Answers one request: reads it, asks a server, answers in the client's form, and records the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ask:
     """An ASGI application that answers requests in one form.
 
     Args:
-        gateway: what all requests share.
+        gateway: the state that all requests share.
         form: the clients' form.
     """
 
@@ -78,14 +78,14 @@ class Exchange:
     """A request and its answer.
 
     Args:
-        gateway: what all requests share.
+        gateway: the state that all requests share.
         form: the client's form.
-        scope: the ASGI request, and what comes with it.
-        receive: gives what the client sends.
-        send: sends to the client.
+        scope: the scope of the ASGI request.
+        receive: receives messages from the client.
+        send: sends messages to the client.
 
     Attributes:
-        id: what logs and the client call it.
+        id: the id of the request in logs and for the client.
     """
 
     def __init__(self, gateway: Gateway, form: WireForm, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,14 +103,15 @@ class Exchange:
         self._dropped: list[str] = []
         self._status = LEFT
         self._is_read = False
-        self._writer: StreamWriter | Relay | None = None  # once a stream has begun
+        self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self.id = str(uuid4())
 
     async def run(self) -> None:
         """Answer the request.
 
         Raises:
-            Refusal: it is not served. starlette.requests.ClientDisconnect: the client left before all of it was there.
+            Refusal: the request is not served.
+            starlette.requests.ClientDisconnect: the client left before its request was complete.
         """
         gateway, headers = self._gateway, self._request.headers
         request_id.set(self.id)
@@ -138,10 +139,11 @@ class Exchange:
                 await self._whole(service.complete(request), block)
 
     def _read(self, body: bytes) -> Incoming:
-        """The request that *body* is; Gemini's has its model and its method in the path.
+        """Parse the request in *body*. A Gemini request has its model and its method in the path.
 
         Raises:
-            BadRequestError: it is none. Refusal: it is for another method.
+            BadRequestError: it is not a valid request.
+            Refusal: it is for another method.
         """
         target = None
         if self._form is WireForm.GEMINI:
@@ -155,12 +157,12 @@ class Exchange:
         return read_request(self._form, body, headers=self._request.headers.raw, target=target)
 
     def _own_fields(self, route: Route) -> tuple[str, ...]:
-        """The fields of Responses that the gateway itself sees to; whether to store is also said to a server that does."""
+        """Return the fields of Responses that the gateway handles. A server that stores answers also gets ``store``."""
         is_told = any(target.provider == self._form.provider for target in route.model.endpoints)
         return ("previous_response_id",) if is_told else ("previous_response_id", "store")
 
     async def _with_earlier_turns(self, incoming: Incoming) -> ChatRequest:
-        """The request, with the conversation that it goes on with before what it says."""
+        """Return the request, preceded by the conversation that it continues."""
         previous = incoming.wants.previous_response_id
         if previous is None:
             return incoming.request
@@ -241,7 +243,7 @@ class Exchange:
             await self.refuse(block.cause, 1)
 
     async def _stream_on(self, events: EventStream) -> bytes:
-        """Send what comes, as fast as the client takes it; the frames with which it ends are given back."""
+        """Send events as fast as the client takes them. Return the frames at the end."""
         self._writer = writer = self._writer_of(events)
         await self._begin(200, writer.media_type, {"cache-control": "no-store"})
         if self._gateway.metrics is not None and self._route is not None:
@@ -256,7 +258,7 @@ class Exchange:
             await events.read_on()
 
     def _writer_of(self, events: EventStream) -> StreamWriter | Relay:
-        """The events go out as they come if client and server speak one format, and are written anew otherwise."""
+        """Pass the events on if client and server speak one format, and otherwise write them anew."""
         sent = events.sent
         if sent is not None and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
@@ -271,7 +273,7 @@ class Exchange:
         await self._send_body(frames, more=False)
 
     def _to_store(self, response: ChatResponse) -> bytes | None:
-        """The body to store of a streamed *response*; ``None`` if it is not to be stored, or has no body."""
+        """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body."""
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
         try:
@@ -280,10 +282,10 @@ class Exchange:
             _log.warning("request %s: its answer cannot be stored: %s", self.id, error)
             return None
 
-    # What is sent.
+    # Output.
 
     async def refuse(self, error: ErrorInfo, retry_after: float | None = None) -> None:
-        """Answer with *error*; of a stream that has begun, the last event tells it."""
+        """Answer with *error*. If a stream has begun, its last event reports the error."""
         if self._writer is not None:
             return await self._send_body(self._writer.fail(error), more=False)
         written = failed(self._form, error, self.id)
@@ -303,31 +305,31 @@ class Exchange:
         if self._dropped:
             said["x-crosswalk-dropped"] = header_of(self._dropped)
         if not self._is_read:
-            said["connection"] = "close"  # what still comes is not looked at
+            said["connection"] = "close"  # further input is not read
         raw = [(name.encode(), value.encode()) for name, value in said.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _send_body(self, body: bytes, *, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
-    # What is written down.
+    # Records.
 
     def _unreadable(self, error: MappingError) -> ChatResponse:
-        """What came of an answer that cannot be read, marked as an error."""
+        """Return the part that came of an unreadable answer, marked as an error."""
         _log.warning("request %s: an answer cannot be read: %s", self.id, error)
         assert error.partial is not None, "the service says what came"
-        # Where it was raised there is all that came, which is not to wait for the garbage collector.
+        # The traceback holds everything that came, and must not wait for the garbage collector.
         cause: BaseException | None = error
         while cause is not None:
             cause.__traceback__, cause = None, cause.__context__
         return error.partial
 
     async def _settle(self, response: ChatResponse, body: bytes | None = None) -> None:
-        """Count what *response* took, and write it down.
+        """Count the use of *response*, and record it.
 
         Args:
             response: the answer.
-            body: what the client gets, where that may be asked for again.
+            body: the body for the client, if it may be requested again.
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
@@ -361,11 +363,11 @@ class Exchange:
 
     @property
     def _is_kept(self) -> bool:
-        """Whether the answer may be gone on with."""
+        """Return whether a later request may continue the answer."""
         return self._form is WireForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
 
     def tell(self) -> None:
-        """Count the request, and say in the log how it ended."""
+        """Count the request, and log how it ended."""
         seconds = perf_counter() - self._began
         model = "" if self._route is None else self._route.name
         form, key, metrics = self._form.value, self._caller.name or "", self._gateway.metrics
@@ -388,13 +390,13 @@ class Exchange:
 
 
 def _unsayable(error: DangerousLossError) -> ErrorInfo:
-    """What a client is told whose format cannot say what the answer asks it to do."""
+    """The message to a client if its format cannot express the action that the answer asks for."""
     message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
     return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
 
 
 def _written(writer: StreamWriter, events: EventStream) -> bytes:
-    """The ready *events* in the client's format; an error as a client may see it."""
+    """Return the ready *events* in the client's format. An error shows only what a client may see."""
     return b"".join(_frames(writer, event) for event in events.ready)
 
 
@@ -405,7 +407,7 @@ def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
 
 
 def _relayed(writer: Relay, events: EventStream) -> bytes:
-    """The server's events since the last call, and the end of the stream if it is there."""
+    """Return the server's events since the last call, and the end of the stream if it has come."""
     response = events.response if events.has_ended else None
     error = None if response is None else response.error_info
     frames = writer.frames(events.take_frames())
@@ -415,6 +417,6 @@ def _relayed(writer: Relay, events: EventStream) -> bytes:
 
 
 def _retry_after(response: ChatResponse) -> float | None:
-    """In how many seconds the server asks to come again; ``None`` where it does not."""
+    """Return the seconds after which the server asks for a retry, or ``None`` without such a request."""
     said = response.attempts[-1].extra.get("retry_after") if response.attempts else None
     return said if isinstance(said, int | float) else None

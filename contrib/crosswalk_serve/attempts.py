@@ -27,7 +27,7 @@ class AttemptLog:
     """An :class:`~crosswalk.service.Observer` that logs failed attempts."""
 
     def started(self, _: Call) -> Observation:
-        """A call begins."""
+        """Do nothing when a call begins."""
         return self
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
@@ -50,4 +50,4 @@ class AttemptLog:
         _log.warning("%s attempt failed: %s: %s", request_id.get(), said, message, extra=extra)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """The call has ended."""
+        """Do nothing when the call has ended."""

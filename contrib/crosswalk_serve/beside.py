@@ -1,4 +1,4 @@
-"""What a server is asked beside answers: to count tokens, to load a model."""
+"""Requests to a server besides answers: to count tokens, to load a model."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ async def ask_beside(
     read: Callable[[bytes], T],
     headers: Mapping[str, str] | None = None,
 ) -> T:
-    """What *read* makes of that which the first server of *service* says to *body* at *path*.
+    """Return the result of *read* for the response of the first server of *service* to *body* at *path*.
 
     Args:
-        service: its endpoints.
-        provider: in whose words the server tells an error.
-        path: below the base URL.
-        body: of the request.
-        read: takes the body of an answer of status 200; where that is none it raises ``CrosswalkError``, ``ValueError``,
+        service: the service with the endpoints.
+        provider: the provider id for the server's errors.
+        path: the path below the base URL.
+        body: the body of the request.
+        read: parses the body of a response of status 200. For an invalid one it raises ``CrosswalkError``, ``ValueError``,
             ``LookupError`` or ``TypeError``.
-        headers: more for the request.
+        headers: additional headers for the request.
 
     Raises:
-        Refusal: there is none; what the server says instead is told as that of an answer is, without credentials.
+        Refusal: there is no result. It reports the server's response like an error of an answer, without credentials.
     """
     error, retry_after = None, None
     try:

@@ -32,7 +32,7 @@ listen: 127.0.0.1:8080
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be said to ``crosswalk serve``."""
+    """Add the arguments of ``crosswalk serve``."""
     parser.epilog = (
         "Exit status: 0 it was told to end, 1 it failed, 2 the file is wrong or the address is taken. "
         "Example: crosswalk serve --example > gateway.yml && crosswalk serve gateway.yml"
@@ -53,11 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until told to end.
+    """Serve until a signal ends the process.
 
     Raises:
-        UsageError: no file, a wrong one, or an address that cannot be listened at.
-        ConfigurationError: something in the file cannot be.
+        UsageError: the file is missing or wrong, or the address cannot be listened at.
+        ConfigurationError: the file asks for something impossible.
     """
     if arguments.example:
         write_text(EXAMPLE)
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     from crosswalk_serve.metrics import shared
 
     with shared() if config.listen.workers > 1 and config.metrics else nullcontext():
-        app = create_app(config)  # whatever is wrong is said before anything listens
+        app = create_app(config)  # errors are reported before anything listens
         listener = _listener(config)
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(path: str, options: Mapping[str, Any]) -> Config:
-    """The file at *path* with the *options* of the command line. Processes are given it, so it holds plain values."""
+    """Return the file at *path* with the *options* of the command line. It holds plain values for other processes."""
     from crosswalk_serve.reading import load_config
 
     config = load_config(path)
@@ -125,10 +125,10 @@ def _listener(config: Config) -> socket.socket:
 
 
 def _hashed(*, new: bool) -> str:
-    """A key and its hash, or that of the key on standard input, as they are printed.
+    """Return a key and its hash, or those of the key on standard input, as they are printed.
 
     Raises:
-        UsageError: it is too short for a hash that is quick to try.
+        UsageError: the key is too short for a hash that is quick to try.
     """
     from crosswalk_serve.config import KeyHash
     from crosswalk_serve.keys import SHORTEST, new_key

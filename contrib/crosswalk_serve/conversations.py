@@ -66,7 +66,7 @@ class Documents(Protocol):
         """Keep *data*."""
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept as *name*; ``None`` where nothing is."""
+        """What is kept as *name*, or ``None`` where nothing is."""
 
     async def remove(self, name: str) -> bool:
         """Keep nothing as *name*; whether something was."""
@@ -185,7 +185,7 @@ class Conversations:
         await self._documents.put(_name(owner, id), whole.to_bytes())
 
     async def find(self, owner: str | None, id: str) -> Conversation | None:
-        """The one called *id* of *owner*; ``None`` where it has none.
+        """The one called *id* of *owner*, or ``None`` where it has none.
 
         Raises:
             StoreError: nobody can tell now.

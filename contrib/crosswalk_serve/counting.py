@@ -1,4 +1,4 @@
-"""Numbers that grow until their time is over, in this process or in Redis: what limits of keys are counted with."""
+"""Counts that grow until they expire, in this process or in Redis, for the limits of keys."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["CountError", "Counters", "MemoryCounters", "RedisCounters", "connect
 
 
 class CountError(CrosswalkError):
-    """Nobody can tell a count now: Redis is away."""
+    """A count is not available now, because Redis is away."""
 
 
 class Counters(Protocol):
-    """Whole numbers by name, each forgotten when its time is over."""
+    """Whole numbers by name. Each is forgotten when its time is over."""
 
     async def add(self, name: str, amount: int, until: float) -> int:
-        """Add *amount* to the count of *name*, and give what it is then; it is forgotten at the time *until*.
+        """Add *amount* to the count of *name*, and return the new count. It is forgotten at the time *until*.
 
         Raises:
-            CountError: it cannot be reached.
+            CountError: the count cannot be reached.
         """
 
 
@@ -33,7 +33,7 @@ class MemoryCounters:
     """:class:`Counters` of this process alone.
 
     Args:
-        clock: seconds since 1970.
+        clock: returns seconds since 1970.
     """
 
     def __init__(self, clock: Callable[[], float] = time) -> None:
@@ -57,8 +57,8 @@ class RedisCounters:
     """:class:`Counters` in Redis, for all processes and machines that use the same *prefix*.
 
     Args:
-        client: of redis-py, asynchronous; it is not closed.
-        prefix: what all keys start with.
+        client: an asynchronous client of redis-py. It is not closed.
+        prefix: the prefix of all keys.
     """
 
     def __init__(self, client: Redis, prefix: str) -> None:
@@ -81,10 +81,10 @@ class RedisCounters:
 
 
 def connect(url: str, seconds: float = 1.0) -> Redis:
-    """A client of the Redis at *url*, which waits *seconds* at most for an answer.
+    """Return a client of the Redis at *url*, which waits *seconds* at most for an answer.
 
     Raises:
-        ConfigurationError: *url* is none of Redis, or redis-py is not installed.
+        ConfigurationError: *url* is not a Redis URL, or redis-py is not installed.
     """
     try:
         from redis.asyncio import Redis

@@ -1,4 +1,4 @@
-"""Generates the page of the gateway's configuration from its types; ``python -m crosswalk_serve`` writes it."""
+"""Generates the page of the gateway's configuration from its types. ``python -m crosswalk_serve`` writes it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORDS: Final = {
 
 
 def configuration_page() -> str:
-    """The page."""
+    """Return the page."""
     sections = {name: kind for name, kind in _sections(Config, "") if name}
     parts = [_HEAD, *_table(Config)]
     for name, kind in sections.items():
@@ -70,7 +70,7 @@ def _table(kind: Any) -> list[str]:
 
 
 def _inner(hint: Any) -> tuple[Any, str]:
-    """What is at the bottom of *hint*, and how its place is marked."""
+    """Return the innermost type of *hint*, and the mark of its place."""
     arguments = [one for one in typing.get_args(hint) if one not in (types.NoneType, Ellipsis)]
     origin = typing.get_origin(hint)
     if origin is None or origin is Literal:
@@ -81,7 +81,7 @@ def _inner(hint: Any) -> tuple[Any, str]:
 
 
 def _word(hint: Any) -> str:
-    """The type *hint*, for people."""
+    """Describe the type *hint* for people."""
     arguments = [one for one in typing.get_args(hint) if one not in (types.NoneType, Ellipsis)]
     origin = typing.get_origin(hint)
     if origin is Literal:

@@ -23,9 +23,9 @@ _log = logging.getLogger("crosswalk.serve")
 
 
 def ends_gently(app: Starlette, load: Callable[[], Config]) -> Starlette:
-    """*app*, which keeps signals from its server until its answers have ended, and reloads its file at SIGHUP.
+    """Return *app* with its own handling of signals: its server ends after its answers, and SIGHUP reloads the file.
 
-    A server that has one does not listen any more: a balancer would be refused where it asks whether to send requests here.
+    A server that has received a signal does not listen any more, so a balancer that asks for readiness would be refused.
 
     Args:
         app: the application.
@@ -47,7 +47,7 @@ def ends_gently(app: Starlette, load: Callable[[], Config]) -> Starlette:
 
 
 class _Ending:
-    """Takes signals in place of the server, whose handlers are there already, and hands the first one on in time."""
+    """Receives signals in place of the server's own handlers, and passes the first one on in time."""
 
     def __init__(self, gateway: Gateway, load: Callable[[], Config]) -> None:
         self._gateway = gateway
@@ -60,7 +60,7 @@ class _Ending:
             )
 
     def close(self) -> None:
-        """Give signals back to the server."""
+        """Restore the server's handlers."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
@@ -70,7 +70,7 @@ class _Ending:
     def _end(self, number: int) -> None:
         if self._task is None:
             self._task = self._loop.create_task(self._hand_on(number))
-        elif number == signal.SIGINT:  # somebody does not want to wait
+        elif number == signal.SIGINT:  # the user does not want to wait
             self._gateway.end_all()
 
     async def _hand_on(self, number: int) -> None:
@@ -79,7 +79,7 @@ class _Ending:
 
 
 def reload(gateway: Gateway, load: Callable[[], Config]) -> None:
-    """Give *gateway* the file that *load* reads; a wrong one is refused, and the old one stays in force."""
+    """Reload *gateway* with the file that *load* reads. A wrong file is refused, and the old one stays in force."""
     try:
         kept = gateway.reload(load())
     except CrosswalkError as error:

@@ -1,4 +1,4 @@
-"""What can be wrong with what a client asks."""
+"""The error about a client's request."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["BadRequestError"]
 
 
 class BadRequestError(CrosswalkError, ValueError):
-    """A client's request is not what its form allows. The message names the place and quotes no content.
+    """A client's request does not conform to its form. The message names the place and quotes no content.
 
     Attributes:
-        path: where it stands, such as ``messages[0].content[1].type``; ``""`` for the body as a whole.
-        problem: what is wrong there.
-        status: the HTTP status to answer with.
+        path: the place, such as ``messages[0].content[1].type``, or ``""`` for the body as a whole.
+        problem: the problem.
+        status: the HTTP status of the response.
     """
 
     def __init__(self, problem: str, path: str = "", *, status: int = 400) -> None:

@@ -18,15 +18,15 @@ __all__ = ["ExchangeLog", "exchange_line"]
 
 _log = logging.getLogger("crosswalk.serve")
 _MODE: Final = 0o600
-"""It holds what people asked and were told."""
+"""The file mode. The file holds people's questions and answers."""
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class ExchangeLog:
-    """A file that lines are added to; several processes may share it.
+    """A file that lines are appended to. Several processes may share it.
 
     Args:
-        path: the file; made where there is none.
+        path: the file, created if it does not exist.
 
     Raises:
         ConfigurationError: it cannot be written.
@@ -43,7 +43,7 @@ class ExchangeLog:
         self._has_failed = False
 
     def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
-        """Write a line for *response*; see :func:`exchange_line`. A full disk is said once, and stops no answer."""
+        """Write a line for *response*, see :func:`exchange_line`. A full disk is logged once, and stops no answer."""
         try:
             append_line(self._path, exchange_line(response, about, redact), mode=_MODE)
             self._has_failed = False
@@ -56,16 +56,16 @@ class ExchangeLog:
 def exchange_line(
     response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
 ) -> bytes:
-    """*response* as :func:`crosswalk.records.read_record` reads it: what the provider sent.
+    """Return *response* as :func:`crosswalk.records.read_record` reads it: the provider's data.
 
     Args:
-        response: the answer; the provider's bytes are its ``raw_events``.
+        response: the answer. The provider's bytes are its ``raw_events``.
         about: more for the line.
-        redact: takes credentials out of an error, where servers repeat them; ``None`` for none.
+        redact: removes credentials from an error, because servers may repeat them, or ``None`` for no removal.
     """
     sent = _sent(response)
     if redact is not None and response.error_info is not None:
-        sent = redact(sent.decode("latin-1")).encode("latin-1")  # whatever it is, credentials are ASCII
+        sent = redact(sent.decode("latin-1")).encode("latin-1")  # in any encoding, credentials are ASCII
     return record_line(
         sent,
         status=_status(response),
@@ -76,7 +76,7 @@ def exchange_line(
 
 
 def _status(response: ChatResponse) -> int:
-    """The HTTP status with which the answer began: an error in the middle of it may tell another one."""
+    """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
     said = response.attempts[-1].extra.get("status") if response.attempts else None
     if isinstance(said, int):
         return said
@@ -85,10 +85,10 @@ def _status(response: ChatResponse) -> int:
 
 
 def _sent(response: ChatResponse) -> bytes:
-    """What the provider sent; the events of a stream, in whatever framing it came, as server-sent ones.
+    """Return the provider's data. The events of a stream become server-sent ones, whatever their framing was.
 
-    The mark of a stream's end, which is no event, stands where the stream has come to its end; the piece of an event, where
-    it has ended in the middle of one, stays open.
+    The mark of a stream's end, which is not an event, is written if the stream is complete. If it ended in the middle
+    of an event, the piece of the event stays open.
     """
     frames = response.raw_events.frames
     if len(frames) < 2:

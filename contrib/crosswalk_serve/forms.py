@@ -1,4 +1,4 @@
-"""In which form a client reads an error, where its request is for nothing in particular."""
+"""The form of an error for requests that do not reach an endpoint of any form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["form_at", "form_of"]
 
 
 def form_of(request: Request) -> WireForm:
-    """The form that whoever sends *request* reads."""
+    """Return the form that the sender of *request* reads."""
     return form_at(request.url.path, request.headers)
 
 
 def form_at(path: str, headers: Container[str]) -> WireForm:
-    """Likewise of a request for *path* with these *headers*, by their names in lower case."""
+    """Return the form for a request for *path* with these *headers*, by name in lower case."""
     if path.startswith("/api/"):
         return WireForm.OLLAMA
     if path.startswith("/v1beta/") or path.endswith(WireForm.GEMINI.paths):

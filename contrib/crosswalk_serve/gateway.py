@@ -1,4 +1,4 @@
-"""What all requests of a gateway share."""
+"""The state that all requests of a gateway share."""
 
 from __future__ import annotations
 
@@ -38,30 +38,31 @@ _ENDS = ErrorInfo(
 
 
 _RELOADED: Final = ("models", "keys", "timeouts", "retry", "on_unsupported")
-"""The sections that :meth:`Gateway.reload` takes. The others belong to what is open already, such as sockets and files."""
+"""The sections that :meth:`Gateway.reload` takes. The others belong to open resources, such as sockets and files."""
 
 
 class Gateway:
-    """The models, keys, numbers and logs of a gateway, and the requests that run.
+    """The models, keys, metrics and logs of a gateway, and the running requests.
 
     Args:
-        config: what the file says.
-        clock: seconds since 1970, by which limits of keys are counted.
-        service_options: more for each :class:`~crosswalk.service.LLMService`.
+        config: the configuration.
+        clock: returns seconds since 1970. The limits of keys are counted by it.
+        service_options: further arguments for each :class:`~crosswalk.service.LLMService`.
 
     Attributes:
-        config: what the file says.
+        config: the configuration.
         router: the models.
         keyring: the keys.
-        quotas: what they have used.
-        conversations: what may be gone on with.
-        metrics: the numbers for Prometheus; ``None`` for none.
-        exchanges: the log of exchanges; ``None`` for none.
-        is_draining: whether it is to end.
+        quotas: the use of the keys.
+        conversations: the stored conversations that a request may continue.
+        metrics: the metrics for Prometheus, or ``None`` without them.
+        exchanges: the log of exchanges, or ``None`` without one.
+        is_draining: whether the gateway is shutting down.
 
     Raises:
-        ConfigurationError: something in *config* cannot be; an extra is not installed.
-        UnknownProviderError: there is no such provider. PluginError: it is broken.
+        ConfigurationError: something in *config* is impossible, or an extra is not installed.
+        UnknownProviderError: a provider does not exist.
+        PluginError: a plugin is broken.
     """
 
     def __init__(self, config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> None:
@@ -79,7 +80,7 @@ class Gateway:
         self.keyring = Keyring(config.keys)
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
-        # Without Redis each of several processes would know its own answers alone: a client would meet now one, now another.
+        # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
         stored = config.responses if config.listen.workers == 1 else attrs.evolve(config.responses, entries=0)
         documents: Documents = MemoryDocuments(stored)
         if config.redis is not None and self._redis is not None:
@@ -92,17 +93,17 @@ class Gateway:
         self.is_draining = False
         self._running: set[Interruptible] = set()
         self._count = 0
-        self._uses: Counter[Router] = Counter()  # requests by the router that was there when they began
+        self._uses: Counter[Router] = Counter()  # the requests by the router that was current when they began
         self._closing: set[asyncio.Task[None]] = set()
-        self._is_idle = asyncio.Event()  # set once it is to end, and no request runs any more
+        self._is_idle = asyncio.Event()  # set when the gateway is shutting down and no request runs
 
     # Requests.
 
     def caller(self, request: Request) -> Caller:
-        """Who sends *request*; of one without a valid key the log says where it came from.
+        """Return the caller of *request*. If the request has no valid key, log its address.
 
         Raises:
-            Refusal: it has none.
+            Refusal: the request has no valid key.
         """
         try:
             return self.keyring.caller(request.headers)
@@ -113,10 +114,10 @@ class Gateway:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """A place for one more request.
+        """Reserve a place for one more request.
 
         Raises:
-            Refusal: there is none, or the gateway is to end.
+            Refusal: all places are taken, or the gateway is shutting down.
         """
         if self.is_draining:
             raise Refusal(_ENDS.kind, _ENDS.message, status=503, code=_ENDS.code, retry_after=1)
@@ -137,10 +138,10 @@ class Gateway:
 
     @contextmanager
     def running(self, block: Interruptible, caller: Caller) -> Iterator[None]:
-        """*block* runs for *caller*, and is ended with the gateway.
+        """Run *block* for *caller*. The end of the gateway ends it.
 
         Raises:
-            Refusal: as many run as the key of *caller* may have at once.
+            Refusal: the key of *caller* has reached its limit of concurrent requests.
         """
         with self.quotas.place(caller), self._noted(block):
             yield
@@ -158,10 +159,10 @@ class Gateway:
                 self.metrics.running.dec()
 
     def route(self, caller: Caller, model: str | None) -> Route:
-        """Where the requests of *caller* for *model* go.
+        """Return the route for requests of *caller* for *model*.
 
         Raises:
-            Refusal: there is no such model, or not for this caller: nobody is told which.
+            Refusal: the model does not exist, or this caller may not use it. The message is the same for both.
         """
         route = None if model is None else self.router.find(model)
         if route is None or not caller.may_ask(route.name):
@@ -171,7 +172,7 @@ class Gateway:
         return route
 
     def models(self, caller: Caller) -> list[str]:
-        """The names of the models that *caller* may ask for; patterns are none."""
+        """Return the names of the models that *caller* may ask for, without patterns."""
         return [
             name
             for name in self.router.names
@@ -179,7 +180,7 @@ class Gateway:
         ]
 
     def cost(self, response: ChatResponse, route: Route) -> float:
-        """What *response* cost in US dollars, as far as known."""
+        """Return the cost of *response* in US dollars, as far as known."""
         price, usage = route.model.price, response.usage
         if price is not None:
             tokens = (usage.prompt_tokens, usage.completion_tokens)
@@ -187,21 +188,22 @@ class Gateway:
             return sum(count * rate for count, rate in zip(tokens, per_million, strict=True)) / 1e6
         try:
             cost = cost_of(response)
-        except ConfigurationError:  # there are no lists; nothing depends on them, see above
+        except ConfigurationError:  # without price lists nothing depends on them, see above
             return 0.0
         return float(cost.amount) if cost is not None and cost.currency == "USD" else 0.0
 
-    # A new file.
+    # Reload.
 
     def reload(self, config: Config) -> tuple[str, ...]:
-        """Take models, keys, prices, timeouts and retries from *config*; requests that run end as they began.
+        """Take models, keys, prices, timeouts and retries from *config*. Running requests end with the old ones.
 
         Returns:
             The sections that differ and need a restart.
 
         Raises:
-            ConfigurationError: *config* is wrong; nothing has changed.
-            UnknownProviderError: likewise. PluginError: likewise.
+            ConfigurationError: *config* is wrong. Nothing has changed.
+            UnknownProviderError: a provider does not exist. Nothing has changed.
+            PluginError: a plugin is broken. Nothing has changed.
         """
         _check_prices(config)
         router = Router(config, self._observers, **self._service_options)
@@ -214,17 +216,17 @@ class Gateway:
         return kept
 
     def _close_if_unused(self, router: Router) -> None:
-        """Close the connections of *router* if a newer one has its place and none of its requests runs any more."""
+        """Close the connections of *router* if a newer one has replaced it and none of its requests runs any more."""
         if router is not self.router and not self._uses[router]:
             del self._uses[router]
             task = asyncio.get_running_loop().create_task(router.aclose())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
-    # Its end.
+    # Shutdown.
 
     def drain(self) -> None:
-        """Take no more requests; those that run may go on for ``shutdown_seconds``."""
+        """Accept no more requests. Running ones may continue for ``shutdown_seconds``."""
         if not self.is_draining:
             self.is_draining = True
             loop = asyncio.get_running_loop()
@@ -232,7 +234,7 @@ class Gateway:
             self._note_idle()
 
     async def drained(self) -> None:
-        """:meth:`drain`, and wait until no request runs, or the time for that is over."""
+        """Call :meth:`drain` and wait until no request runs, or until the time for it is over."""
         self.drain()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_idle.wait(), self.config.limits.shutdown_seconds)
@@ -242,7 +244,7 @@ class Gateway:
             self._is_idle.set()
 
     def end_all(self) -> None:
-        """End what runs, each in its client's form."""
+        """End the running requests, each in the form of its client."""
         if self._running:
             _log.warning("ending %d answers: the time for shutting down is over", len(self._running))
         for block in list(self._running):
@@ -259,7 +261,7 @@ class Gateway:
 
 
 def _check_prices(config: Config) -> None:
-    """Refuse budgets that nobody could count."""
+    """Refuse budgets that cannot be counted."""
     if not any(key.budget_per_day for key in config.keys.values()):
         return
     if all(model.price for model in config.models.values()):

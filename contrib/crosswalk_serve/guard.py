@@ -1,4 +1,4 @@
-"""Connections of uvicorn's with the limits that it has not: slow and long heads, clients that take nothing, a gentle end."""
+"""Connections of uvicorn with further limits: slow and long heads, clients that do not read, a gentle end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 
 class ServerConfig(uvicorn.Config):
-    """uvicorn's settings, and what :class:`GuardedProtocol` needs beside.
+    """Return uvicorn's settings, and the further ones of :class:`GuardedProtocol`.
 
     Args:
-        app: the application, or what makes it.
-        head_seconds: until the head of a request is there.
-        send_seconds: until a client that has enough takes more.
+        app: the application, or its factory.
+        head_seconds: until the head of a request is complete.
+        send_seconds: until a client with a full buffer accepts more.
         options: uvicorn's own.
     """
 
@@ -38,11 +38,11 @@ class ServerConfig(uvicorn.Config):
 
 
 class _BadHeadError(Exception):
-    """The head of a request is none that a gateway should serve."""
+    """A gateway should not serve a request with such a head."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """A connection: HTTP/1.1 by llhttp, which is strict about where messages end; what it lets pass is refused here."""
+    """A connection of HTTP/1.1 by llhttp, which is strict about the ends of messages. Further checks are made here."""
 
     config: ServerConfig
     _head_timer: asyncio.TimerHandle | None = None
@@ -53,18 +53,18 @@ class GuardedProtocol(HttpToolsProtocol):
     _is_broken = False
     _is_told_again = False
     _data = b""
-    _running: Any = None  # the request that is answered; others may wait behind it
+    _running: Any = None  # the request that is answered, while others may wait behind it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected: its first request has to come soon."""
+        """Begin the connection of a client. Its first request has to come soon."""
         super().connection_made(transport)
-        # asyncio does this only for sockets that say they are TCP's, which those of a listener need not. Without it the
-        # client's system, which acknowledges late, holds up the body behind the head.
+        # asyncio does this only for sockets marked as TCP, which those of a listener need not be. Without it the
+        # client's system, which acknowledges late, delays the body after the head.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._head_timer = self.loop.call_later(self.config.head_seconds, self._abort)
 
     def data_received(self, data: bytes) -> None:
-        """Something came: of a head that has begun, the rest has to come soon, and not to be long."""
+        """Take data. The rest of a head that has begun has to come soon, and must not be long."""
         if self._is_broken:
             return
         self._data = data
@@ -84,23 +84,23 @@ class GuardedProtocol(HttpToolsProtocol):
         return self._running is not None and not self._running.response_complete
 
     def on_message_begin(self) -> None:
-        """The head of a request begins."""
+        """Begin the head of a request."""
         if not self._is_told_again:
             super().on_message_begin()
             self._is_in_head = True
 
     def on_url(self, url: bytes) -> None:
-        """What is asked for."""
+        """Take a part of the request's URL."""
         if self._is_in_head:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; what stands behind a body is none, and nobody's."""
+        """Take a header. A trailer after the body is ignored."""
         if self._is_in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is there: where its request ends, and for whom it is, must be said once, and as everybody says it."""
+        """Check the complete head: it must state the request's end and its host once, and in the usual way."""
         if not self._is_in_head:
             return
         self._is_in_head = False
@@ -121,19 +121,19 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """What came is no request."""
+        """Refuse input that is not a request."""
         if not self._is_broken:
             self._refuse(400, "this is no request in HTTP/1.1 that can be served")
 
     def on_message_complete(self) -> None:
-        """The request is whole; where it offers another protocol, the parser says so of its head alone."""
+        """End the request. If it offers another protocol, the parser reports the end after the head alone."""
         if not self.parser.should_upgrade():
             super().on_message_complete()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Another protocol was offered, as Java's client does, and is not spoken: the body comes in this one.
+        """Ignore the offer of another protocol, as Java's client makes it: the body comes in this one.
 
-        For the parser it has begun behind the head. So it gets another head, which says no more than where the body ends.
+        For the parser that protocol has begun after the head. So it gets another head, with only the end of the body.
         """
         offered = sys.exception()
         assert offered is not None, "it is told where it is caught"
@@ -151,7 +151,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _refuse(self, status: int, message: str) -> None:
-        """Read nothing more; say why, unless an answer is on its way, which is then the last one."""
+        """Read nothing more. Send the reason, unless an answer is on its way, which is then the last one."""
         self._is_broken = True
         running = self._running
         if self._is_answering and not (running is self.cycle and running.more_body):
@@ -167,23 +167,23 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def pause_writing(self) -> None:
-        """The client takes less than it is sent."""
+        """Note that the client takes less than it is sent."""
         super().pause_writing()
         self._send_timer = self.loop.call_later(self.config.send_seconds, self._abort)
 
     def resume_writing(self) -> None:
-        """It has taken most of it."""
+        """Note that the client has taken most of it."""
         super().resume_writing()
         _stop(self._send_timer)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing more came: it is closed, at once where the client does not take what it was sent."""
+        """Close the connection after the timeout, at once if the client does not take its data."""
         super().timeout_keep_alive_handler()
         _stop(self._send_timer)
         self._send_timer = self.loop.call_later(self.config.send_seconds, self._abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is no more."""
+        """Note that the connection is lost."""
         _stop(self._head_timer)
         super().connection_lost(exc)
         if self._running is not None and self._running is not self.cycle:
@@ -192,7 +192,7 @@ class GuardedProtocol(HttpToolsProtocol):
         _stop(self._send_timer)
 
     def shutdown(self) -> None:
-        """The server is to end: so are, in a while, the answers."""
+        """Shut down: the answers of the server end in a while, too."""
         super().shutdown()
         self.app_state["gateway"].drain()
 

@@ -1,4 +1,4 @@
-"""How the task that serves a request is ended from outside: its client has left, or the gateway ends."""
+"""Ends the task of a request from outside: when its client has left, or the gateway ends."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Interruptible"]
 
 
 class Interruptible:
-    """A block of code that is cancelled when the client leaves, or by :meth:`interrupt`; use it with ``async with``.
+    """A block of code that is cancelled when the client leaves, or by :meth:`interrupt`. Use it with ``async with``.
 
-    :attr:`has_left` and :attr:`cause` then tell how it went: what was cancelled here raises nothing outside. A cancellation
-    by anybody else passes through.
+    Afterwards :attr:`has_left` and :attr:`cause` hold the reason: a cancellation from here raises nothing outside. Any other
+    cancellation passes through.
 
     Args:
-        receive: that of the ASGI request, whose body has been read.
+        receive: that of the ASGI request. Its body has been read.
 
     Attributes:
         has_left: whether the client has left.
-        cause: what to tell the client, where the gateway ended the block; ``None`` where it did not.
+        cause: the message to the client if the gateway ended the block, or ``None`` if it did not.
     """
 
     def __init__(self, receive: Receive) -> None:
@@ -36,7 +36,7 @@ class Interruptible:
         self.cause: ErrorInfo | None = None
 
     def interrupt(self, cause: ErrorInfo) -> None:
-        """End the block; the client is to be told *cause*."""
+        """End the block, with *cause* for the client."""
         if self._task is not None and not self._is_cancelled:
             self.cause = cause
             self._cancel()

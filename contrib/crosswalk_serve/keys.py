@@ -1,4 +1,4 @@
-"""Who may ask, and how much: keys, and what each has used of its limits."""
+"""Keys, their rights, and the use of their limits."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _MINUTE: Final = 60
 _DAY: Final = 86400
 _MICRO: Final = 1_000_000
 _KEY_HEADERS: Final = ("x-api-key", "x-goog-api-key")
-"""Where a client may send its key, besides ``Authorization: Bearer``."""
+"""The headers for a client's key, besides ``Authorization: Bearer``."""
 _LONGEST: Final = 512
 SHORTEST: Final = 24
-"""The characters of a key at least: what people think of themselves is shorter, and can be guessed."""
+"""The least number of characters of a key. Keys that people make up are shorter, and can be guessed."""
 
 
 @attrs.frozen
 class Caller:
-    """Who asks.
+    """The sender of a request.
 
     Attributes:
-        name: what the file calls the key; ``None`` where there are no keys.
-        key: what it may.
+        name: the name of the key in the file, or ``None`` if the gateway has no keys.
+        key: the key with its rights.
     """
 
     name: str | None
     key: Key | None
 
     def may_ask(self, model: str) -> bool:
-        """Whether it may ask for *model*, the name in the file."""
+        """Return whether the caller may ask for *model*, the name in the file."""
         return self.key is None or self.key.may_ask(model)
 
 
 def new_key() -> str:
-    """A key that nobody can guess."""
+    """Return a new random key."""
     return f"cw-{secrets.token_urlsafe(32)}"
 
 
@@ -54,19 +54,19 @@ class Keyring:
     """The keys of a gateway.
 
     Args:
-        keys: by name; none, and everybody may ask.
+        keys: the keys by name. If empty, everybody may ask.
     """
 
     def __init__(self, keys: Mapping[str, Key]) -> None:
         self._callers = [Caller(name, key) for name, key in keys.items()]
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
-        """Who sends a request with *headers*: the key as the SDKs send it.
+        """Return the sender of a request with *headers*, which hold the key in the way of one of the SDKs.
 
-        Every key is looked at, to its end, so that the time tells nothing.
+        Every key is compared completely, so the time reveals nothing.
 
         Raises:
-            Refusal: no key, two different ones, or one that is none of these; which of them is not said.
+            Refusal: the request has no key, two different keys, or an unknown key. The message does not say which.
         """
         if not self._callers:
             return Caller(None, None)
@@ -85,24 +85,24 @@ class Keyring:
 
 
 class Quotas:
-    """What callers have used of their limits.
+    """The use of the callers' limits.
 
     Args:
-        counters: where it is counted.
-        clock: seconds since 1970.
+        counters: the counters.
+        clock: returns seconds since 1970.
     """
 
     def __init__(self, counters: Counters, clock: Callable[[], float] = time) -> None:
         self._counters = counters
         self._clock = clock
-        self._running: Counter[str | None] = Counter()  # requests by the name of the key
+        self._running: Counter[str | None] = Counter()  # the running requests by the name of the key
 
     @contextmanager
     def place(self, caller: Caller) -> Iterator[None]:
-        """A place for one more request of *caller*.
+        """Reserve a place for one more request of *caller*.
 
         Raises:
-            Refusal: as many run as its key may have at once.
+            Refusal: the key has reached its limit of concurrent requests.
         """
         most = None if caller.key is None else caller.key.concurrent_requests
         if most is not None and self._running[caller.name] >= most:
@@ -118,7 +118,7 @@ class Quotas:
         """Count a request of *caller*.
 
         Raises:
-            Refusal: one of its limits is reached, or nobody can tell.
+            Refusal: a limit is reached, or the counts are not available.
         """
         key = caller.key
         if key is None or not key.is_limited:
@@ -142,7 +142,7 @@ class Quotas:
             ) from None
 
     async def spend(self, caller: Caller, tokens: int, dollars: float) -> None:
-        """Count what an answer to *caller* took; where it cannot be counted, it is not."""
+        """Count the use of an answer to *caller*. If the counters are not available, it is not counted."""
         key = caller.key
         try:
             if key is not None and key.tokens_per_minute is not None and tokens:
@@ -150,7 +150,7 @@ class Quotas:
             if key is not None and key.budget_per_day is not None and dollars:
                 await self._used(caller, "cost", _DAY, round(dollars * _MICRO))
         except CountError:
-            pass  # the next request is refused by it, as long as it is away
+            pass  # the next request is refused while they are away
 
     async def _used(self, caller: Caller, what: str, window: int, amount: int) -> int:
         number = int(self._clock()) // window

@@ -1,4 +1,4 @@
-"""What clients ask beside answers: models, versions, stored responses, health, numbers."""
+"""The endpoints besides answers: models, versions, stored responses, health, metrics."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from crosswalk_serve.requests.reading import load_body
 __all__ = ["Listing"]
 
 _OLLAMA: Final = "0.33.0"
-"""The version of Ollama whose API this is: clients look whether it is new enough."""
+"""The version of Ollama that the API corresponds to. Clients check that it is new enough."""
 _NOT_COUNTED: Final = ("max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata")
-"""What Anthropic's endpoint does not take: it makes no answer."""
+"""The options that Anthropic's endpoint does not take, because it makes no answer."""
 _EPOCH: Final = "1970-01-01T00:00:00Z"
-"""When a model was made, which nobody tells."""
+"""The creation time of every model, because the real one is unknown."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -44,7 +44,7 @@ class Listing:
     """The pages of a gateway that cost nothing.
 
     Args:
-        gateway: what all requests share.
+        gateway: the state that all requests share.
     """
 
     def __init__(self, gateway: Gateway) -> None:
@@ -53,7 +53,7 @@ class Listing:
     # Models.
 
     async def models(self, request: Request) -> Response:
-        """``GET /v1/models``, for OpenAI's clients and Anthropic's."""
+        """Answer ``GET /v1/models``, for OpenAI's and Anthropic's clients."""
         names = self._gateway.models(self._caller(request))
         if form_of(request) is WireForm.ANTHROPIC:
             data = [_anthropic_model(name) for name in names]
@@ -62,7 +62,7 @@ class Listing:
         return _json({"object": "list", "data": [_openai_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
-        """``GET /v1/models/{id}``."""
+        """Answer ``GET /v1/models/{id}``."""
         name = request.path_params["id"]
         self._gateway.route(self._caller(request), name)
         return _json(
@@ -70,12 +70,12 @@ class Listing:
         )
 
     async def tags(self, request: Request) -> Response:
-        """Ollama's ``GET /api/tags``."""
+        """Answer Ollama's ``GET /api/tags``."""
         names = self._gateway.models(self._caller(request))
         return _json({"models": [_ollama_model(name) for name in names]})
 
     async def show(self, request: Request) -> Response:
-        """Ollama's ``POST /api/show``."""
+        """Answer Ollama's ``POST /api/show``."""
         caller = self._caller(request)
         check_head(request.headers, takes_any=True)
         fields = load_body(await read_body(request, self._gateway.config.limits))
@@ -86,11 +86,11 @@ class Listing:
         return _json({"details": _DETAILS, "model_info": {}, "capabilities": can, "modified_at": _EPOCH})
 
     async def version(self, request: Request) -> Response:
-        """Ollama's ``GET /api/version``."""
+        """Answer Ollama's ``GET /api/version``."""
         return _json({"version": _OLLAMA})
 
     async def count_tokens(self, request: Request) -> Response:
-        """Anthropic's ``POST /v1/messages/count_tokens``."""
+        """Answer Anthropic's ``POST /v1/messages/count_tokens``."""
         caller = self._caller(request)
         check_head(request.headers)
         body = await read_body(request, self._gateway.config.limits)
@@ -121,7 +121,7 @@ class Listing:
     # Stored responses.
 
     async def response(self, request: Request) -> Response:
-        """``GET`` and ``DELETE /v1/responses/{id}``."""
+        """Answer ``GET`` and ``DELETE /v1/responses/{id}``."""
         caller, id = self._caller(request), request.path_params["id"]
         conversations = self._gateway.conversations
         try:
@@ -139,21 +139,21 @@ class Listing:
     # Operations.
 
     async def home(self, request: Request) -> Response:
-        """``GET`` and ``HEAD /``: Ollama's clients look whether somebody is there."""
+        """Answer ``GET`` and ``HEAD /``: Ollama's clients check that a server is there."""
         return Response("crosswalk is running", media_type="text/plain")
 
     async def health(self, request: Request) -> Response:
-        """Whether the process lives."""
+        """Answer whether the process lives."""
         return _json({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """Whether requests should be sent here."""
+        """Answer whether requests should be sent here."""
         if self._gateway.is_draining:
             return _json({"status": "ending"}, 503)
         return _json({"status": "ready"})
 
     async def metrics(self, request: Request) -> Response:
-        """The numbers, for whoever may read them."""
+        """Answer with the metrics, if the caller may read them."""
         caller = self._caller(request)
         if caller.key is not None and not caller.key.metrics:
             raise Refusal(ErrorKind.PERMISSION, "this key may not read metrics", status=403)
@@ -166,10 +166,10 @@ class Listing:
 
 
 def _count(body: bytes) -> int:
-    """The tokens that the server's answer *body* says.
+    """Return the token count in the server's answer *body*.
 
     Raises:
-        ValueError, LookupError, TypeError: it says none.
+        ValueError, LookupError, TypeError: it has no count.
     """
     count = orjson.loads(body)["input_tokens"]
     if type(count) is not int:

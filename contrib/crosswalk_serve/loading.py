@@ -1,4 +1,4 @@
-"""Ollama's requests that say nothing: they want the model to be in memory, or no longer."""
+"""Ollama's requests without a prompt, which load a model into memory or unload it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from crosswalk_serve.routing import Route
 __all__ = ["load"]
 
 _ABOUT = ("keep_alive", "options")
-"""What such a request says beside: how long to keep the model, and with what context to load it."""
+"""The other fields of such a request: how long to keep the model, and with which context to load it."""
 
 
 async def load(route: Route, incoming: Incoming, name: str) -> bytes:
-    """The answer to *incoming*, whose :attr:`Wants.load` is set, for a client that calls the model *name*.
+    """Return the answer to *incoming*, whose :attr:`Wants.load` is set, for a client that calls the model *name*.
 
-    The servers of Ollama's that may be asked first for the model are told; no other has a word for it, nor anything to do.
+    The request goes to the Ollama servers that may be asked first for the model. Other servers have no such request, and
+    nothing to do.
 
     Raises:
-        Refusal: one of them cannot do it.
+        Refusal: a server cannot do it.
     """
     done = incoming.wants.load
     said = {field: incoming.request.said[field] for field in _ABOUT if field in incoming.request.said}
@@ -42,9 +43,9 @@ async def load(route: Route, incoming: Incoming, name: str) -> bytes:
 
 
 def _done(body: bytes) -> str | None:
-    """Why the server's answer *body* has ended.
+    """Return the end reason in the server's answer *body*.
 
     Raises:
-        CrosswalkError: it is none, or an error.
+        CrosswalkError: it is not an answer, or is an error.
     """
     return normalize(body, WireForm.OLLAMA.provider, keep_raw=False).raise_for_error().raw_finish_reason

@@ -1,4 +1,4 @@
-"""What Prometheus is told; needs the extra ``prometheus``."""
+"""Metrics for Prometheus. Needs the extra ``prometheus``."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["Metrics", "forget", "shared"]
 
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""Names the folder by which processes add up what they count; prometheus-client looks at it once, when it is imported."""
+"""The variable for the folder in which processes add up their counts. prometheus-client reads it once, on import."""
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """The processes that are begun in this block add up their numbers, in a folder that is removed behind it.
+    """Add up the numbers of the processes that start in this block, in a folder that is removed afterwards.
 
-    One that the environment names already is used, and stays.
+    A folder that the environment already names is used, and stays.
 
     Raises:
-        ConfigurationError: there is no such folder, or none can be made.
+        ConfigurationError: the folder does not exist, or cannot be made.
     """
     named = os.environ.get(_FOLDER)
     if named is not None:
@@ -55,7 +55,7 @@ def shared() -> Iterator[None]:
 
 
 def forget(process: int) -> None:
-    """What *process* was doing is not done any more: it has died. What it has counted stays."""
+    """Clear the current activity of *process*, which has died. Its counts stay."""
     if _FOLDER in os.environ:
         from prometheus_client.multiprocess import mark_process_dead
 
@@ -63,9 +63,9 @@ def forget(process: int) -> None:
 
 
 class Metrics:
-    """The numbers of a gateway.
+    """The metrics of a gateway.
 
-    Labels are names in the file (of models and keys) and words of closed sets: no client makes up a series.
+    Labels are names in the file (of models and keys) and words of closed sets, so a client cannot make up a series.
     With several workers they are added up, through ``PROMETHEUS_MULTIPROC_DIR``.
 
     Raises:
@@ -129,11 +129,11 @@ class Metrics:
         )
 
     def observer(self) -> Observer:
-        """Counts the attempts of a service."""
+        """Return an observer that counts the attempts of a service."""
         return _Attempts(self)
 
     def text(self) -> tuple[bytes, str]:
-        """All of them as Prometheus reads them, and the content type of that."""
+        """Return all metrics in Prometheus's format, and its content type."""
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
         registry = self._registry
@@ -144,10 +144,10 @@ class Metrics:
 
 
 class _Shared:
-    """What all processes have counted, as prometheus-client collects it."""
+    """The counts of all processes, as prometheus-client collects them."""
 
     def collect(self) -> Iterable[Metric]:
-        """The numbers of all files in the folder."""
+        """Return the numbers of all files in the folder."""
         from prometheus_client.multiprocess import MultiProcessCollector
 
         files = [str(file) for file in Path(os.environ[_FOLDER]).glob("*.db") if _is_begun(file)]
@@ -155,7 +155,7 @@ class _Shared:
 
 
 def _is_begun(file: Path) -> bool:
-    """Whether a process has given *file* its size, and not died meanwhile: prometheus-client cannot read an empty one."""
+    """Return whether a process has set the size of *file* before it died. prometheus-client cannot read an empty one."""
     try:
         return file.stat().st_size > 0
     except FileNotFoundError:
@@ -169,13 +169,13 @@ class _Attempts:
         self._metrics = metrics
 
     def started(self, _: Call) -> Observation:
-        """A call begins."""
+        """Note that a call begins."""
         return self
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
-        """An attempt has ended."""
+        """Note that an attempt has ended."""
         labels = attempt.provider_name, where(route.host), attempt.outcome.value
         self._metrics.attempts.labels(*labels).inc()
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """The call has ended."""
+        """Note that the call has ended."""

@@ -1,10 +1,10 @@
-"""Seals: what a client is handed with an answer of another format, so that the answer's owner gets it back as it came.
+"""Seals: opaque values that a client gets with an answer of another format, and that restore the provider's original.
 
 A client's format has a field for opaque values: ``encrypted_content`` of a Responses reasoning item, the data of a
 ``redacted_thinking`` block, the data of ``reasoning_details`` of Chat Completions. The gateway puts the whole answer there,
 with its provider. The client brings it back with the conversation. The seal is authenticated and bound to the client's key,
-so the gateway needs no memory, and nobody can use the seal of somebody else. If the configuration holds no key at all, the
-secret is known, and a seal only detects accidental changes.
+so the gateway needs no memory, and a client cannot use the seal of another one. If the configuration holds no key at all,
+the secret is known, and a seal only detects accidental changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from crosswalk_serve.requests import Incoming
 __all__ = ["FORMAT", "Seals"]
 
 FORMAT: Final = "crosswalk"
-"""The format that a seal says in ``reasoning_details``."""
+"""The format name of a seal in ``reasoning_details``."""
 _PREFIX: Final = "cw1."
 _FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
 _LARGEST: Final = 1 << 24
@@ -57,7 +57,7 @@ class Seals:
         self._key = sha256(_secret(config) + own).digest()
 
     def of(self, response: ChatResponse, form: WireForm) -> Segment | None:
-        """The part with the seal of *response* for a client of *form*; ``None`` if it holds nothing opaque."""
+        """Return the part with the seal of *response* for a client of *form*, or ``None`` if it holds nothing opaque."""
         is_plain = all(
             one.type in (SegmentType.TEXT, SegmentType.TOOL_CALL) and not one.metadata.keys() - {"id", "name"}
             for one in response.segments
@@ -77,7 +77,7 @@ class Seals:
         return Segment(SegmentType.REASONING, "", {**about, "encrypted": seal})
 
     def opened(self, incoming: Incoming) -> Incoming:
-        """*incoming* with the answers that its seals hold, each in its place; what a seal does not prove is left out."""
+        """Return *incoming* with the answers of its seals in place. Whatever a seal does not prove is left out."""
         request = incoming.request
         turns: list[Turn] = []
         notes: list[Dropped] = []
@@ -105,7 +105,7 @@ class Seals:
         return hmac.digest(self._key, data, sha256)
 
     def _read(self, seal: str) -> ChatResponse | None:
-        """The answer in *seal*; ``None`` if the seal is not of this gateway and this client."""
+        """Return the answer in *seal*, or ``None`` if the seal is not from this gateway for this client."""
         try:
             raw = urlsafe_b64decode(seal.removeprefix(_PREFIX))
         except ValueError:
@@ -120,7 +120,7 @@ class Seals:
 
 
 def _secret(config: Config) -> bytes:
-    """What only the gateway knows: the credentials in its configuration, which all its processes have."""
+    """Return the secret of the gateway: the credentials in its configuration, which all its processes have."""
     targets = [target for model in config.models.values() for target in model.endpoints]
     known = [target.api_key.reveal() for target in targets if target.api_key is not None]
     known += [str(key.hash) for key in config.keys.values()]
@@ -137,7 +137,7 @@ def _seal_in(turn: Turn) -> str | None:
 
 
 def _as_client_has_it(sealed: ChatResponse, turn: ChatResponse) -> ChatResponse | None:
-    """The *sealed* answer with the ids that the client has; ``None`` if the client's *turn* says something else."""
+    """Return the *sealed* answer with the client's ids, or ``None`` if the client's *turn* differs from it."""
     calls, others = sealed.tool_calls, turn.tool_calls
     if sealed.text != turn.text or [call.name for call in calls] != [call.name for call in others]:
         return None

@@ -1,4 +1,4 @@
-"""The gateway's file, read: YAML into the types of :mod:`crosswalk_serve.config`, each mistake with its line and key."""
+"""Reads the gateway's file: YAML into the types of :mod:`crosswalk_serve.config`. Errors name the line and the key."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _DEEPEST: Final = 64
 
 
 def load_config(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
-    """The configuration in the file *path*.
+    """Read the configuration from the file *path*.
 
     Args:
         path: the file, YAML in UTF-8.
-        environ: what ``${NAME}`` in it stands for; ``None`` for the process's environment.
+        environ: the values for ``${NAME}`` in it, or ``None`` for the process's environment.
 
     Raises:
-        ConfigurationError: it cannot be read, or is wrong; the error names file, line and key, and quotes no value.
+        ConfigurationError: the file is wrong or cannot be read. The error names file, line and key, and quotes no value.
     """
     try:
         text = Path(path).read_bytes()
@@ -45,7 +45,7 @@ def load_config(path: Path | str, environ: Mapping[str, str] | None = None) -> C
 def read_config(
     text: bytes | str, *, source: str = "<config>", environ: Mapping[str, str] | None = None
 ) -> Config:
-    """The configuration that *text* is; *source* is what errors call it. Else as :func:`load_config`."""
+    """Parse the configuration in *text*. Errors call it *source*. Otherwise like :func:`load_config`."""
     reader = _Reader(source, os.environ if environ is None else environ)
     try:
         node = yaml.compose(text, yaml.SafeLoader)
@@ -67,21 +67,21 @@ class _Reader:
     """Reads the nodes of one file.
 
     Attributes:
-        source: what errors call it.
-        environ: what ``${NAME}`` stands for.
+        source: the name of the file in errors.
+        environ: the values for ``${NAME}``.
     """
 
     source: str
     environ: Mapping[str, str]
 
     def wrong(self, node: yaml.Node, path: Path_, what: str) -> ConfigurationError:
-        """The error that *what* is wrong at *node*, which stands at *path*."""
+        """Return the error *what* about *node*, which is at *path*."""
         key = ".".join(path)
         said = f"{self.source}, line {node.start_mark.line + 1}: {key + ': ' if key else ''}{what}"
         return ConfigurationError(said, key=key, source=self.source)
 
     def read(self, kind: Any, node: yaml.Node, path: Path_) -> Any:
-        """What *node* says, as a value of type *kind*."""
+        """Return *node* as a value of the type *kind*."""
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin in (UnionType, typing.Union):
             (kind,) = (one for one in arguments if one is not NoneType)
@@ -132,7 +132,7 @@ class _Reader:
             raise self.wrong(at, (*path, *filter(None, key.split("."))), str(error)) from None
 
     def _in_full(self, kind: Any, node: yaml.Node, path: Path_) -> yaml.Node:
-        """*node* without the short forms that *kind* may have."""
+        """Return *node* without the short forms that *kind* may have."""
         if kind is Listen and isinstance(node, yaml.ScalarNode):
             host, colon, port = str(node.value).rpartition(":")
             if not colon or not port.isdecimal():
@@ -172,7 +172,7 @@ class _Reader:
 
     def _items(self, node: yaml.Node, path: Path_) -> list[yaml.Node]:
         if isinstance(node, yaml.ScalarNode):
-            return [] if self._is_null(node) else [node]  # one alone
+            return [] if self._is_null(node) else [node]  # a single value
         if not isinstance(node, yaml.SequenceNode):
             raise self.wrong(node, path, "expected a list")
         return list(node.value)
@@ -212,7 +212,7 @@ class _Reader:
             raise self.wrong(node, (*path, "file"), "the file holds no credential") from None
 
     def _filled(self, text: str, node: yaml.Node, path: Path_) -> str:
-        """*text* with what its ``${NAME}`` stand for."""
+        """Return *text* with the values of its ``${NAME}``."""
 
         def value(found: re.Match[str]) -> str:
             if found[1] not in self.environ:
@@ -222,7 +222,7 @@ class _Reader:
         return _VARIABLE.sub(value, text)
 
     def _plain(self, node: yaml.Node, path: Path_, depth: int) -> Any:
-        """*node* as plain JSON."""
+        """Return *node* as plain JSON."""
         if depth > _DEEPEST:
             raise self.wrong(node, path, "nested too deeply")
         if isinstance(node, yaml.MappingNode):
@@ -237,7 +237,7 @@ class _Reader:
         return value
 
     def _scalar(self, node: yaml.Node) -> Any:
-        """The value of a scalar; the node itself where it is none."""
+        """Return the value of a scalar, or the node itself if it is not a scalar."""
         if not isinstance(node, yaml.ScalarNode):
             return node
         try:
@@ -251,7 +251,7 @@ class _Reader:
 
 
 def _mapping(node: yaml.Node, entries: Mapping[str, Any]) -> yaml.MappingNode:
-    """A mapping in the place of *node*; a pair is a scalar and its type."""
+    """Return a mapping in the place of *node*. A pair consists of a scalar and its type."""
     start, end = node.start_mark, node.end_mark
 
     def scalar(text: str, tag: str) -> yaml.ScalarNode:
@@ -262,6 +262,6 @@ def _mapping(node: yaml.Node, entries: Mapping[str, Any]) -> yaml.MappingNode:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """What to say behind an unknown *word*: the nearest of those that are known, else all of them."""
+    """Return the hint for an unknown *word*: the nearest known one, or else all of them."""
     close = difflib.get_close_matches(word.lower(), list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"

@@ -19,7 +19,7 @@ class Refusal(CrosswalkError):
 
     Attributes:
         info: what is wrong, in canonical words; its status is that of the answer.
-        retry_after: in how many seconds to come again; ``None`` to say nothing of it.
+        retry_after: in how many seconds to come again, or ``None`` to say nothing of it.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Passes a stream on in its own format: the server's events go out as they came.
+"""Passes a stream on in its own format: the server's events go out unchanged.
 
-The service reads beside it, for counts, errors and the store. Four things change on the way. The model carries the client's
-name if the configuration gives it another one. Token counts that the client did not ask for stay out. An error shows what
-a client may see. And the format's sentinel ends the stream.
+The service reads them as well, for counts, errors and the store. Four things change on the way. The model carries the
+client's name if the configuration gives it another one. Token counts that the client did not ask for stay out. An error
+shows what a client may see. And the format's sentinel ends the stream.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MEDIA_TYPES: Final = {
     WireForm.GEMINI: "text/event-stream",
     WireForm.OLLAMA: "application/x-ndjson",
 }
-"""The formats that servers are asked in. Completions and Ollama's generate are asked as chats."""
+"""The formats of requests to servers. Completions and Ollama's generate are sent as chats."""
 _NAMED: Final = (WireForm.ANTHROPIC, WireForm.OPENAI_RESPONSES)
-"""Formats whose events have names, which are their types."""
+"""The formats with names for events. The names are the events' types."""
 _USUAL: Final = frozenset(
     ("id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier")
 )
@@ -35,7 +35,7 @@ _USUAL: Final = frozenset(
 
 
 def is_native(incoming: Incoming, sent: Sent) -> bool:
-    """Whether the stream that answers *sent* is in the format of the client."""
+    """Return whether the stream that answers *sent* is in the format of the client."""
     path = sent.path.partition("?")[0]
     return path.endswith(incoming.form.paths) and sent.content_type == _MEDIA_TYPES.get(incoming.form)
 
@@ -50,7 +50,7 @@ class Relay:
     Attributes:
         media_type: the content type of the stream.
         takes_comments: whether the format has comments.
-        losses: the fields that did not go out, which are none.
+        losses: the fields that did not go out. Always empty.
     """
 
     losses: tuple[Loss, ...] = ()
@@ -68,16 +68,16 @@ class Relay:
         self.takes_comments = self.media_type == "text/event-stream"
 
     def frames(self, events: Iterable[bytes]) -> bytes:
-        """The bytes for the client of further *events*, as received. An error waits for :meth:`finish` or :meth:`fail`."""
+        """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
         return b"".join(map(self._frame, events))
 
     def finish(self) -> bytes:
-        """The end of a stream that did not fail."""
+        """Return the end of a stream that did not fail."""
         self._has_ended = True
         return b"".join(self._errors) + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
-        """The end of the stream with *error*; nothing if it has ended."""
+        """Return the end of the stream with *error*, or nothing if the stream has ended."""
         if self._has_ended:
             return b""
         self._has_ended = True
@@ -108,7 +108,7 @@ class Relay:
         return self._framed(event, dump_json(event) if is_changed else data)
 
     def _rename(self, event: dict[str, Any]) -> bool:
-        """Give the model of *event* the client's name; whether it has another one."""
+        """Give the model of *event* the client's name. Return whether it had another one."""
         if self._name is None:
             return False
         is_changed = False
@@ -127,5 +127,5 @@ class Relay:
 
 
 def _is_error(event: dict[str, Any]) -> bool:
-    """Whether *event* reports the end of a stream by an error."""
+    """Return whether *event* reports the end of a stream by an error."""
     return bool(event.get("error")) or event.get("type") in ("error", "response.failed")

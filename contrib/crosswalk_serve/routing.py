@@ -1,4 +1,4 @@
-"""From the name of a model to the service that asks for it."""
+"""Finds the service for the name of a model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NOT_DEFAULTS = ("messages", "model", "stream", "provider", "provider_options")
 
 @attrs.frozen(eq=False)
 class Route:
-    """Where requests for a model go.
+    """The route of requests for a model.
 
     Attributes:
-        name: the name of the model in the file, which is also the one in numbers and logs: nobody can make up another.
-        model: what the file says of it.
+        name: the name of the model in the file, also used in metrics and logs. A client cannot make up another one.
+        model: the section of the file.
         first: the endpoints that may be asked first.
         services: their services, in this order, with their weights.
-        defaults: options for requests that do not say them.
-        options: what goes to each provider beside what the request says.
-        passes_name: whether the endpoints are asked for the model by the name that the client wrote.
+        defaults: options for requests without them.
+        options: additional options for each provider.
+        passes_name: whether the endpoints are asked for the model by the client's name for it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Route:
     passes_name: bool
 
     def service(self, draw: Callable[[], float] = random.random) -> LLMService:
-        """The service for one request; *draw* gives a number from 0 to 1, by which weights decide."""
+        """Return the service for one request. *draw* returns a number from 0 to 1, which chooses by weight."""
         if len(self.services) == 1:
             return self.services[0][0]
         left = draw() * sum(weight for _, weight in self.services)
@@ -53,7 +53,7 @@ class Route:
         return self.services[-1][0]
 
     def request(self, asked: ChatRequest, name: str) -> ChatRequest:
-        """*asked*, which names the model *name*, as it goes to the endpoints."""
+        """Return *asked*, a request for the model *name*, in the form for the endpoints."""
         fields: dict[str, Any] = {
             option: value for option, value in self.defaults.items() if getattr(asked, option) in (None, ())
         }
@@ -67,16 +67,17 @@ class Route:
 
 
 class Router:
-    """The models of a gateway, each with its services, which it closes.
+    """The models of a gateway, each with its services. Closing the router closes them.
 
     Args:
-        config: what the file says.
-        observers: who is told about every call.
-        options: more for each :class:`~crosswalk.service.LLMService`.
+        config: the configuration.
+        observers: are notified of every call.
+        options: further arguments for each :class:`~crosswalk.service.LLMService`.
 
     Raises:
-        ConfigurationError: an endpoint that cannot be asked, or defaults that no request can have; it says of which model.
-        UnknownProviderError: there is no such provider. PluginError: it is broken.
+        ConfigurationError: an endpoint or the defaults of a model are impossible. The message names the model.
+        UnknownProviderError: a provider does not exist.
+        PluginError: a plugin is broken.
     """
 
     def __init__(self, config: Config, observers: Iterable[Observer] = (), **options: Any) -> None:
@@ -91,11 +92,11 @@ class Router:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that clients may use, aliases and patterns with them."""
+        """Return the names that clients may use, including aliases and patterns."""
         return tuple(self._names)
 
     def find(self, name: str) -> Route | None:
-        """Where requests for the model *name* go; ``None`` where nobody has said it."""
+        """Return the route for the model *name*, or ``None`` if the file has no such model."""
         found = self._names.get(name)
         if found is None:
             fitting = [one for one in self._names if one.endswith("*") and name.startswith(one[:-1])]
@@ -103,7 +104,7 @@ class Router:
         return None if found is None else self._routes[found]
 
     async def aclose(self) -> None:
-        """End what still runs, and close all connections."""
+        """End all running calls and close all connections."""
         async with AsyncExitStack() as stack:
             for service in self._services.values():
                 stack.push_async_callback(service.aclose)
@@ -126,7 +127,7 @@ class Router:
         return Route(name, model, tuple(first), services, dict(model.defaults), options, passes_name)
 
     def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
-        """The service for *targets*, in this order: one for all models that have the same."""
+        """Return the service for *targets*, in this order. Models with the same targets share one."""
         timeouts: Timeouts = model.timeouts or config.timeouts
         retry: RetryPolicy = model.retry or config.retry
         on_unsupported = model.on_unsupported or config.on_unsupported

@@ -1,4 +1,4 @@
-"""The gateway in uvicorn: its processes, their log, and their end."""
+"""Runs the gateway in uvicorn: its processes, their log, and their end."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ __all__ = ["AppOf", "serve", "server_config"]
 
 _log = logging.getLogger("crosswalk.serve")
 _KEEP_ALIVE = 75
-"""Seconds for which an idle connection is kept: longer than the balancers that may stand before it keep theirs."""
+"""The seconds for which an idle connection is kept. It is longer than that of load balancers."""
 _GARBAGE = (2000, 10, 10)
-"""After how many new objects Python looks for garbage, as :func:`gc.set_threshold` takes it."""
+"""The number of new objects after which Python looks for garbage, as for :func:`gc.set_threshold`."""
 _GRACE = 10
-"""Seconds between the time when all answers are ended and that when nothing is waited for any more."""
+"""The seconds between the time when all answers are ended and the time when waiting stops."""
 
 
 _SILENCE = 20
-"""Seconds for which a process may be silent before another takes its place: on a slow machine it takes long to begin."""
+"""The seconds for which a process may be silent before it is replaced. Startup takes long on a slow machine."""
 
 
 @attrs.frozen
 class AppOf:
-    """Makes the application in another process.
+    """Creates the application in another process.
 
     Attributes:
-        config: what the file says.
+        config: the configuration.
         load: reads the file again.
     """
 
@@ -51,23 +51,23 @@ class AppOf:
     load: Callable[[], Config]
 
     def __call__(self) -> Starlette:
-        """The application."""
+        """Create the application."""
         _prepare(self.config)
         return ends_gently(create_app(self.config), self.load)
 
 
 class _Workers(Multiprocess):
-    """uvicorn's processes, of which those that have died do nothing any more; they reload the file without a restart."""
+    """The processes of uvicorn, without signals to dead ones. They reload the file without a restart."""
 
     def keep_subprocess_alive(self) -> None:
-        """Begin another process for each that has died."""
+        """Start another process for each dead one."""
         before = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         for pid in filter(None, before.difference(process.pid for process in self.processes)):
             forget(pid)
 
     def handle_hup(self) -> None:
-        """Let each process reload the file; one that begins later has the new one, too."""
+        """Make each process reload the file. A process that starts later has the new one, too."""
         made = self.config.app
         assert isinstance(made, AppOf), "serve() gives it"
         try:
@@ -80,7 +80,7 @@ class _Workers(Multiprocess):
 
 
 def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
-    """uvicorn's settings for *app*, or for what makes it, as *config* says."""
+    """Return uvicorn's settings for *app*, or for its factory, according to *config*."""
     tls, limits, proxies = config.tls, config.limits, config.listen.trusted_proxies
     return ServerConfig(
         app,
@@ -103,12 +103,12 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
 
 
 def serve(app: Starlette, config: Config, listener: socket.socket, load: Callable[[], Config]) -> bool:
-    """Serve *app* on *listener* until a signal says to end; whether all went well.
+    """Serve *app* on *listener* until a signal ends it. Return whether it ended without an error.
 
     Args:
         app: the application.
-        config: what the file says.
-        listener: a socket that listens.
+        config: the configuration.
+        listener: a listening socket.
         load: reads the file again, at SIGHUP.
     """
     for name in ("SIGINT", "SIGTERM"):
@@ -123,11 +123,11 @@ def serve(app: Starlette, config: Config, listener: socket.socket, load: Callabl
 
 
 def _prepare(config: Config) -> None:
-    """Let each request be a line on standard error, where that is wanted; and let garbage go soon.
+    """Log each request on standard error, if the configuration asks for it, and collect garbage soon.
 
-    What runs for weeks is no command, which looks for garbage as late as it can.
+    The process runs for weeks, unlike a command, which collects garbage as late as possible.
     """
-    gc.freeze()  # what is loaded stays
+    gc.freeze()  # loaded objects stay
     gc.set_threshold(*_GARBAGE)
     logger = logging.getLogger("crosswalk.serve")
     if config.log.requests and not logger.handlers:

@@ -1,4 +1,4 @@
-"""Traces that go on: each request is a span below the client's own, and above those of the calls that it makes."""
+"""Continues traces: each request is a span below the client's own, and above those of its calls."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 __all__ = ["Traced"]
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "POST"})
-"""What a client may make up beside is no name of a span."""
+"""The methods in names of spans. A client may make up others, which are left out."""
 
 
 class Traced:
-    """An ASGI middleware: a server's span for each request, whose parent ``traceparent`` names. Needs the extra ``otel``.
+    """An ASGI middleware: a server span for each request, with the parent in ``traceparent``. Needs the extra ``otel``.
 
-    Spans hold no content, and are called as the gateway's own pages. Where they go is the process's business: that of
+    Spans hold no content, and have the names of the gateway's own pages. The process configures their destination, in
     OpenTelemetry's SDK.
 
     Args:
-        app: what answers.
+        app: the application that answers.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -46,7 +46,7 @@ class Traced:
             async def told(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     span.set_attribute("http.response.status_code", message["status"])
-                    if "route" in scope:  # now it is known
+                    if "route" in scope:  # it is known by now
                         span.update_name(f"{method} {scope['route'].path}")
                         span.set_attribute("http.route", scope["route"].path)
                     if message["status"] >= 500:

@@ -1,8 +1,8 @@
-"""Clients' requests, read into canonical ones as answers are: typed, and what no canonical field says kept by its place.
+"""Reads clients' requests into canonical ones. They are typed, and fields without a canonical one are kept by their place.
 
-:func:`read_request` gives an :class:`Incoming`. Its ``request`` goes to a service as it is, or changed with
-``attrs.evolve`` (another model, a default): it brings along what else the client said, to a server of the client's own form
-as it was sent, to any other as options that cannot be expressed.
+:func:`read_request` returns an :class:`Incoming`. Its ``request`` goes to a service unchanged, or changed with
+``attrs.evolve`` (another model, a default). It carries the client's other fields: unchanged to a server of the client's own
+form, and to any other server as options that cannot be expressed.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ def read_request(
     headers: Iterable[tuple[bytes, bytes]] = (),
     target: Mapping[str, Any] | None = None,
 ) -> Incoming:
-    """The request that *body* is in the form *form*.
+    """Parse the request in *body*, which is in the form *form*.
 
     Args:
         form: the form of the endpoint that the client asks.
         body: the bytes of its request.
-        limits: how long and how deep it may be; ``None`` for what holds for answers.
-        headers: those that came with it, names in lower case; only what :mod:`crosswalk_serve.requests.headers` names is
-            looked at.
-        target: the fields that its path says, such as Gemini's model; ``None`` for none.
+        limits: the limits of length and depth, or ``None`` for those of answers.
+        headers: the headers of the request, by name in lower case. Only those in :mod:`crosswalk_serve.requests.headers` are
+            read.
+        target: the fields in its path, such as Gemini's model, or ``None`` without any.
 
     Raises:
-        BadRequestError: it is no request of that form; the error names the place as a JSON path, and quotes nothing.
+        BadRequestError: it is not a request of that form. The error names the place as a JSON path, and quotes nothing.
     """
     fields = load_body(body, limits or Limits())
     for name, value in (target or {}).items():

@@ -40,14 +40,14 @@ from crosswalk_serve.requests.reading import (
 __all__ = ["answer_format", "choice", "definition", "effort", "read"]
 
 _OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
-"""What a message says that only a whole answer can hold."""
+"""The fields of a message that only a whole answer can hold."""
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request that *body* is; *said* is the same, untouched.
+    """Parse the request in *body*. *said* is an untouched copy.
 
     Raises:
-        FieldError: it is none.
+        FieldError: it is not a valid request.
     """
     wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
     tools, custom = _tools(body)
@@ -100,7 +100,7 @@ def _turn(message: Fields) -> Turn:
 
 
 def _answer(message: Fields) -> Turn:
-    """An answer with more than text and calls, as its server sent it."""
+    """Return an answer with more than text and calls, as its server sent it."""
     content = read_content(message)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
     said: dict[str, Any] = {"role": "assistant", "content": text}
@@ -126,7 +126,7 @@ def _text(part: ContentPart) -> str:
 
 
 def _tools(body: Fields) -> tuple[list[ToolDefinition], list[str]]:
-    """The client's tools, legacy ``functions`` among them, and the names of those that take free text."""
+    """Return the client's tools, including legacy ``functions``, and the names of those that take free text."""
     tools: list[ToolDefinition] = []
     custom: list[str] = []
     for tool in body.objects("tools"):
@@ -146,13 +146,13 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[str]]:
 
 
 def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
-    """The tool that *tool* defines, with the schema of its arguments under *parameters*."""
+    """Return the tool that *tool* defines, with the schema of its arguments under *parameters*."""
     with placed(tool):
         return ToolDefinition(**read_tool(tool, parameters))
 
 
 def choice(body: Fields, nested: str | None = "function") -> str | NamedTool | None:
-    """Whether the model may call tools, or which one it must."""
+    """Return whether the model may call tools, or which one it must call."""
     if not isinstance(body.look("tool_choice"), dict):
         return word(body, "tool_choice", read_words("tool_choice", "chat"))
     said = body.object("tool_choice")
@@ -163,7 +163,7 @@ def choice(body: Fields, nested: str | None = "function") -> str | NamedTool | N
 
 
 def _legacy_choice(body: Fields) -> str | NamedTool | None:
-    """The choice among the legacy ``functions``."""
+    """Return the choice among the legacy ``functions``."""
     if not isinstance(body.look("function_call"), dict):
         return word(body, "function_call", {"auto": "auto", "none": "none"})
     said = body.object("function_call")
@@ -173,7 +173,7 @@ def _legacy_choice(body: Fields) -> str | NamedTool | None:
 
 
 def answer_format(said: Fields | None, nested: str | None = "json_schema") -> ResponseFormat | None:
-    """What the answer must be, as *said*, with the description of a schema in the field *nested*."""
+    """Return the required format of the answer from *said*, with the description of a schema in the field *nested*."""
     fields = None if said is None else read_format(said, nested)
     if said is None or fields is None:
         return None
@@ -182,5 +182,5 @@ def answer_format(said: Fields | None, nested: str | None = "json_schema") -> Re
 
 
 def effort(fields: Fields, name: str) -> str | None:
-    """How much to reason, as the field *name* has it."""
+    """Return the reasoning effort from the field *name*."""
     return word(fields, name, read_words("reasoning_effort", "chat"))

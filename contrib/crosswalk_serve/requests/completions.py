@@ -1,4 +1,4 @@
-"""Requests in the form of OpenAI's legacy Completions: a text to go on with, which is what the user says."""
+"""Requests in the form of OpenAI's legacy Completions: a text to continue, which becomes the user's message."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["read"]
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request that *body* is; *said* is the same, untouched.
+    """Parse the request in *body*. *said* is an untouched copy.
 
     Raises:
-        FieldError: it is none, or asks to go on with several texts, or with tokens.
+        FieldError: it is not a valid request, or asks to continue several texts, or tokens.
     """
     echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
     logprobs = body.is_whole("logprobs")
@@ -47,10 +47,10 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
 
 
 def _prompt(body: Fields) -> str:
-    """The one text to go on with.
+    """Return the text to continue.
 
-    Each of several would be a conversation of its own: a call that may fail by itself, and that no limit of the client's has
-    foreseen. Who has several asks for each.
+    Each of several texts would be a separate conversation: a call that may fail by itself, and that no limit of the client's
+    accounts for. A client with several texts sends a request for each.
     """
     prompt = body.need("prompt", body.take("prompt"))
     if isinstance(prompt, list) and len(prompt) == 1:

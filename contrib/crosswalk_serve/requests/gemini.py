@@ -54,11 +54,11 @@ _MEDIA: Final[dict[str, type[ImagePart | AudioPart]]] = {"image": ImagePart, "au
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request that *body* is; *said* is the same, untouched. Model and stream are in *body*, too, although the path
-    has them.
+    """Parse the request in *body*. *said* is an untouched copy. Model and stream are in *body*, too, although they come from
+    the path.
 
     Raises:
-        FieldError: it is none.
+        FieldError: it is not a valid request.
     """
     config = _object(body, "generationConfig")
     defaults = {} if config is None else take_neutral(config, "", _DEFAULTS)
@@ -81,7 +81,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
 
 
 def _name(fields: Fields, name: str) -> str:
-    """As what *fields* has the field *name*."""
+    """Return the spelling of the field *name* in *fields*."""
     proto = re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
     return proto if proto in fields and name not in fields else name
 
@@ -114,14 +114,14 @@ def _system(body: Fields) -> Iterator[ChatMessage]:
     content = _object(body, "systemInstruction")
     if content is None:
         return
-    content.take("role")  # it says nothing here
+    content.take("role")  # it has no meaning here
     for part in content.objects("parts"):
         with placed(part, "text"):
             yield ChatMessage.system(part.need("text", part.text("text")))
 
 
 class _Conversation:
-    """Contents as turns. Calls and results need no ids here, so that some have to be made up.
+    """Contents as turns. Calls and results need no ids here, so some have to be made up.
 
     Attributes:
         turns: the turns.
@@ -179,7 +179,7 @@ class _Conversation:
             return ChatMessage.tool_result(call[0], content, is_error=is_error or None)
 
     def _answer(self, content: Fields) -> None:
-        """The answer as its server sent it, each call with an id."""
+        """Return the answer as its server sent it, each call with an id."""
         parts = content.items("parts") or []
         self._open = []
         said: list[Any] = []
@@ -200,7 +200,7 @@ class _Conversation:
 
 
 def _given(response: dict[str, Any]) -> tuple[str, bool]:
-    """What a tool gave, as text, and whether that is an error."""
+    """Return the result of a tool, as text, and whether it is an error."""
     if len(response) == 1:
         (key, value) = next(iter(response.items()))
         if key in ("result", "output", "error") and isinstance(value, str):
@@ -209,7 +209,7 @@ def _given(response: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _part(part: Fields) -> ContentPart | None:
-    """*part* as a part of a message; ``None`` for one that is none, which stays unread."""
+    """Return *part* as a part of a message, or ``None`` if there is no such part. Then it stays unread."""
     if isinstance(part.look("text"), str):
         with placed(part, "text"):
             return TextPart(part.need("text", part.text("text")))
@@ -229,7 +229,7 @@ def _part(part: Fields) -> ContentPart | None:
 
 
 def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
-    """The client's tools, and the server's own."""
+    """Return the client's tools, and the server's own."""
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
     for tool in body.objects("tools"):
@@ -251,7 +251,7 @@ def _definition(tool: Fields) -> ToolDefinition:
 
 
 def _json_schema(schema: Any) -> Any:
-    """Google's *schema* as JSON Schema: types in lower case, ``nullable`` as one more type."""
+    """Return Google's *schema* as JSON Schema: types in lower case, ``nullable`` as one more type."""
     if isinstance(schema, list):
         return [_json_schema(item) for item in schema]
     if not isinstance(schema, dict):
@@ -300,12 +300,12 @@ def _format(config: Fields) -> ResponseFormat | None:
 
 
 def _effort(config: Fields) -> str | None:
-    """How much to think: the word for it, or none for a budget of zero; any other budget stays unread."""
+    """Return the reasoning effort: the word for it, or none for a budget of zero. Any other budget stays unread."""
     thinking = _object(config, "thinkingConfig")
     if thinking is None:
         return None
     if thinking.look("includeThoughts") is True:
-        thinking.take("includeThoughts")  # what a server shows of its thoughts is always passed on
+        thinking.take("includeThoughts")  # visible thoughts of a server are always passed on
     if thinking.look("thinkingBudget") == 0:
         thinking.take("thinkingBudget")
         return ReasoningEffort.NONE

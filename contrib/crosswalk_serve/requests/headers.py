@@ -1,4 +1,4 @@
-"""The few headers of a client that its own API reads as part of what is asked; all others are the gateway's business.
+"""The few headers of a client that its own API reads as part of the request. The gateway handles all others.
 
 Facts: provider documents "Anthropic Messages", "OpenAI Responses".
 """
@@ -15,7 +15,7 @@ from crosswalk_serve.errors import BadRequestError
 __all__ = ["VERSION", "said_beside"]
 
 VERSION: Final = "anthropic-version"
-"""It goes to no server: answers are read and written here as one version has them."""
+"""The header is sent to no server: answers are read and written here in one version."""
 _KNOWN: Final = b"2023-06-01"
 _OPENAI: Final = (b"openai-beta",)
 _READ: Final = {
@@ -24,17 +24,17 @@ _READ: Final = {
     WireForm.OPENAI_RESPONSES: _OPENAI,
     WireForm.ANTHROPIC: (b"anthropic-beta", VERSION.encode()),
 }
-"""What switches features on and says nothing of who asks, by the client's form."""
+"""The headers that switch features on and do not identify the sender, by the client's form."""
 _WORDS: Final = re.compile(rb"[!-+\--~]+(?:[ \t]*,[ \t]*[!-+\--~]+)*")
 
 
 def said_beside(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """What the *headers* of a request in the form *form* ask beside its body, by their names in lower case.
+    """Return the options in the *headers* of a request in the form *form*, by name in lower case.
 
-    A header that comes twice is one list. The version that Anthropic's form has here is not among it: it asks for nothing.
+    A header that comes twice is one list. The version in Anthropic's form is left out, because it asks for nothing.
 
     Raises:
-        BadRequestError: one of them is no list of plain words.
+        BadRequestError: a header is not a list of plain words.
     """
     wanted = _READ.get(form, ())
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A client's request as it is understood, and what goes to a server that speaks the client's own form."""
+"""A client's request in canonical form, and the body for a server that speaks the client's own form."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["ClientRequest", "Incoming", "Wants"]
 
 @attrs.frozen(kw_only=True)
 class Wants:
-    """What a client asks about the form of its answer, or of whoever takes the request: no model is told.
+    """Requests for the form of the answer, or for the gateway itself. They are not sent to a model.
 
-    What of these a server could do as well is among the unread fields, too: :meth:`Incoming.without` takes it from there.
+    Those that a server could also fulfil are among the unread fields, too. :meth:`Incoming.without` removes them.
 
     Attributes:
-        include_usage: whether a stream is to end with the token counts (``stream_options``).
-        n: how many answers.
-        echo: whether the prompt stands before the answer (completions).
-        logprobs: whether log probabilities are wanted.
-        store: whether the answer is to be kept (Responses); ``None`` where that is not said.
-        previous_response_id: the answer that the conversation goes on from (Responses); ``None`` for none.
-        background: whether the answer is to be made in the background (Responses).
-        user: whom the client serves, as it calls him; ``None`` where that is not said.
+        include_usage: whether a stream ends with the token counts (``stream_options``).
+        n: the number of answers.
+        echo: whether the prompt precedes the answer (completions).
+        logprobs: whether log probabilities are requested.
+        store: whether to keep the answer (Responses), or ``None`` if the request does not say.
+        previous_response_id: the id of the answer to continue (Responses), or ``None`` without one.
+        background: whether to make the answer in the background (Responses).
+        user: the client's name for its end user, or ``None`` without one.
         custom_tools: the names of the tools that take free text.
-        namespaces: the namespaces of those tools that have one, by the tool's name (Responses).
-        load: ``load`` or ``unload``, where a request of Ollama's says nothing and wants no answer, but the model in memory
-            or no longer; ``None`` for any other.
-        defaults: options that say what would be so without them, by name: no server needs to be told.
+        namespaces: the namespaces by the name of the tool (Responses). Tools without one are left out.
+        load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
+            for any other.
+        defaults: options that only repeat the default, by name. Servers do not need them.
     """
 
     include_usage: bool = False
@@ -57,19 +57,19 @@ class Wants:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ClientRequest(ChatRequest):
-    """A client's request in canonical words, which knows what else the client has said.
+    """A client's request in canonical form, which keeps the client's other fields.
 
-    A service builds it as any other request; :meth:`built_by` then adds what a server that speaks the client's own form can
-    be told beside, and names the rest among what is dropped: the service raises for that, or records it.
+    A service builds it like any other request. Then :meth:`built_by` adds the fields that a server of the client's own form
+    accepts, and lists the rest as dropped: the service raises for that, or records it.
 
     Attributes:
         form: the client's form.
         said: the body as the client sent it.
-        unread: what of that no canonical field says.
-        asked: the request as it was read, before anybody changed it.
-        headers: what the client asks in headers, by their names in lower case.
-        notes: what of earlier answers the gateway has left out.
-        known: the ids of the answers whose provider a seal tells.
+        unread: its fields without a canonical one.
+        asked: the request as it was read, before any change.
+        headers: the options in the client's headers, by name in lower case.
+        notes: the parts of earlier answers that the gateway has left out.
+        known: the ids of the answers with a provider from a seal.
         unsigned: the places of the thinking that is not in *said*, because its signature is empty.
     """
 
@@ -91,7 +91,7 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(built, dropped=tuple(_at_client(one, self.messages) for one in dropped))
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
-        """*built* with what the client asks in headers, where the server speaks the client's form."""
+        """Return *built* with the options of the client's headers, if the server speaks the client's form."""
         told = dict(self.headers) if self._is_own(built) else {}
         told.pop(VERSION, None)
         why = "the header asks what this API does not know"
@@ -99,7 +99,7 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(built, headers={**built.headers, **told}, dropped=(*built.dropped, *left))
 
     def _is_own(self, built: HTTPRequest) -> bool:
-        """Whether *built* is for an API of the client's form."""
+        """Return whether *built* is for an API of the client's form."""
         return built.path.partition("?")[0].endswith(self.form.paths)
 
     def _built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
@@ -109,12 +109,12 @@ class ClientRequest(ChatRequest):
         if self.provider == self.form.provider:
             return self._as_said(built, build(self._of_asked()))
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
-            # Its own answers, as far as anybody can tell: it gets back what such answers bring with them.
+            # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
         return self._with_unread(built, self.unread)
 
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
-        """What goes to an API of another form: the options that it has, in its own words."""
+        """Return the options for an API of another form, in its own words, as far as it has them."""
         target, source = format_of_path(built.path), _FORMATS[self.form]
         same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
         options: dict[str, Any] = {}
@@ -146,7 +146,7 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, provider_id=self.provider))
 
     def _as_said(self, built: HTTPRequest, asked: HTTPRequest) -> HTTPRequest:
-        """The body as the client sent it, with what somebody has changed since *asked*, the request as it was read."""
+        """Return the body as the client sent it, with all changes since *asked*, the request as it was read."""
         body = {name: value for name, value in self.said.items() if name not in _OURS}
         for name in {**asked.body, **built.body}:
             value = built.body.get(name)
@@ -170,7 +170,7 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(built, body=body, dropped=(*new, *unsigned))
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
-        """*built* with each *unread* value in its place, as far as the lists there have the same items."""
+        """Return *built* with each *unread* value in its place, as far as the lists there have the same items."""
         body = copy_json(built.body)
         waiting = sorted(unread, key=lambda one: one.place)
         left = []
@@ -191,12 +191,12 @@ _FORMATS: Final = {
     WireForm.OLLAMA: ("ollama", "ollama"),
     WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
 }
-"""The format that each form is closest to, and the one that its options are spelt in."""
+"""The format closest to each form, and the format with the same spelling of options."""
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
 def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> bool:
-    """Whether *unread* is an option that the *target* spells as the client's form does."""
+    """Return whether *unread* is an option that the *target* spells like the client's form."""
     if not isinstance(unread.value, dict) or unread.place[0] == "options":
         option = option_of(source[1], unread.option)
         return option is not None and option.path(target) == unread.option
@@ -204,7 +204,7 @@ def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> b
 
 
 def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
-    """*unread*, with each item of a list of words by itself."""
+    """Return *unread*, with each item of a list of words by itself."""
     for one in unread:
         if one.place == ("include",) and isinstance(one.value, list):
             for number, item in enumerate(one.value):
@@ -214,21 +214,21 @@ def _apart(unread: Iterable[Unread]) -> Iterator[Unread]:
 
 
 _OURS: Final = ("model", "stream", "stream_options")
-"""What is said to a server as its plugin says it, whatever the client has said."""
+"""The fields that the plugin sets for a server, regardless of the client's values."""
 
 
 _MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
 
 
 def _at_client(dropped: Dropped, turns: Sequence[Turn]) -> Dropped:
-    """*dropped*, of which an answer among *turns* is named as the client's request has it."""
+    """Return *dropped*, with an answer among *turns* named as in the client's request."""
     match = _MESSAGE.fullmatch(dropped.option)
     turn = turns[int(match[1])] if match and not dropped.refuses else None
     return attrs.evolve(dropped, option=turn.id) if isinstance(turn, ChatResponse) else dropped
 
 
 def _dropped(unread: Unread, target: str | None) -> Iterator[Dropped]:
-    """What to report of *unread*, which an API of the format *target* is not told."""
+    """Return the part of *unread* to report, because an API of the format *target* does not get it."""
     ends = (unread.place[-1], unread.place[0])
     option = next((NESTED[str(end)] for end in ends if end in NESTED), None)
     grade = Grade.DANGEROUS if option is None else option.lost(unread.value, target)
@@ -238,9 +238,9 @@ def _dropped(unread: Unread, target: str | None) -> Iterator[Dropped]:
 
 
 def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
-    """Put the first of those *waiting* into *body*, at its *place* in what the client *said*; tell whether that is there.
+    """Put the first of those *waiting* into *body*, at its *place* in *said*, the client's body. Return whether it is there.
 
-    In a list it is there if, but for what is still waiting, the list has as many items as the client's.
+    In a list it is there if the list has as many items as the client's, apart from those still waiting.
     """
     step, *rest = place
     is_there = isinstance(body, list if isinstance(step, int) else dict)
@@ -265,13 +265,13 @@ def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Incoming:
-    """A client's request, read.
+    """A client's request after reading.
 
     Attributes:
         form: the client's form.
-        request: the request in canonical words, to be given to a service as it is, or changed with ``attrs.evolve``: its
-            ``model`` is the client's name for it, its ``stream`` what the client asked for. What is unread goes along.
-        wants: what the client asks about the form of the answer.
+        request: the canonical request for a service, unchanged or changed with ``attrs.evolve``. Its ``model`` is the
+            client's name for it, its ``stream`` the client's wish. It carries the unread fields.
+        wants: the client's requests for the form of the answer.
     """
 
     form: WireForm
@@ -280,15 +280,15 @@ class Incoming:
 
     @property
     def unread(self) -> Mapping[str, Any]:
-        """What no canonical field says, by JSON path, as the client sent it.
+        """The fields without a canonical one, by JSON path, as the client sent them.
 
-        It goes along to a server of the client's own form; to any other it is an option that cannot be expressed, so that
-        the service refuses the request by its name, or drops and records it.
+        They go to a server of the client's own form. To any other they are options that cannot be expressed, so the service
+        refuses the request and names them, or drops and records them.
         """
         return {unread.path: unread.value for unread in self.request.unread}
 
     def without(self, *paths: str) -> Incoming:
-        """The same without the unread fields *paths*, which the gateway itself sees to: no server is told of them."""
+        """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
         kept = tuple(unread for unread in self.request.unread if unread.path not in paths)
         gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
         if not gone:

@@ -38,14 +38,14 @@ __all__ = ["read"]
 
 _HOSTED: Final = {HostedToolKind(kind): wire for kind, wire in wire_form.HOSTED_TOOLS.items()}
 _LITTLE, _MUCH = 4096, 16384
-"""The budgets, in tokens, up to which a model thinks a little, and from beyond which it thinks a lot."""
+"""Budgets in tokens: up to the first, thinking counts as low. Beyond the second, it counts as high."""
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request that *body* is; *said* is the same, untouched.
+    """Parse the request in *body*. *said* is an untouched copy.
 
     Raises:
-        FieldError: it is none.
+        FieldError: it is not a valid request.
     """
     defaults = take_neutral(body, "messages")
     said, unsigned = _without_unsigned(said)
@@ -76,7 +76,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
 
 
 def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """*said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
+    """Return *said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
     messages = said.get("messages")
     found: list[str] = []
     kept: list[Any] = []
@@ -97,7 +97,7 @@ def _is_unsigned(block: Any) -> bool:
 
 
 def _effort(body: Fields, config: Fields | None) -> str | None:
-    """How much to think: the word for it; else a budget, of which the exact number stays unread."""
+    """Return the reasoning effort: the word for it, or else a budget. The exact number of a budget stays unread."""
     thinking = body.object("thinking")
     kind = None if thinking is None else thinking.need("type", thinking.text("type"))
     if kind == "disabled":
@@ -145,11 +145,11 @@ def _choice(body: Fields) -> tuple[str | NamedTool | None, bool | None]:
 
 
 class _Conversation:
-    """The conversation of *body* as turns, and where it is marked for the cache.
+    """The conversation of *body* as turns, with its cache marks.
 
     Attributes:
-        turns: the system's messages, then what user and model said, and what tools gave.
-        marks: the marks that stand where one can.
+        turns: the system's messages, then the messages of user and model and the results of tools.
+        marks: the marks in places where a mark is possible.
     """
 
     def __init__(self, body: Fields) -> None:
@@ -171,7 +171,7 @@ class _Conversation:
                 message.refuse("must be one of user, assistant", "role")
 
     def _say(self, turn: Turn, *blocks: Fields) -> None:
-        """Add *turn*, made of *blocks*, the last of which may bear a mark."""
+        """Add *turn*, made of *blocks*. The last block may have a mark."""
         self.turns.append(turn)
         if blocks:
             self._mark(blocks[-1], len(self.turns) - 1)
@@ -244,7 +244,7 @@ class _Conversation:
     # Tools.
 
     def tools(self, body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
-        """The tools of *body*: those of the client, and those of the server."""
+        """Return the tools of *body*: those of the client, and those of the server."""
         own: list[ToolDefinition] = []
         hosted: list[HostedTool] = []
         tools = list(body.objects("tools"))
@@ -278,7 +278,7 @@ def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
         return HostedTool(kind, allowed_domains=allowed, blocked_domains=blocked, max_uses=most)
 
 
-# Parts of what the user says.
+# Parts of user messages.
 
 
 def _texts(message: Fields) -> str | list[ContentPart]:
@@ -296,7 +296,7 @@ def _parts(fields: Fields) -> Iterator[ContentPart]:
 
 
 def _part(block: Fields, kind: str) -> ContentPart | None:
-    """*block* as a part; ``None`` for one that is none, which stays unread."""
+    """Return *block* as a part, or ``None`` if there is no such part. Then it stays unread."""
     if kind == "text":
         with placed(block, "text"):
             return TextPart(block.need("text", block.text("text")))
@@ -330,7 +330,7 @@ def _result(block: Fields) -> ChatMessage:
 
 
 def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:
-    """A message of *blocks*: a text, then calls; ``None`` where they are more than that."""
+    """Return the message of *blocks*: a text, then calls, or ``None`` if they are more than that."""
     text: str | None = None
     calls: list[ToolCall] = []
     for number, block in enumerate(blocks):
@@ -346,7 +346,7 @@ def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:
 
 
 def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
-    """The answer of *blocks*, as its server sent it."""
+    """Return the answer of *blocks*, as its server sent it."""
     end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
     said = {"type": "message", "role": "assistant", "content": blocks, **ended}

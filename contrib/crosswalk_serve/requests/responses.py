@@ -31,15 +31,15 @@ _ROLES: Final = {
     "assistant": Role.ASSISTANT,
 }
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The items that call a tool of the client by name, and where they say with which arguments."""
+"""The items that call a tool of the client by name, and their field for the arguments."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request that *body* is; *said* is the same, untouched.
+    """Parse the request in *body*. *said* is an untouched copy.
 
     Raises:
-        FieldError: it is none.
+        FieldError: it is not a valid request.
     """
     wants = _wants(body)
     tools, hosted, custom, namespaces = _tools(body)
@@ -83,7 +83,7 @@ def _wants(body: Fields) -> Wants:
 
 def _instructions(body: Fields) -> Iterator[Turn]:
     if isinstance(body.look("instructions"), list):
-        return  # items, of an answer that is gone on with
+        return  # items, of an answer that is continued
     with placed(body, "instructions"):
         if instructions := body.text("instructions"):
             yield ChatMessage.system(instructions)
@@ -102,7 +102,7 @@ def _turns(body: Fields, namespaces: Mapping[str, str]) -> Iterator[Turn]:
         if _is_output(item):
             name = item.look("name")
             if isinstance(name, str) and name in namespaces and item.look("namespace") == namespaces[name]:
-                item.take("namespace")  # the server knows the tool without one
+                item.take("namespace")  # the server has the tool without one
             output.append(item)
             continue
         turn = _turn(item)
@@ -125,7 +125,7 @@ def _kind(item: Fields) -> str:
 
 
 def _is_output(item: Fields) -> bool:
-    """Whether *item* is of an answer."""
+    """Return whether *item* belongs to an answer."""
     kind = _kind(item)
     return (
         kind.endswith(("_call", "_list_tools", "_approval_request"))
@@ -139,7 +139,7 @@ def _is_output(item: Fields) -> bool:
 
 
 def _turn(item: Fields) -> Turn | None:
-    """What *item* says; ``None`` for one that says nothing here, such as a reference, which stays unread."""
+    """Return the content of *item*, or ``None`` if it has none here, such as a reference. Then it stays unread."""
     kind = _kind(item)
     if kind == "message":
         role = _ROLES.get(item.need("role", item.text("role")))
@@ -165,7 +165,7 @@ def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
 
 
 def _part(part: Fields) -> ContentPart | None:
-    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
+    """Return *part* as a canonical one, or ``None`` if there is no such part. Then it stays unread."""
     kind = part.need("type", part.text("type"))
     if kind == "input_text":
         with placed(part, "text"):
@@ -185,7 +185,7 @@ def _part(part: Fields) -> ContentPart | None:
 
 
 def _answer(items: list[Fields]) -> Turn:
-    """The answer of *items*: a message where they are a text and then calls, else as its server sent it."""
+    """Return the answer of *items*: a message if they are a text and then calls, or else as its server sent it."""
     text: str | None = None
     calls: list[ToolCall] = []
     for item in items:
@@ -218,7 +218,7 @@ def _whole(items: list[Fields]) -> Turn:
 
 
 def _spelled_out(item: Fields) -> dict[str, Any]:
-    """*item* as a server sends it: of a message that is a text alone, the parts."""
+    """Return *item* as a server sends it: a message that is only a text becomes parts."""
     kind, said = _kind(item), item.rest()
     if kind == "message" and isinstance(said.get("content"), str):
         said["content"] = [{"type": "output_text", "text": said["content"], "annotations": []}]
@@ -229,9 +229,9 @@ def _spelled_out(item: Fields) -> dict[str, Any]:
 
 
 def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[str], dict[str, str]]:
-    """The client's tools, those of the server, the names of the custom ones, and the namespaces of those that have one.
+    """Return the client's tools, the server's tools, the names of the custom ones, and the namespaces by tool.
 
-    The tools of a namespace stand alone: no other API has namespaces.
+    The tools of a namespace are listed singly, because no other API has namespaces.
     """
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
