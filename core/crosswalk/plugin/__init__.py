@@ -1,5 +1,7 @@
-"""Find a provider, resolve its hooks. Who writes one imports :mod:`crosswalk.plugins`; the registry of this process is
-:data:`crosswalk.registry`."""
+"""Find a provider and resolve its hooks.
+
+Authors of plugins import :mod:`crosswalk.plugins`. The registry of this process is :data:`crosswalk.registry`.
+"""
 
 from __future__ import annotations
 

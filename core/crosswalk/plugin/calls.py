@@ -1,8 +1,8 @@
 """Which tool call a fragment belongs to: rules that hold for every provider.
 
 A call is found by index, else by id, else it is the open one. A fragment whose id and name both differ from that
-call's opens a new one, whatever its index, and so does one with another id where that call is complete: its arguments are
-JSON, or a finish word came after it. A missing index is never 0.
+call's opens a new one, whatever its index, and so does one with another id where that call is complete: its arguments
+are JSON, or a finish word came after it. A missing index is never 0.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class ToolCalls:
         self._by_index: dict[int, Call] = {}
 
     def find(self, index: int | None, id: str | None, name: str | None, *, has_ended: bool) -> Call | None:
-        """The call that a fragment continues; ``None`` when it opens a new one.
+        """Return the call that a fragment continues, or ``None`` if it opens a new one.
 
         Args:
-            index: the provider's index; ``None`` without one.
-            id: the provider's id; ``None`` without one.
-            name: the name of the tool; ``None`` without one.
+            index: the provider's index, or ``None`` without one.
+            id: the provider's id, or ``None`` without one.
+            name: the name of the tool, or ``None`` without one.
             has_ended: whether a finish word came before.
         """
         opened = self._open
@@ -67,7 +67,7 @@ class ToolCalls:
         return call
 
     def identify(self, call: Call, id: str) -> bool:
-        """Give *call* its *id*; whether that was free."""
+        """Set the *id* of *call*, and return whether it was free."""
         if id in self._by_id:
             return False
         call.id = id

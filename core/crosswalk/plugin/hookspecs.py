@@ -1,11 +1,11 @@
-"""What a provider plugin can say: the hooks, as pluggy specifications.
+"""The hooks of a provider plugin, as pluggy specifications.
 
-A plugin is a module or an object with some of these functions, each marked ``@crosswalk.hookimpl``. None of them
-calls another: the reader composes them. An implementation may leave out arguments that it does not need.
+A plugin is a module or an object with some of these functions, each marked ``@crosswalk.hookimpl``. Hooks do not call
+each other: the reader composes them. An implementation may leave out arguments that it does not need.
 
-A hook is deprecated with pluggy's own options: ``@hookspec(firstresult=True, warn_on_impl=DeprecationWarning("…"))``, and
-an argument of it with ``warn_on_impl_args={"name": DeprecationWarning("…")}``. Python shows the warning with the file and
-line of the plugin's function.
+A hook is deprecated with pluggy's own options: ``@hookspec(firstresult=True, warn_on_impl=DeprecationWarning("…"))``.
+An argument is deprecated with ``warn_on_impl_args={"name": DeprecationWarning("…")}``. Python shows the warning with
+the file and line of the plugin's function.
 """
 
 from __future__ import annotations
@@ -30,46 +30,47 @@ __all__ = ["PROJECT", "ProviderHooks", "hookimpl", "hookspec", "requests_of"]
 PROJECT = "crosswalk"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
-"""Marks the specification of a hook; a plugin does not need it."""
+"""Marks the specification of a hook. A plugin does not need it."""
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a plugin's function as a hook; ``@hookimpl(wrapper=True)`` puts it around the others, as in pluggy."""
+"""Marks a plugin's function as a hook. ``@hookimpl(wrapper=True)`` puts it around the others, as in pluggy."""
 
 
 class ProviderHooks(Protocol):
-    """The hooks of a provider, for a type checker: subclass it, and each hook is held to its arguments and its result.
+    """The hooks of a provider, for a type checker. Subclass it, and each hook is checked for its arguments and its
+    result.
 
-    A hook of a subclass names all of its arguments. Those that the subclass leaves out are not hooks of it.
+    A hook of a subclass names all of its arguments. The hooks that a subclass leaves out are not hooks of it.
     """
 
     @hookspec(firstresult=True)
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta] | None:
-        """Say which deltas *event* stands for, in order: none, one or many.
+        """Return the deltas that *event* stands for, in order: none, one or many.
 
-        Called once for every event; a complete body is one event. The event is the hook's: what it understands it takes
-        (``take_string(event, "text")``), and what is left reaches the extensions. The reader numbers the deltas. One that
-        ends a choice carries the provider's word as ``raw_finish_reason``. A hook that is a generator loses nothing of what
-        it gave before it raised.
+        Called once for every event. A complete body is one event. The hook owns the event: it takes the fields that it
+        understands (``take_string(event, "text")``), and the remaining ones reach the extensions. The reader numbers
+        the deltas. A delta that ends a choice carries the provider's word as ``raw_finish_reason``. If a hook is a
+        generator and raises, the deltas that it yielded before are kept.
 
         :param event: the decoded JSON, to be taken apart.
         :param state: the state of this answer.
-        :return: the deltas; an empty tuple when the event adds nothing.
-        :raises UnknownEventError: the event is of a type that this plugin does not know.
-        :raises WireTypeError: what decides the answer has another type than the API promises.
+        :return: the deltas, or an empty tuple if the event adds nothing.
+        :raises UnknownEventError: this plugin does not know the type of the event.
+        :raises WireTypeError: a field that decides the answer has another type than the API promises.
         """
         return None
 
     @hookspec(firstresult=True)
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """Say what the provider's finish word means.
+        """Return the canonical meaning of the provider's finish word.
 
-        Called with each ``raw_finish_reason`` that ``map_delta`` gave. Whether tools were called need not be
-        considered: the reader turns ``stop`` into ``tool_calls`` where a call is present. A plugin without
-        this hook says that its API has no terminal signal: the end of the input is the end of the answer.
+        Called with each ``raw_finish_reason`` that ``map_delta`` returned. The hook does not need to consider whether
+        tools were called: the reader turns ``stop`` into ``tool_calls`` if a call is present. A plugin without this
+        hook declares that its API has no terminal signal: the end of the input is the end of the answer.
 
-        :param reason: the word, verbatim; ``""`` where the provider ended without one.
+        :param reason: the word, verbatim, or ``""`` if the provider ended without one.
         :param state: the state of this answer.
-        :return: the canonical reason; ``None`` for a word that is not known.
-        :raises UnknownFinishReasonError: likewise.
+        :return: the canonical reason, or ``None`` for an unknown word.
+        :raises UnknownFinishReasonError: the word is unknown, as for ``None``.
         """
         return None
 
@@ -77,68 +78,70 @@ class ProviderHooks(Protocol):
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the token counts of *event*, usually with ``accept_count`` and ``state.usage_info``.
 
-        A later report replaces an earlier one field by field; nothing is ever added up. A count that the
-        provider did not send is 0 and noted as absent.
+        A later report replaces an earlier one field by field; counts are never added up. A count that the provider did
+        not send is 0 and noted as absent.
 
-        :param event: what ``map_delta`` has left of the event.
+        :param event: the fields of the event that ``map_delta`` did not take.
         :param state: the state of this answer.
-        :return: the counts, or ``None`` where the event has none.
+        :return: the counts, or ``None`` if the event has none.
         """
         return None
 
     @hookspec(firstresult=True)
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any] | None:
-        """Say what of an event's rest belongs into the extensions, and where. Without this hook all of it does.
+        """Return the part of an event's residue that belongs into the extensions, and its location there.
 
-        :param event: what the other hooks have left, without the objects and arrays that they emptied.
+        Without this hook, the whole residue goes into the extensions.
+
+        :param event: the fields that the other hooks did not take, without the objects and arrays that they emptied.
         :param state: the state of this answer.
-        :return: the rest in the provider's own structure; ``{}`` when nothing is left.
+        :return: the residue in the provider's own structure, or ``{}`` if nothing remains.
         """
         return None
 
     @hookspec(firstresult=True)
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
-        """Say what an HTTP error means.
+        """Return the meaning of an HTTP error.
 
         :param status: the HTTP status, 400 or above.
-        :param body: the decoded JSON, or the text of a body that is no JSON; ``""`` for an empty one.
-        :return: kind, message and whether a retry may help; ``None`` to leave it to the general rules.
+        :param body: the decoded JSON, or the text of a body that is not JSON, or ``""`` for an empty body.
+        :return: kind, message and whether a retry may help, or ``None`` to leave it to the general rules.
         """
         return None
 
     @hookspec(firstresult=True)
     def provider_info(self) -> ProviderInfo | None:
-        """Describe the provider: its endpoints, and what may be taken for granted about its events.
+        """Describe the provider: its endpoints, and the guarantees about its events.
 
-        :return: the description; ``None`` for one that promises nothing.
+        :return: the description, or ``None`` if the provider guarantees nothing.
         """
         return None
 
     @hookspec(firstresult=True)
     def recognizes(self, event: Any) -> Recognition | None:
-        """Say whether *event* looks like this provider's, for payloads of unknown origin.
+        """Return how well *event* fits this provider. Used for payloads of unknown origin.
 
         :param event: one decoded event or body.
-        :return: ``Recognition.NO``, ``POSSIBLE`` when the dialect fits, ``CERTAIN`` when no other server writes this.
+        :return: ``Recognition.NO``, ``POSSIBLE`` if the dialect fits, or ``CERTAIN`` if no other server writes this.
         """
         return None
 
     @hookspec(firstresult=True)
     def build_request(self, request: Any) -> Any:
-        """Build the provider's HTTP request for a canonical one; used by the service.
+        """Build the provider's HTTP request for a canonical one. Used by the service.
 
         :param request: a ``crosswalk.service.ChatRequest``.
         :return: a ``crosswalk.service.HTTPRequest``, without any credential.
-        :raises UnsupportedRequestError: the provider cannot express its content.
+        :raises UnsupportedRequestError: the provider cannot express the content of the request.
         """
         return None
 
 
 def requests_of(module: str) -> Callable[[Any], Any]:
-    """The hook ``build_request`` as the function of that name in *module*, which is imported when a request is built.
+    """Return a hook ``build_request`` that calls the function of that name in *module*.
 
-    So reading answers loads nothing of the service. In a class it is a static method:
-    ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
+    *module* is imported when a request is built, so reading answers loads no part of the service. In a class it is a
+    static method: ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
     """
 
     @hookimpl

@@ -1,4 +1,4 @@
-"""What a plugin says about its provider, apart from the mapping itself."""
+"""The description of a provider that a plugin gives, apart from the mapping itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crosswalk.wire.framing import CustomFraming
 if TYPE_CHECKING:
     import crosswalk.plugin.call_ids as ids
     import crosswalk.plugin.signed as signed
-else:  # to read answers needs neither
+else:  # reading answers needs neither
     ids, signed = later("crosswalk.plugin.call_ids"), later("crosswalk.plugin.signed")
 
 __all__ = [
@@ -26,38 +26,38 @@ __all__ = [
 ]  # fmt: skip
 
 API: Final = 1
-"""The major version of what plugins are written against: the hooks, and the names of ``crosswalk.plugins``.
+"""The major version of the plugin API: the hooks, and the names of ``crosswalk.plugins``.
 
-It changes with the major version of ``crosswalk-llm``, and not before.
+It changes only with the major version of ``crosswalk-llm``.
 """
 API_MINOR: Final = 0
-"""The minor version: it grows with each new name, argument or field."""
+"""The minor version of the plugin API. It grows with each new name, argument or field."""
 
 
 class Recognition(IntEnum):
     """How well an event fits a provider."""
 
     NO = 0
-    """It is of another dialect."""
+    """The event is of another dialect."""
     POSSIBLE = 1
-    """The dialect fits; other servers speak it too."""
+    """The dialect fits, but other servers speak it too."""
     CERTAIN = 2
-    """It carries a mark that only this provider sets."""
+    """The event carries a signature that only this provider sets."""
 
 
 _NOTHING: Final = WayBack()
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value lies in a JSON document: keys of objects and numbers of items, from the outside in."""
+"""The location of a value in a JSON document: keys of objects and indices of items, from the outside in."""
 LogprobReader: TypeAlias = Callable[[dict[str, Any], str | None], tuple[TokenLogprob, ...] | None]
-"""Takes log probabilities from the object that holds them; it is also given the text that came with them."""
+"""Takes log probabilities from the object that holds them. The second argument is the text that came with them."""
 
 
 @lru_cache(maxsize=1024)
 def path(text: str) -> Path:
-    """``"choices[0].delta.content"`` as the keys that lead there: ``("choices", 0, "delta", "content")``.
+    """Parse ``"choices[0].delta.content"`` into the keys that lead there: ``("choices", 0, "delta", "content")``.
 
     Raises:
-        ValueError: *text* is no path.
+        ValueError: *text* is not a path.
     """
     keys: list[str | int] = []
     for part in text.split("."):
@@ -87,7 +87,7 @@ def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
 
 
 def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
-    # A string is an iterable of strings, and its letters would name nothing.
+    # A string is an iterable of strings, but its letters are not names.
     found = (texts,) if isinstance(texts, str) else tuple(texts)
     if isinstance(texts, str) or not all(isinstance(text, str) for text in found):
         raise TypeError(f"a tuple of strings is needed, not {str(texts)[:40]!r}")
@@ -106,16 +106,18 @@ def _is_version(_: object, __: object, value: object) -> None:
 
 @attrs.frozen(kw_only=True)
 class Access:
-    """Where a provider's server is and how it wants to be shown a key; what a user gives counts more.
+    """The address of a provider's server, and how it expects the API key. Settings of the user take precedence.
 
     Attributes:
-        base_url: where it is by default: scheme, host, and what every path begins with.
-        base_url_variables: the environment variables that may name another one, the strongest first.
-        api_key_variables: those that may hold the API key. A service on the internet (``https``) needs one.
+        base_url: the default address: scheme, host, and the common beginning of all paths.
+        base_url_variables: the environment variables that may name another address, in order of precedence.
+        api_key_variables: the environment variables that may hold the API key, likewise. A service on the internet
+            (``https``) needs one.
         api_key_header: the header that carries the key.
-        api_key_scheme: the word before the key in it; ``None`` for the key alone.
-        locate: finds out where the server is, where *base_url* is but a pattern; ``None`` where it is the address.
-        signer: makes, of the address, what signs each request, where no key is given; ``None`` where none is signed.
+        api_key_scheme: the word before the key in the header, or ``None`` for the key alone.
+        locate: finds the address of the server if *base_url* is only a pattern, or ``None`` if it is the address.
+        signer: makes, from the address, the function that signs each request if no key is set, or ``None`` if requests
+            are not signed.
     """
 
     base_url: str
@@ -128,62 +130,66 @@ class Access:
 
     @classmethod
     def by_name(cls, base_url: str, name: str) -> Access:
-        """A server at *base_url* whose variables begin with *name*: ``NAME_BASE_URL`` and ``NAME_API_KEY``."""
+        """Describe a server at *base_url* with the variables ``NAME_BASE_URL`` and ``NAME_API_KEY``, for *name*."""
         variables, keys = (f"{name}_BASE_URL",), (f"{name}_API_KEY",)
         return cls(base_url=base_url, base_url_variables=variables, api_key_variables=keys)
 
 
 @attrs.frozen(kw_only=True)
 class ProviderInfo:
-    """What a plugin says about its provider.
+    """The description of a provider by its plugin.
 
     Attributes:
         title: the provider's name as people write it.
         api: the version of the plugin API that the plugin needs: the major one, ``1``, or both, ``"1.2"``. Crosswalk
             refuses another major and a later minor when it resolves the plugin.
-        endpoints: the HTTP paths whose answers the plugin reads.
-        documentation: where the provider describes them; ``None`` when it does not.
-        text_paths: where an event may carry a piece of text, of reasoning, or of the arguments of a call that is open:
-            ``choices[0].delta.content``. A promise: an event with any non-empty string there adds that string, and an event
-            that equals the last one of its choice but for that string adds nothing else. Such an event does not reach the
-            hooks; its text is in ``state.repeated_texts``. The declaration holds for the class that makes it: a subclass
-            that overrides a method declares its paths again, or its hooks get every event.
-        timestamp_key: the top-level key of a string that changes from event to event and that only the extensions keep,
-            as it came, such as a time or padding; ``None`` where there is none. If nothing but text and timestamp change,
-            the extensions get it directly, and the hook ``extensions`` is not called.
-        number_key: the top-level key of a running number: one more than that of the event before says nothing; ``None``
-            where there is none.
-        usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes and understands on its own;
-            ``None`` where there is none.
-        logprob_paths: where log probabilities come alongside a text, each with the function that takes them: it gets the
-            object that holds them, and the text.
-        pieces: which arrays of the extensions arrive in pieces, as token ids do: equal ones are appended as well. ``[]``
-            stands for every item: ``choices[].token_ids``. An array that nothing is declared about is appended, too, but
-            kept once while it is the same in every event that carries it.
-        cumulative: which arrays of the extensions, and which strings in an object ``delta``, arrive whole each time,
+        endpoints: the HTTP paths with answers that the plugin reads.
+        documentation: the address of the provider's documentation of these endpoints, or ``None`` if there is none.
+        text_paths: the paths at which an event may carry a piece of text, of reasoning, or of the arguments of a
+            pending
+            call: ``choices[0].delta.content``. This is a promise: an event with any non-empty string there adds that
+                string,
+            and an event that equals the last one of its choice except for that string adds nothing else. Such an event
+            does not reach the hooks; its text is in ``state.repeated_texts``. The declaration holds for the class that
+            makes it: a subclass that overrides a method declares its paths again, or its hooks get every event.
+        timestamp_key: the top-level key of a string that changes from event to event and is only stored in the
+            extensions, as sent, such as a time or padding, or ``None`` if there is none. If only text and timestamp
+            change, the extensions get it directly, and the hook ``extensions`` is not called.
+        number_key: the top-level key of a running number, or ``None`` if there is none. A number that is one more than
+            that of the event before carries no information.
+        usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes, and which it
+            understands without the other fields, or ``None`` if there is none.
+        logprob_paths: the paths at which log probabilities come alongside a text, each with the function that takes
+            them. It gets the object that holds them, and the text.
+        pieces: the arrays of the extensions that arrive in pieces, as token ids do: equal ones are appended as well.
+            ``[]``
+            stands for every item: ``choices[].token_ids``. An array without a declaration is appended, too, but
+            stored once as long as it is the same in every event that carries it.
+        cumulative: the arrays of the extensions, and the strings in an object ``delta``, that arrive whole each time,
             unchanged or longer.
-        speaks: the ids of other providers whose dialects this server answers in too, such as ``openai_responses``.
-            An answer that the plugin does not recognize is read by the first of them that does, under the
-            server's own id. They are looked up by name when it is needed, so that no plugin imports another.
-        is_original: whether others took over its dialect: an answer that says nothing by which to tell them apart is read
+        speaks: the ids of other providers in whose dialects this server also answers, such as ``openai_responses``.
+            If the plugin does not recognize an answer, the first of them that does reads it, under the
+            server's own id. They are looked up by name when needed, so that plugins do not import each other.
+        is_original: whether other servers adopted its dialect. An answer that has no sign to distinguish them is read
             under its id.
-        repeats_finish: whether the server may give a finish reason before the end of its choice, even in every event.
-            Of any other server, content after a finish reason is an error (a second answer has begun), unless its event
-            names the same answer (``state.continues``).
-        sentinel: whether every stream of the API ends with ``[DONE]``: usage that is missing where that is missing too was
-            cut off.
-        framing: ``framing(start, limits, content_type)`` returns a decoder for a framing of the provider's own, ``None`` for
-            SSE, NDJSON and JSON, or ``NEED_MORE`` to be asked again with more bytes.
-        text_events: the names of server-sent events whose data is text, not JSON. The hooks get such an event as
+        repeats_finish: whether the server may send a finish reason before the end of its choice, even in every event.
+            For any other server, content after a finish reason is an error (a second answer has begun), unless its
+            event names the same answer (``state.continues``).
+        sentinel: whether every stream of the API ends with ``[DONE]``. If both usage and ``[DONE]`` are missing, the
+            usage was cut off.
+        framing: ``framing(start, limits, content_type)`` returns a decoder for a custom framing of the provider,
+            ``None`` for SSE, NDJSON and JSON, or ``NEED_MORE`` to be called again with more bytes.
+        text_events: the names of server-sent events with data that is text, not JSON. The hooks get such an event as
             ``{"data": text}``.
-        access: how its server is reached, for the service; ``None`` where only the user can say.
-        call_ids: which ids of tool calls its server takes; ``None`` for any.
-        call_names: the regular expression that the name of a called tool must match as a whole, letters, digits, ``_`` and
-            ``-``: a model may call what nobody offered, by whatever name; ``None`` for any name.
-        hosted_tools: the kinds of tools that the provider runs itself and ``build_request`` asks for.
-        way_back: what the provider takes of earlier turns: :class:`WayBack`.
-        spell: makes of a body or chunk of Chat Completions in OpenAI's words one in this server's, so that a conversion
-            gives its answers back as they were; ``None`` where the words are OpenAI's.
+        access: how its server is reached, for the service, or ``None`` if only the user can configure it.
+        call_ids: the ids of tool calls that its server takes, or ``None`` for any.
+        call_names: the regular expression that the name of a called tool must match as a whole, or ``None`` for any
+            name. It must match letters, digits, ``_`` and ``-``. A model may call a tool that was not offered, by any
+            name.
+        hosted_tools: the kinds of tools that the provider runs itself and ``build_request`` can request.
+        way_back: the parts of earlier turns that the provider takes: :class:`WayBack`.
+        spell: rewrites a body or chunk of Chat Completions from OpenAI's words into this server's, so that a conversion
+            returns its answers as they were, or ``None`` if the words are OpenAI's.
     """
 
     title: str
@@ -217,7 +223,7 @@ class ProviderInfo:
         return int(major), int(minor or 0)
 
     def over(self, other: ProviderInfo) -> ProviderInfo:
-        """This description, with the fields of *other* in the place of those that have their default here."""
+        """Return this description, with the fields of *other* in place of those that have their default here."""
         defaults = ProviderInfo(title="")
         unset = {
             field.name: getattr(other, field.name)

@@ -1,4 +1,4 @@
-"""A resolved provider: its hooks as plain, typed callables, looked up once and not for every delta."""
+"""A resolved provider: its hooks as plain, typed callables, looked up once instead of for every delta."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     for name, hook in vars(ProviderHooks).items()
     if hasattr(hook, "crosswalk_spec")
 }
-"""The arguments of each hook, as its specification has them."""
+"""The arguments of each hook, as in its specification."""
 _MAPPING = ("map_delta", "map_usage", "extensions")
 
 
@@ -47,23 +47,24 @@ def _canonical_word(reason: str, _: MappingState) -> FinishReason:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Mapper:
-    """A provider, ready to map.
+    """A provider that is ready to map.
 
     Attributes:
         provider: the provider id.
-        info: what the plugin says about the provider.
-        map_delta: an event to its deltas.
-        map_finish_reason: a finish word to its canonical reason.
-        map_usage: an event to its token counts, or ``None``.
-        extensions: what is left of an event to what of it belongs into the extensions; ``None`` for all of it.
-        map_error: an HTTP error to what it means, or ``None`` for the general rules.
-        recognizes: how well an event fits this provider.
-        build_request: a canonical request to the provider's; ``None`` when the plugin cannot.
-        has_terminal: whether the API says when an answer has ended; if not, the end of the input is the end.
-        is_unmodified: whether one plugin gives all mapping hooks, unwrapped, and its class declares its own paths, so that
-            the promise of ``ProviderInfo.text_paths`` holds.
-        lookup: gives another provider's mapper, for the dialects that this one speaks too; ``None`` where there is
-            no registry to ask.
+        info: the plugin's description of the provider.
+        map_delta: maps an event to its deltas.
+        map_finish_reason: maps a finish word to its canonical reason.
+        map_usage: maps an event to its token counts, or ``None``.
+        extensions: maps the residue of an event to the part of it that belongs into the extensions, or ``None`` for
+            all.
+        map_error: maps an HTTP error to its meaning, or ``None`` for the general rules.
+        recognizes: returns how well an event fits this provider.
+        build_request: maps a canonical request to the provider's, or ``None`` if the plugin cannot.
+        has_terminal: whether the API signals the end of an answer. If not, the end of the input is the end.
+        is_unmodified: whether one plugin implements all mapping hooks, unwrapped, and its class declares its own paths,
+            so that the promise of ``ProviderInfo.text_paths`` holds.
+        lookup: returns another provider's mapper, for the dialects that this one also speaks, or ``None`` if there is
+            no registry.
     """
 
     provider: str
@@ -81,23 +82,26 @@ class Mapper:
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
 
     def dialect_of(self, event: Any) -> Mapper | None:
-        """Who reads an answer with *event* in it: this mapper, or a provider's whose dialect the server speaks too.
+        """Return the mapper that reads an answer with *event* in it: this one, or that of a dialect that the server
+        speaks too.
 
-        ``None`` when none of them recognizes it. One that is blocked, missing or broken is not asked.
+        ``None`` if none of them recognizes it. Blocked, missing and broken providers are skipped.
         """
         if self.recognizes(event):
             return self
         found = next((other for other in self._others() if other.recognizes(event)), None)
         if found is None:
             return None
-        # Made once for each; but a provider may have been registered anew.
+        # Made once for each provider, unless it was registered anew.
         known = self._dialects.get(found.provider)
         if known is None or known[0] is not found:
             known = self._dialects[found.provider] = found, attrs.evolve(found, provider=self.provider)
         return known[1]
 
     def endpoints(self) -> tuple[str, ...]:
-        """The HTTP paths whose answers this mapper reads, those of the dialects that the server speaks too included."""
+        """The HTTP paths with answers that this mapper reads, including those of the dialects that the server speaks
+        too.
+        """
         readers = (self, *self._others())
         return tuple(dict.fromkeys(path for reader in readers for path in reader.info.endpoints))
 
@@ -109,28 +113,28 @@ class Mapper:
                     yield self.lookup(name)
 
     def new_decoder(self, limits: Limits = DEFAULT, *, content_type: str = "") -> SniffingDecoder:
-        """The decoder of an answer of which HTTP says that it is of *content_type*, without parameters."""
+        """Return the decoder of an answer with the HTTP content type *content_type*, without parameters."""
         info = self.info
         return SniffingDecoder(limits, info.framing, content_type=content_type, text_events=info.text_events)
 
     def new_state(self) -> MappingState:
-        """The state of one answer that begins."""
+        """Return the state of a new answer."""
         return MappingState(self.provider)
 
     def broken(self, cause: str) -> PluginError:
-        """The error of a plugin that does not do as its hookspec says."""
+        """Return the error for a plugin that breaks its hookspec."""
         return PluginError(f"provider {self.provider!r}: {cause}", plugin=self.provider)
 
 
 def resolve(
     provider: str, manager: pluggy.PluginManager, lookup: Callable[[str], Mapper] | None = None
 ) -> Mapper:
-    """The mapper of the one provider whose plugin, overrides and wrappers *manager* holds.
+    """Return the mapper of the one provider with the plugin, overrides and wrappers that *manager* holds.
 
     *lookup* gives it the mappers of other providers.
 
     Raises:
-        Exception: whatever ``provider_info`` raises; a ``TypeError`` when it gives something else.
+        Exception: any exception of ``provider_info``, or a ``TypeError`` if it returns something else.
     """
     mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
     is_wrapped = any(map(is_wrapper, mapping_hooks))
@@ -152,7 +156,7 @@ def resolve(
 
 
 def check_info(info: Any) -> None:
-    """Raise a TypeError if *info*, a plugin's description, is not one, or is written for another version."""
+    """Raise a TypeError if *info*, a plugin's description, has another type, or is written for another version."""
     if not isinstance(info, ProviderInfo | None):
         raise TypeError(f"it gives {type(info).__name__}, not ProviderInfo")
     if info is not None and (info.api_version[0] != API or info.api_version[1] > API_MINOR):
@@ -168,9 +172,9 @@ _NOT_READING: Final = {"build_request", "is_marked", "map_error", "map_finish_re
 
 
 def declares_its_paths(plugin: Any) -> bool:
-    """Whether the paths of *plugin* are declared by the class whose methods read its events, in its dialects as well.
+    """Whether the class with the methods that read the events of *plugin* declares its paths, also in its dialects.
 
-    A class that overrides a method of the class that declares ``text_paths`` may read otherwise than that one promised.
+    A class that overrides a method of the class that declares ``text_paths`` may read differently from that promise.
     """
     dialects = getattr(plugin, "dialects", ())
     return _reads_as_declared(plugin) and all(
@@ -185,7 +189,7 @@ def _reads_as_declared(plugin: Any) -> bool:
     for number, kind in enumerate(kinds):
         own = vars(kind).keys()
         if declaration in own:
-            # What comes in between by multiple inheritance may override a method of the bases.
+            # A class that comes in between by multiple inheritance may override a method of the bases.
             return kind not in classes or classes[classes.index(kind) :] == kind.__mro__[:-1]
         if any(_overrides(name, vars(kind)[name], kinds[number + 1 :]) for name in own - _NOT_READING):
             return False
@@ -200,11 +204,11 @@ def _overrides(name: str, value: Any, bases: list[Any]) -> bool:
 
 
 def _checked(provider: str, recognizes: Hook) -> Hook:
-    """*recognizes*, with a :class:`PluginError` where it gives neither a :class:`Recognition` nor the number of one."""
+    """Wrap *recognizes*: it raises :class:`PluginError` if it returns neither a :class:`Recognition` nor its number."""
 
     def recognition(event: Any) -> Recognition:
         found = recognizes(event)
-        if type(found) is Recognition:  # to make one of it takes as long as most hooks
+        if type(found) is Recognition:  # converting it takes as long as most hooks
             return found
         try:
             return Recognition.NO if found is None else Recognition(found)
@@ -216,22 +220,22 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
 
 
 def is_cancellation(error: BaseException) -> bool:
-    """Whether *error* ends the program or a task of it, and is no fault of a plugin; asyncio need not be imported for it."""
+    """Whether *error* ends the program or a task, and is not a fault of a plugin. Does not import asyncio."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return isinstance(error, KeyboardInterrupt) or not names.isdisjoint({"CancelledError", "Cancelled"})
 
 
 def implements(manager: pluggy.PluginManager, name: str) -> bool:
-    """Whether anybody implements hook *name*; a wrapper alone implements nothing."""
+    """Whether any plugin implements hook *name*. A wrapper alone implements nothing."""
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     return not all(map(is_wrapper, caller.get_hookimpls()))
 
 
 def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> Hook:
-    """Hook *name*, which somebody implements, as a function of its positional arguments.
+    """Return hook *name*, which is implemented, as a function of its positional arguments.
 
-    A single implementation is called directly: a call through pluggy costs some ten times as much. Where a mapping hook
-    *is_wrapped*, wrappers get each event whole, whatever the hooks before have taken of it.
+    A single implementation is called directly: a call through pluggy costs about ten times as much. If a mapping hook
+    *is_wrapped*, wrappers get each event whole, even if hooks before have taken parts of it.
     """
     caller: pluggy.HookCaller = getattr(manager.hook, name)
     implementations = caller.get_hookimpls()
@@ -248,18 +252,20 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
 
 
 def is_wrapper(implementation: pluggy.HookImpl) -> bool:
-    """Whether *implementation* only surrounds others."""
+    """Whether *implementation* only wraps others."""
     return bool(implementation.wrapper or implementation.hookwrapper)
 
 
 class _Whole(dict[str, Any]):
-    """A copy of an event as the provider sent it, for wrappers, with the one that the hooks take apart."""
+    """A copy of an event as the provider sent it, for wrappers, with the event that the hooks take apart."""
 
     live: dict[str, Any]
 
 
 def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
-    """*caller* with wrappers that see the event whole; its other implementations get the event that is taken apart."""
+    """Return *caller* with wrappers that get the event whole. Its other implementations get the one that is taken
+    apart.
+    """
     for implementation in caller.get_hookimpls():
         if not is_wrapper(implementation) and "event" in implementation.argnames:
             place = implementation.argnames.index("event")

@@ -1,4 +1,4 @@
-"""Finds providers by name, and keeps a broken one from hurting the others."""
+"""Find providers by name, and keep a broken one from affecting the others."""
 
 from __future__ import annotations
 
@@ -55,13 +55,16 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "crosswalk.providers"
-"""The entry-point group in which distributions register providers; the entry's name is the provider id."""
+"""The entry-point group in which distributions register providers. The name of an entry is the provider id."""
 DISABLED_VARIABLE = "CROSSWALK_DISABLED_PLUGINS"
-"""Names the provider ids that are never imported, with commas between; ``vllm@their-package`` is one distribution's."""
+"""The variable with the provider ids that are never imported, separated by commas.
+
+``vllm@their-package`` is the provider of one distribution.
+"""
 Signs: TypeAlias = tuple[frozenset[str], ...]
-"""Sets of keys, each with a dot between them in an entry point: an object bears a sign that has all of one set."""
+"""Sets of keys, with dots between them in an entry point. An object has a sign if it has all keys of one set."""
 OURS = "crosswalk-llm"
-"""The distribution of what is shipped: not ``crosswalk``, which on PyPI is somebody else's."""
+"""The distribution of the shipped providers. It is not ``crosswalk``, which is an unrelated project on PyPI."""
 
 
 _PROVIDER_ID = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
@@ -70,15 +73,15 @@ _ID_RULE: Final = "it takes letters, digits and . _ or - between them, at most 1
 
 @attrs.frozen
 class ProviderEntry:
-    """A provider as it is registered; nothing of it has been imported for this.
+    """A provider as it is registered. Creating this imports no part of it.
 
     Attributes:
         name: the provider id.
-        distribution: the installed distribution that ships it; ``None`` when registered in the program.
-        version: that distribution's version; ``None`` likewise.
-        target: the entry point's value, or what was registered.
+        distribution: the installed distribution that ships it, or ``None`` if it was registered in the program.
+        version: the version of that distribution, or ``None`` likewise.
+        target: the entry point's value, or the registered object.
         blocked: whether it must not be imported.
-        overrides: the distributions whose plugins of the same name it overrides, hook by hook.
+        overrides: the distributions with plugins of the same name that it overrides, hook by hook.
     """
 
     name: str
@@ -92,13 +95,13 @@ class ProviderEntry:
 class Registry:
     """The providers that this program can use.
 
-    Installed providers are found by their entry points, which are read once, when first needed; a provider's
-    code is imported when it is first resolved. Safe to use from several threads: a plugin whose import takes long
-    holds up those alone who ask for that plugin.
+    Installed providers are found by their entry points, which are read once, when first needed. A provider's
+    code is imported when it is first resolved. Safe to use from several threads: a plugin with a slow import
+    only delays the threads that request that plugin.
 
     Args:
-        installed: the entry points to offer; ``None`` for those of the environment.
-        environ: where to look for ``CROSSWALK_DISABLED_PLUGINS``; ``None`` for the process's environment.
+        installed: the entry points to offer, or ``None`` for those of the environment.
+        environ: the mapping with ``CROSSWALK_DISABLED_PLUGINS``, or ``None`` for the process's environment.
     """
 
     def __init__(
@@ -114,8 +117,8 @@ class Registry:
         self._registered: dict[str, list[Any]] = {}
         self._mappers: dict[str, Mapper] = {}  # looked up without the lock, changed with it
         self._shipped: dict[str, Mapper] = {}
-        self._changes: Counter[str] = Counter()  # how often what a name stands for was changed
-        # Of all that are not blocked, once they are asked for.
+        self._changes: Counter[str] = Counter()  # the number of changes to each name
+        # Of all that are not blocked, filled on first request.
         self._signs: Mapping[str, Signs | None] | None = None
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
@@ -124,11 +127,12 @@ class Registry:
     def register(self, plugin: Any, name: str) -> None:
         """Add *plugin*, a module or object with hook implementations, as provider *name*.
 
-        Where the name is known already, the newcomer's hooks come before those of the same name, and its wrappers around
-        them, as in pluggy; hooks that it does not have stay as they are.
+        If the name exists already, the new hooks come before those of the same name, and the new wrappers around
+        them, as in pluggy. Hooks that *plugin* does not have stay unchanged.
 
         Raises:
-            ValueError: *name* is not a provider id: letters, digits and ``.``, ``_`` or ``-`` between them, at most 100.
+            ValueError: *name* is not a provider id: letters, digits and ``.``, ``_`` or ``-`` between them, at most
+                100.
         """
         given: object = name  # the arguments are easily swapped
         if not isinstance(given, str):
@@ -140,7 +144,7 @@ class Registry:
             self._changed(name)
 
     def unregister(self, plugin: Any, name: str) -> None:
-        """Take back a :meth:`register`.
+        """Undo a :meth:`register`.
 
         Raises:
             UnknownProviderError: *plugin* is not registered under *name*.
@@ -153,13 +157,13 @@ class Registry:
             self._changed(name)
 
     def block(self, name: str) -> None:
-        """Never import or resolve provider *name* from now on; ``vllm@their-package`` is what one distribution gives."""
+        """Never import or resolve provider *name* from now on. ``vllm@their-package`` blocks that of one distribution."""
         with self._lock:
             self._blocked.add(_normal(name))
             self._forget(name)
 
     def unblock(self, name: str) -> None:
-        """Take back a :meth:`block`."""
+        """Undo a :meth:`block`."""
         with self._lock:
             self._blocked.discard(_normal(name))
             self._forget(name)
@@ -171,7 +175,9 @@ class Registry:
         self._changed(provider)
 
     def _changed(self, name: str) -> None:
-        """Forget the mapper of *name* and of who speaks its dialect, and whatever another thread is resolving them to."""
+        """Drop the mappers of *name* and of providers that speak its dialect, also those that other threads are
+        resolving.
+        """
         self._signs = None
         speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
         for one in (name, *speak):
@@ -179,7 +185,7 @@ class Registry:
             self._mappers.pop(one, None)
 
     def refresh(self) -> None:
-        """Look again which plugins are installed: one that was installed since the program began is then found."""
+        """Look for installed plugins again, including those that were installed since the program began."""
         with self._lock:
             invalidate_caches()
             self._installed = None
@@ -188,7 +194,7 @@ class Registry:
             self._signs = None
 
     def providers(self) -> list[ProviderEntry]:
-        """All providers by name, blocked ones included; imports none of them."""
+        """Return all providers by name, including blocked ones. Imports none of them."""
         with self._lock:
             names = sorted({*self._entry_points(), *(n for n, p in self._registered.items() if p)})
             return [self._entry(name) for name in names]
@@ -198,13 +204,14 @@ class Registry:
         return [*self.signs()]
 
     def signs(self) -> Mapping[str, Signs | None]:
-        """For each provider that is not blocked, by name: the keys of which every object that it is certain of has some.
+        """Return, for each provider that is not blocked, the sets of keys that every object it is certain of has, by
+        name.
 
-        As its entry points say; ``None`` where they do not say it: only its code can tell.
+        They are declared in its entry points. ``None`` if not: only its code can tell.
         """
         found = self._signs
         if found is None:
-            with self._lock:  # without entries: a distribution's metadata takes long to read
+            with self._lock:  # without entries: reading a distribution's metadata is slow
                 registered = (name for name, plugins in self._registered.items() if plugins)
                 names = sorted({*self._entry_points(), *registered} - self._blocked)
                 found = self._signs = {name: self._signs_of(name) for name in names}
@@ -223,12 +230,12 @@ class Registry:
         return name not in self._blocked and any(map(_is_ours, self._entry_points().get(name, ())))
 
     def is_changed(self, name: str) -> bool:
-        """Whether somebody else gives hooks for provider *name*: another distribution, or the program."""
+        """Whether another distribution, or the program, gives hooks for provider *name*."""
         points = self._entry_points().get(name, ())
         return bool(self._registered.get(name)) or not all(map(_is_ours, points))
 
     def shipped(self, name: str) -> Mapper:
-        """Provider *name* as Crosswalk ships it, whatever overrides it.
+        """Return provider *name* as Crosswalk ships it, without overrides.
 
         Raises:
             UnknownProviderError: Crosswalk does not ship it, or it is blocked. PluginError: it cannot be imported.
@@ -243,12 +250,12 @@ class Registry:
         )
 
     def mapper(self, name: str) -> Mapper:
-        """Provider *name*, resolved to direct callables; its code is imported now if it was not yet.
+        """Return provider *name*, resolved to direct callables. Its code is imported now unless it already was.
 
         Raises:
-            UnknownProviderError: nobody registered that name, or it is blocked.
-            PluginError: the plugin cannot be imported or breaks the hookspec. Where it overrides a provider that Crosswalk
-                ships, that is a ``RuntimeWarning``, and the shipped one is used.
+            UnknownProviderError: that name is not registered, or it is blocked.
+            PluginError: the plugin cannot be imported or breaks the hookspec. If it overrides a provider that Crosswalk
+                ships, a ``RuntimeWarning`` is issued instead, and the shipped one is used.
         """
         if not isinstance(name, str):  # a caller may not be typed
             given = type(name).__name__
@@ -277,7 +284,7 @@ class Registry:
         mapper = _resolved_or_shipped(name, points, registered, self.mapper)
         with self._lock:
             if self._changes[name] != changes:
-                return mapper  # right for who asked before the change, and for nobody after it
+                return mapper  # right for callers before the change, and for none after it
             return self._mappers.setdefault(name, mapper)
 
     def _entry_points(self) -> dict[str, list[Point]]:
@@ -308,14 +315,17 @@ class Registry:
 
 
 class _Manager(pluggy.PluginManager):
-    """Does not look for hooks among Python's own names, nor for specifications of hooks that there are not: most of the
-    time that finding a plugin's hooks takes. What overrides a hook is one, also without the mark."""
+    """Skips Python's own names and specifications of unknown hooks, which take most of the time of finding a plugin's
+    hooks.
+
+    A method that overrides a hook is one, even without the marker.
+    """
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
         if name.startswith("__"):
             return None
         stored = _stored(plugin, name)
-        if type(stored) is FunctionType:  # pluggy takes ten times as long to look at it
+        if type(stored) is FunctionType:  # pluggy takes ten times as long to inspect it
             mark = getattr(stored, _MARK, None)
             if mark is not None or name not in HOOKS:
                 return mark
@@ -338,7 +348,7 @@ _SPEC: Final = f"{PROJECT}_spec"
 
 
 def _stored(plugin: Any, name: str) -> Any:
-    """What *plugin* or its class has as *name*, without evaluating a property; a property where that cannot be told."""
+    """Return the attribute *name* of *plugin* or its class, without evaluating a property. A property if it is unknown."""
     kinds = plugin.__mro__ if isinstance(plugin, type) else type(plugin).__mro__
     for names in (getattr(plugin, "__dict__", {}), *map(vars, kinds)):
         if name in names:
@@ -351,13 +361,15 @@ def _distributions(points: Iterable[Point]) -> tuple[str, ...]:
 
 
 def _precedence(point: Point) -> tuple[bool, str]:
-    """What Crosswalk ships comes first, so that another package's plugin of the same name overrides it; then by name."""
+    """Sort Crosswalk's own first, so that another package's plugin of the same name overrides it, and the others by
+    name.
+    """
     distribution = point.dist.name if point.dist is not None else ""
     return distribution != OURS, distribution
 
 
 def _normal(name: str) -> str:
-    """The provider *name*; in ``vllm@Their_Package`` the distribution as ``distribution_of`` gives it."""
+    """Return the provider *name*. In ``vllm@Their_Package`` the distribution is as ``distribution_of`` returns it."""
     provider, at, distribution = name.partition("@")
     return f"{provider}@{normal_distribution(distribution)}" if at else name
 
@@ -369,7 +381,7 @@ def _is_ours(point: Point) -> bool:
 def _resolved_or_shipped(
     name: str, points: tuple[Point, ...], registered: Iterable[Any], lookup: Callable[[str], Mapper]
 ) -> Mapper:
-    """The mapper of *points* and *registered*; where another distribution's override is broken, without that one."""
+    """Return the mapper of *points* and *registered*, without the override of another distribution if that is broken."""
     try:
         return _resolved(name, points, registered, lookup)
     except PluginError as error:
@@ -389,7 +401,7 @@ def _is_of(point: Point, distribution: str | None) -> bool:
 def _resolved(
     name: str, points: Iterable[Point], registered: Iterable[Any], lookup: Callable[[str], Mapper]
 ) -> Mapper:
-    """The mapper of what *points* load and what is *registered*, the later before the earlier."""
+    """Return the mapper of the plugins that *points* load and those *registered*, the later before the earlier."""
     manager = _Manager(PROJECT)
     manager.add_hookspecs(ProviderHooks)
     point: Point | None = None
@@ -412,7 +424,7 @@ def _resolved(
 def _merge_descriptions(
     name: str, describers: Sequence[pluggy.HookImpl], sources: Mapping[int, Point]
 ) -> None:
-    """Let the first of *describers* give the fields of the others, too, where it does not set its own."""
+    """Make the first of *describers* return the fields of the others, too, unless it sets them itself."""
     functions = [(one.function, sources.get(id(one.plugin))) for one in describers]
 
     def merged() -> ProviderInfo | None:
@@ -432,7 +444,7 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: Poin
     with _blaming(name, point, "it breaks the hookspec"):
         if manager.is_registered(plugin):
             return  # two entry points, or two calls of register(), may name one object
-        # Under a name of its own: two plugins may be classes, or modules, of one name.
+        # Under a unique name: two plugins may be classes, or modules, of one name.
         manager.register(plugin, f"{name} {len(manager.get_plugins()) + 1}")
         manager.check_pending()
         for caller in manager.get_hookcallers(plugin) or () if isinstance(plugin, type) else ():
@@ -442,7 +454,7 @@ def _register(manager: pluggy.PluginManager, name: str, plugin: Any, point: Poin
 
 @contextmanager
 def _blaming(name: str, point: Point | None, cause: str) -> Iterator[None]:
-    """Make a :class:`PluginError` of whatever a plugin raises: a stranger's ``SystemExit`` must not end the program."""
+    """Raise a :class:`PluginError` for any exception of a plugin: its ``SystemExit`` must not end the program."""
     try:
         yield
     except BaseException as error:
@@ -477,9 +489,9 @@ def _shown(error: BaseException) -> str:
 
 
 registry = Registry()
-"""The registry that ``crosswalk.normalize`` and its kin use where none is given."""
+"""The default registry of ``crosswalk.normalize`` and related functions."""
 
 
 def providers() -> list[ProviderEntry]:
-    """The installed providers, by name; one that is broken has its error."""
+    """Return the installed providers, by name. A broken one has its error."""
     return registry.providers()

@@ -1,4 +1,4 @@
-"""The one state of an answer while it is mapped, and the rules that every provider shares: what hooks get as ``state``."""
+"""The state of one answer while it is mapped, and the rules that all providers share. Hooks get it as ``state``."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ __all__ = ["End", "MappingState"]
 
 T = TypeVar("T")
 
-_ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
+_ABSENT: Final = Provenance.ABSENT  # members of an enum are slow to look up
 _ZERO: Final = timedelta(0)
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
 class End:
-    """How one choice ended.
+    """The end of one choice.
 
     Attributes:
         reason: the canonical reason.
-        raw: the provider's word, ``""`` where it ended without one; ``None`` where it did not say that it ended.
-        unmapped: whether no mapping knows the word.
+        raw: the provider's word, ``""`` if it ended without one, or ``None`` if the provider did not signal the end.
+        unmapped: whether no mapping contains the word.
     """
 
     __slots__ = ("raw", "reason", "unmapped")
@@ -54,21 +54,21 @@ class End:
 
 
 class MappingState(Answer):
-    """The state of one answer while it is mapped; hooks get it as ``state``.
+    """The state of one answer while it is mapped. Hooks get it as ``state``.
 
     Attributes:
-        data: the plugin's own notes, which nothing else writes to; :meth:`own` keeps typed ones.
-        event_name: the SSE name of the current event; ``None`` where it has none.
-        continues: whether the current event belongs to the same answer by its id, so that content after a finish word is
-            part of the answer and the word was provisional. The plugin sets it, event by event.
-        ends: how the choices ended, by number, as far as is known.
-        error: the delta of the provider's error; ``None`` while there is none.
-        unknown_finish: the first unknown finish word, to be raised when everything has been received; ``None`` without one.
+        data: the plugin's notes, which only the plugin writes to. :meth:`own` stores typed ones.
+        event_name: the SSE name of the current event, or ``None`` if it has none.
+        continues: whether the current event belongs to the same answer by its id, so that content after a finish word
+            is part of the answer and the word was provisional. The plugin sets it, event by event.
+        ends: the ends of the choices, by number, as far as they are known.
+        error: the delta of the provider's error, or ``None`` as long as there is none.
+        unknown_finish: the first unknown finish word, to be raised when everything has been received, or ``None``.
         has_other_ids: whether the provider has sent another id than the first.
-        dialect: which of a provider's several dialects reads this answer; ``None`` while that is not known.
-        repeated_texts: by choice, the texts, reasoning or arguments of events that repeated the choice's last event, since
-            the hooks last received an event. They are part of the answer already.
-        whole: the current event before anything was taken, for wrappers around hooks; ``None`` where there are none.
+        dialect: the one of a provider's several dialects that reads this answer, or ``None`` as long as it is unknown.
+        repeated_texts: by choice, the texts, reasoning or arguments of events that repeated the choice's last event,
+            since the hooks last received an event. They are part of the answer already.
+        whole: the current event before anything was taken, for wrappers around hooks, or ``None`` if there are none.
     """
 
     is_checked = True
@@ -91,21 +91,22 @@ class MappingState(Answer):
         self._calls: dict[int, ToolCalls] = {}
 
     def own(self, kind: type[T]) -> T:
-        """The one object of class *kind* that goes with this answer; made, without arguments, when first asked for."""
+        """Return the one object of class *kind* for this answer. It is made, without arguments, on the first call."""
         found = self._own.get(kind)
         if found is None:
             found = self._own[kind] = kind()
         return found
 
-    # Who answered, and how long it took.
+    # The origin of the answer, and its duration.
 
     @property
     def request_duration(self) -> timedelta | None:
-        """From request to end, measured or reported; ``None`` while neither.
+        """The time from request to end, measured or reported, or ``None`` if neither.
 
         Raises:
-            ResponseValidationError: it is set to something other than a ``timedelta`` from 0. One of more than a thousand
-                years is not kept: no server took so long.
+            ResponseValidationError: it is set to something other than a ``timedelta`` from 0. One of more than a
+                thousand
+                years is not stored: no server takes that long.
         """
         return self._request_duration
 
@@ -119,11 +120,11 @@ class MappingState(Answer):
     def identify(
         self, *, id: str | None = None, model: str | None = None, created: datetime | None = None
     ) -> None:
-        """Note who answered; of each the first that is not empty stays.
+        """Note the origin of the answer. The first value of each that is not empty stays.
 
         Raises:
-            TypeError: the id or the model is no string.
-            ResponseValidationError: the time is no ``datetime`` with a time zone; nothing is noted then.
+            TypeError: the id or the model is not a string.
+            ResponseValidationError: the time is not a ``datetime`` with a time zone. Nothing is noted then.
         """
         for value in (id, model):
             if value is not None and not isinstance(value, str):
@@ -143,18 +144,19 @@ class MappingState(Answer):
     def take_identity(
         self, event: dict[str, Any], *, id: str = "id", model: str = "model", created: str = "created"
     ) -> None:
-        """Take from *event* who answered and when; what differs from what was said first stays in the event.
+        """Take the id, model and time of the answer from *event*. Values that differ from the first ones stay in the
+        event.
 
         Args:
-            event: the event, or the object in it that says so.
+            event: the event, or the object in it that has these fields.
             id: the key of the response's id; likewise *model*.
-            created: the key of the time of creation, in seconds since 1970; 0 is no time. What lies before, or in no
-                calendar, stays in the event, and is noted.
+            created: the key of the time of creation, in seconds since 1970. 0 means no time. A value before that, or
+                outside the calendar, stays in the event, and is noted.
 
         Raises:
-            WireTypeError: the id or the model is no string.
+            WireTypeError: the id or the model is not a string.
         """
-        # Most servers repeat all three in every event: what is the same is gone at one look.
+        # Most servers repeat all three in every event: one comparison removes equal ones.
         if event.get(id) == self.id is not None:
             del event[id]
         elif said := take_string(event, id):
@@ -192,15 +194,15 @@ class MappingState(Answer):
         if not value or (value == self._raw_created and type(value) is type(self._raw_created)):
             del event[key]
 
-    # What is known about the answer.
+    # Notes about the answer.
 
     def note(self, path: str, provenance: Provenance | str | None) -> None:
-        """Say why the canonical field at *path* is not the provider's own word; ``None`` takes it back.
+        """Note why the canonical field at *path* is not the provider's own word. ``None`` removes the note.
 
         Raises:
-            PluginError: no response has a field there.
+            PluginError: a response has no field there.
         """
-        from crosswalk.types.paths import is_canonical  # of many answers there is nothing to note
+        from crosswalk.types.paths import is_canonical  # most answers need no note
 
         if type(path) is not str or not is_canonical(path):
             raise PluginError(
@@ -213,7 +215,9 @@ class MappingState(Answer):
             self.provenance[path] = Provenance(provenance)
 
     def judge(self, verdict: ContentFilterResult) -> None:
-        """Note a *verdict* of the provider's moderation; of each category the worst stays, what was filtered above all."""
+        """Note a *verdict* of the provider's moderation. The worst of each category stays; filtered content ranks
+        highest.
+        """
         known = self.verdicts.get(verdict.category)
         if known is None or _weight(verdict) > _weight(known):
             self.verdicts[verdict.category] = verdict
@@ -229,7 +233,7 @@ class MappingState(Answer):
         cost: Cost | None = None,
         details: UsageDetails = UsageDetails.EMPTY,
     ) -> UsageInfo | None:
-        """The counts of a report, ``None`` where it has none at all; what it does not count is 0 and noted as absent."""
+        """Return the counts of a report, or ``None`` if it has none at all. A missing count is 0 and noted as absent."""
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
         if cost is None and counts.count(None) == len(counts) and details == UsageDetails.EMPTY:
             return None
@@ -246,7 +250,7 @@ class MappingState(Answer):
         return usage_of(counts, cost, details)
 
     def report(self, usage: UsageInfo) -> None:
-        """Take a usage report: a later report replaces an earlier one, field by field."""
+        """Take a usage report. A later report replaces an earlier one, field by field."""
         before, provenance = self.usage, self.provenance
         absent: list[str] = []
         if before is not None and provenance:
@@ -261,7 +265,7 @@ class MappingState(Answer):
     # Its choices.
 
     def begin(self, choice: int) -> None:
-        """Say that *choice* has begun: it must end, too.
+        """Note that *choice* has begun. It must end, too.
 
         Raises:
             ResponseValidationError: it is not a number from 0.
@@ -271,7 +275,7 @@ class MappingState(Answer):
         self.choice(choice)
 
     def has_spoken(self, choice: int) -> bool:
-        """Whether anything has come of *choice* before this event: text, reasoning, a refusal, a call, a segment."""
+        """Whether *choice* has any content from before this event: text, reasoning, a refusal, a call, a segment."""
         found = self.choices.get(choice)
         return found is not None and bool(found.parts)
 
@@ -281,7 +285,7 @@ class MappingState(Answer):
         return bool(self.ends) or self.error is not None
 
     def has_ended(self, choice: int) -> bool:
-        """Whether *choice* has said that it is over."""
+        """Whether the end of *choice* was signalled."""
         return choice in self.ends
 
     def has_tool_calls(self, choice: int = 0) -> bool:
@@ -303,19 +307,19 @@ class MappingState(Answer):
         choice: int = 0,
         whole: bool = False,
     ) -> ToolCallDelta:
-        """The delta for a fragment of a tool call, by rules that hold for every provider.
+        """Return the delta for a fragment of a tool call, by rules that hold for every provider.
 
-        A call is found by index, else by id, else it is the open one. A fragment whose id and name both
-        differ from that call's opens a new one whatever its index. A missing index is never 0. An empty
-        or repeated id or name is never joined on.
+        A call is found by index, else by id, else it is the open one. A fragment with an id and a name that both
+        differ from that call's opens a new one, whatever its index. A missing index is never 0. An empty
+        or repeated id or name is never appended.
 
         Args:
-            index: the provider's index; ``None`` where it sends none.
-            id: the provider's id; ``None`` or ``""`` where it sends none.
-            name: the tool's name; ``None`` or ``""`` where this fragment has none.
+            index: the provider's index, or ``None`` if it sends none.
+            id: the provider's id, or ``None`` or ``""`` if it sends none.
+            name: the tool's name, or ``None`` or ``""`` if this fragment has none.
             arguments: argument text to append.
             choice: the choice that calls.
-            whole: this is a whole call, never a fragment of another one.
+            whole: whether this is a whole call, never a fragment of another one.
         """
         calls = self._calls.get(choice)
         if calls is None:
@@ -331,7 +335,7 @@ class MappingState(Answer):
         if name is not None and call.name is None:
             call.name = new_name = name
         if new_id is new_name is None and type(arguments) is str and arguments and arguments.isascii():
-            return arguments_delta(call.index, arguments)  # most of any stream of calls
+            return arguments_delta(call.index, arguments)  # the bulk of any stream of calls
         return ToolCallDelta(call.index, new_id, new_name, arguments or None)
 
     def take_tool_call(
@@ -346,17 +350,17 @@ class MappingState(Answer):
         choice: int = 0,
         whole: bool = False,
     ) -> ToolCallDelta:
-        """:meth:`tool_call` for an object: of its index, id and name is taken what the call keeps.
+        """:meth:`tool_call` for an object. The parts of its index, id and name that the call stores are taken.
 
         Args:
             wire: the object that has the index and the id.
-            function: the object that has the name; ``None`` for the same.
-            arguments: argument text to append, taken by the caller, who knows its form.
-            index: the key of the index, or what the provider says of it elsewhere, which the caller has taken.
+            function: the object that has the name, or ``None`` for the same.
+            arguments: argument text to append, taken by the caller, which knows its form.
+            index: the key of the index, or the provider's value from elsewhere, which the caller has taken.
             id: the key of the id.
             name: the key of the name.
             choice: the choice that calls.
-            whole: this is a whole call, never a fragment of another one.
+            whole: whether this is a whole call, never a fragment of another one.
 
         Raises:
             WireTypeError: index, id or name has another type.
@@ -378,7 +382,7 @@ class MappingState(Answer):
         return delta
 
     def partial(self, error: ErrorInfo | str) -> ChatResponse:
-        """Everything so far as an error response, including what was held back."""
+        """Return everything so far as an error response, including buffered content."""
         info = error if isinstance(error, ErrorInfo) else ErrorInfo(ErrorKind.UNKNOWN, error)
         errors: tuple[Segment, ...] = (error_segment(info),)
         if self.choice(0).finish is None:
@@ -394,7 +398,7 @@ def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:
 
 
 def _time_of(seconds: float) -> datetime | None:
-    """The time; ``None`` where no calendar has it."""
+    """Return the time, or ``None`` if it is outside every calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
     except (ValueError, OverflowError, OSError):

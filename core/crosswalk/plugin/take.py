@@ -1,13 +1,15 @@
-"""Read an event by taking: what a hook has understood is gone from the event, and what is left reaches the extensions.
+"""Read an event by taking: a hook removes the values that it understands, and the remaining ones reach the extensions.
 
-There are two families. ``take_…`` is for what decides the answer (text, reasoning, calls, finish, identity): a value of
-another type than the API promises raises. ``accept_…`` is for everything else: such a value stays where it is, so that it
-reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null`` gives ``None``.
+There are two families. ``take_…`` is for values that decide the answer (text, reasoning, calls, finish, identity): a
+value of another type than the API promises raises. ``accept_…`` is for everything else: such a value stays where it is,
+so that it reaches the extensions as sent, and is noted as ``mistyped``. In both, a key that is missing or ``null``
+gives ``None``.
 
-An object, or an array with objects in it, is handed out to be taken apart and stays in its place until it is empty; an array
-of anything else is taken whole. What is to be understood and kept as well is looked at (:func:`look_at`, ``event.get``).
+An object, or an array with objects in it, is returned to be taken apart, and stays in the event until it is empty. An
+array of anything else is taken whole. Values that are read but also stay are peeked at (:func:`look_at`,
+``event.get``).
 
-What stands in ``__all__`` is for the authors of plugins, in ``crosswalk.plugins``; the rest serves the engine.
+The names in ``__all__`` are for the authors of plugins, in ``crosswalk.plugins``. The others serve the engine.
 """
 
 from __future__ import annotations
@@ -50,12 +52,14 @@ __all__ = [
 
 T = TypeVar("T")
 
-_LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and nothing counted comes near
+_LARGEST_COUNT: Final = 2**63 - 1  # the sum of two can still be written, and real counts are far smaller
 _LARGEST: Final = int(sys.float_info.max)
 
 
 class Noted(threading.local):
-    """What ``accept_…`` left where it was since somebody asked, on this thread: hooks have no other way to say it.
+    """The values that ``accept_…`` left in place on this thread since the last call of :func:`mistyped`.
+
+    Hooks have no other way to report them.
 
     Attributes:
         values: the container of each such value, by the container's identity and the value's key in it.
@@ -69,40 +73,41 @@ NOTED: Final = Noted()
 
 
 def mistyped() -> list[tuple[Any, Any]]:
-    """The values of a wrong type that were left, each as its container and its key; from now on others are noted."""
+    """Return the values of a wrong type that were left, each as its container and its key, and start a new list."""
     found, NOTED.values = NOTED.values, {}
     return [(container, key) for (_, key), container in found.items()]
 
 
 def note_again(found: list[tuple[Any, Any]]) -> None:
-    """Go on with what :func:`mistyped` has given; others that were noted meanwhile are forgotten."""
+    """Restore the list that :func:`mistyped` returned. Values that were noted meanwhile are discarded."""
     NOTED.values = {(id(container), key): container for container, key in found}
 
 
 def _leave(container: Any, key: Any) -> None:
-    if len(NOTED.values) < 1000:  # more need no proof
+    if len(NOTED.values) < 1000:  # 1,000 are proof enough
         NOTED.values[id(container), key] = container
 
 
 def _refuse(container: Any, key: Any, expected: str, value: object) -> WireTypeError:
     error = WireTypeError(f"[{key}]" if type(key) is int else key, expected=expected, got=value)
-    error.__dict__["container"] = container  # the reader says where in the event that is
+    error.__dict__["container"] = container  # the reader adds the location of that in the event
     return error
 
 
 def wrong_type(container: dict[str, Any], key: str, expected: str) -> WireTypeError:
-    """The error to raise where the value under *key*, or its absence, is not what was *expected* and no ``take_…`` can tell.
+    """Return the error for a value under *key*, or its absence, that is not as *expected*, if no ``take_…`` can detect
+    it.
 
-    The reader says where in the event *container* is.
+    The reader adds the location of *container* in the event.
     """
     return _refuse(container, key, expected, container.get(key))
 
 
-# Each of these is spelt out: they run for every leaf of every event, and a call less shows.
+# Each of these is written out: they run for every leaf of every event, and an additional call is measurable.
 
 
 def take_string(container: dict[str, Any], key: str) -> str | None:
-    """Take the string under *key*; raises :class:`WireTypeError` for any other type."""
+    """Take the string under *key*. Raises :class:`WireTypeError` for any other type."""
     value = container.pop(key, None)
     if value is None or type(value) is str:
         return value
@@ -111,7 +116,7 @@ def take_string(container: dict[str, Any], key: str) -> str | None:
 
 
 def take_integer(container: dict[str, Any], key: str) -> int | None:
-    """Take the integer under *key*; raises :class:`WireTypeError` for any other type."""
+    """Take the integer under *key*. Raises :class:`WireTypeError` for any other type."""
     value = container.pop(key, None)
     if value is None or type(value) is int:
         return value
@@ -120,7 +125,7 @@ def take_integer(container: dict[str, Any], key: str) -> int | None:
 
 
 def take_count(container: dict[str, Any], key: str) -> int | None:
-    """Take the integer of at least 0, in 63 bits, under *key*; raises :class:`WireTypeError` for anything else."""
+    """Take the integer of at least 0, in 63 bits, under *key*. Raises :class:`WireTypeError` for anything else."""
     value = container.pop(key, None)
     if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
         return value
@@ -129,7 +134,7 @@ def take_count(container: dict[str, Any], key: str) -> int | None:
 
 
 def take_number(container: dict[str, Any], key: str) -> float | None:
-    """Take the number under *key*; raises :class:`WireTypeError` for any other type."""
+    """Take the number under *key*. Raises :class:`WireTypeError` for any other type."""
     value = container.pop(key, None)
     if value is None or is_number(value):
         return value  # type: ignore[no-any-return]
@@ -138,7 +143,7 @@ def take_number(container: dict[str, Any], key: str) -> float | None:
 
 
 def take_boolean(container: dict[str, Any], key: str) -> bool | None:
-    """Take the boolean under *key*; raises :class:`WireTypeError` for any other type."""
+    """Take the boolean under *key*. Raises :class:`WireTypeError` for any other type."""
     value = container.pop(key, None)
     if value is None or type(value) is bool:
         return value
@@ -147,7 +152,7 @@ def take_boolean(container: dict[str, Any], key: str) -> bool | None:
 
 
 def take_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
-    """The object under *key*, to be taken apart; raises :class:`WireTypeError` for any other type."""
+    """Return the object under *key*, to be taken apart. Raises :class:`WireTypeError` for any other type."""
     value = container.get(key)
     if type(value) is dict:
         if not value:
@@ -160,9 +165,9 @@ def take_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
 
 
 def take_array(container: dict[str, Any], key: str) -> list[Any]:
-    """The array under *key*, empty where missing; raises :class:`WireTypeError` for any other type.
+    """Return the array under *key*, or an empty one if missing. Raises :class:`WireTypeError` for any other type.
 
-    Objects and arrays in it are to be taken apart; an array without any is taken whole.
+    Objects and arrays in it are to be taken apart. An array without any is taken whole.
     """
     value = container.get(key)
     if type(value) is list:
@@ -176,10 +181,10 @@ def take_array(container: dict[str, Any], key: str) -> list[Any]:
 
 
 def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The array of objects under *key*, each to be taken apart; empty where missing.
+    """Return the array of objects under *key*, each to be taken apart, or an empty one if missing.
 
     Raises:
-        WireTypeError: it is no array, or an item is no object.
+        WireTypeError: it is not an array, or an item is not an object.
     """
     value = container.get(key)
     if type(value) is list:
@@ -193,10 +198,10 @@ def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def take_strings(container: dict[str, Any], key: str) -> list[str]:
-    """Take the array of strings under *key*; empty where missing.
+    """Take the array of strings under *key*, or an empty one if missing.
 
     Raises:
-        WireTypeError: it is no array, or an item is no string.
+        WireTypeError: it is not an array, or an item is not a string.
     """
     value = container.get(key)
     if type(value) is list:
@@ -207,7 +212,7 @@ def take_strings(container: dict[str, Any], key: str) -> list[str]:
 
 
 def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
-    """Take the value under *key* where it says again what is *known*, or is ``null``; whether it is gone."""
+    """Take the value under *key* if it equals *known*, or is ``null``. Return whether it is gone."""
     value = container.get(key)
     if value is None or (value == known and (type(value) is str or same_json(value, known))):
         container.pop(key, None)
@@ -216,25 +221,25 @@ def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
 
 
 def require_object(value: Any, place: str = "the event") -> dict[str, Any]:
-    """*value*, which must be an object; raises :class:`WireTypeError`, naming *place*, otherwise."""
+    """Return *value*, which must be an object. Raises :class:`WireTypeError`, naming *place*, otherwise."""
     if type(value) is dict:
         return value
     raise WireTypeError(place, expected="object", got=value)
 
 
 def accept_string(container: dict[str, Any], key: str) -> str | None:
-    """Take the string under *key*; a value of another type stays, and is noted."""
+    """Take the string under *key*. A value of another type stays, and is noted."""
     return _accept(container, key, look_at(container, key, str))
 
 
 def accept_integer(container: dict[str, Any], key: str) -> int | None:
-    """Take the integer under *key*; a value of another type stays, and is noted."""
+    """Take the integer under *key*. A value of another type stays, and is noted."""
     return _accept(container, key, look_at(container, key, int))
 
 
 def accept_count(container: dict[str, Any], key: str) -> int | None:
-    """Take the integer of at least 0, in 63 bits, under *key*; anything else stays, and is noted."""
-    value = container.pop(key, None)  # spelt out: usage may come with every event
+    """Take the integer of at least 0, in 63 bits, under *key*. Any other value stays, and is noted."""
+    value = container.pop(key, None)  # written out: usage may come with every event
     if value is None or (type(value) is int and 0 <= value <= _LARGEST_COUNT):
         return value
     container[key] = value
@@ -243,24 +248,24 @@ def accept_count(container: dict[str, Any], key: str) -> int | None:
 
 
 def accept_number(container: dict[str, Any], key: str) -> float | None:
-    """Take the number under *key*; a value of another type stays, and is noted."""
+    """Take the number under *key*. A value of another type stays, and is noted."""
     return _accept(container, key, look_at(container, key, float))
 
 
 def accept_boolean(container: dict[str, Any], key: str) -> bool | None:
-    """Take the boolean under *key*; a value of another type stays, and is noted."""
+    """Take the boolean under *key*. A value of another type stays, and is noted."""
     return _accept(container, key, look_at(container, key, bool))
 
 
 def _accept(container: dict[str, Any], key: str, value: T | None) -> T | None:
-    """*value*, at which a look was taken under *key*, taken now; ``None`` where it was null, or another and stays."""
+    """Take *value*, a result of peeking under *key*. ``None`` if it was null, or another value, which stays."""
     if value is not None or container.get(key) is None:
         container.pop(key, None)
     return value
 
 
 def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
-    """The object under *key*, to be taken apart; a value of another type stays, and is noted."""
+    """Return the object under *key*, to be taken apart. A value of another type stays, and is noted."""
     value = container.get(key)
     if type(value) is dict:
         if not value:
@@ -274,7 +279,7 @@ def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
 
 
 def accept_array(container: dict[str, Any], key: str) -> list[Any]:
-    """The array under *key* as :func:`take_array` gives it; a value of another type stays, and is noted."""
+    """Return the array under *key*, as :func:`take_array` does. A value of another type stays, and is noted."""
     value = container.get(key)
     if value is None or type(value) is list:
         return take_array(container, key)
@@ -283,7 +288,7 @@ def accept_array(container: dict[str, Any], key: str) -> list[Any]:
 
 
 def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The objects in the array under *key*, each to be taken apart; what is none stays, and is noted."""
+    """Return the objects in the array under *key*, each to be taken apart. Other items stay, and are noted."""
     items = accept_array(container, key)
     found = [item for item in items if type(item) is dict]
     if len(found) < len(items):
@@ -295,14 +300,14 @@ def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def is_number(value: object) -> bool:
-    """Whether *value* is a number as a ``float`` can say it: an integer in JSON may have too many digits."""
+    """Whether *value* is a number that fits a ``float``. An integer in JSON may have too many digits."""
     return type(value) is float or (type(value) is int and -_LARGEST <= value <= _LARGEST)
 
 
 def look_at(container: dict[str, Any], key: str, kind: type[T]) -> T | None:
-    """The value of type *kind* under *key*, which stays there as well; ``None`` where missing or, noted, of another type.
+    """Return the value of type *kind* under *key*, which also stays there, or ``None`` if it is missing.
 
-    An integer that a ``float`` can say is one, too.
+    A value of another type gives ``None``, too, and is noted. An integer that fits a ``float`` counts as one.
     """
     value = container.get(key)
     is_known = value is None or type(value) is kind or (kind is float and is_number(value))
@@ -321,12 +326,12 @@ def look_at_count(container: dict[str, Any], key: str) -> int | None:
 
 
 def leave_mistyped(container: dict[str, Any], key: str) -> None:
-    """Note that the value under *key*, which stays, is not what the API promises: for what no ``accept_…`` can tell."""
+    """Note that the value under *key*, which stays, is not as the API promises, if no ``accept_…`` can detect it."""
     _leave(container, key)
 
 
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
-    """Take all that is left of *container*, as for a segment that keeps it; what was noted in it as mistyped stays."""
+    """Take all that remains in *container*, as for a segment that stores it. Values that were noted as mistyped stay."""
     if NOTED.values:
         found: dict[str, Any] = _without(NOTED.values, container)
         return found
@@ -336,7 +341,10 @@ def take_whole(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without(left: Container[tuple[int, Any]], value: Any) -> Any:
-    """*value* without what is *left* in it, which alone stays there; an array with such in it keeps its scalars, too."""
+    """Return *value* without the parts that are in *left*, which alone stay there.
+
+    An array with such parts in it keeps its scalars, too.
+    """
     if type(value) is list:
         items = [_without(left, item) for place, item in enumerate(value) if (id(value), place) not in left]
         if len(items) == len(value) and not any(type(item) in _CONTAINERS and item for item in value):
@@ -357,7 +365,9 @@ _CONTAINERS: Final = (dict, list)
 
 
 def path_to(value: Any, container: Any) -> str | None:
-    """Where in *value* the very object *container* stands, as ``choices[0].delta``; ``None`` where it does not."""
+    """Return the path in *value* to the very object *container*, as ``choices[0].delta``, or ``None`` if it is not in
+    it.
+    """
     return next((path for found, path in _containers(value, "") if found is container), None)
 
 
@@ -375,12 +385,12 @@ def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
 
 
 def prune(event: dict[str, Any], kept: Container[int]) -> None:
-    """Take out of *event* the objects and arrays that were emptied, except those whose identity is in *kept*.
+    """Remove from *event* the objects and arrays that were emptied, except those with an identity in *kept*.
 
-    An item of an array goes only with all the others, so that each keeps its place.
+    The items of an array are only removed together, so that the others keep their indices.
     """
     emptied = None
-    for key, value in event.items():  # spelt out: it runs for every event, and most have little left
+    for key, value in event.items():  # written out: it runs for every event, and most have few values left
         kind = type(value)
         if kind is dict:
             if value:
@@ -400,7 +410,7 @@ def prune(event: dict[str, Any], kept: Container[int]) -> None:
 
 def _is_emptied(items: list[Any], kept: Container[int]) -> bool:
     is_emptied = id(items) not in kept
-    for item in items:  # to the end: what is in the last one is to be pruned as well
+    for item in items:  # do not stop early: the last item must be pruned as well
         kind = type(item)
         if kind is dict:
             if item:
@@ -413,9 +423,9 @@ def _is_emptied(items: list[Any], kept: Container[int]) -> bool:
 
 
 def empty_containers(event: Any) -> dict[int, Any]:
-    """The objects and arrays of *event* that hold nothing, as the provider sent them, by their identity.
+    """The objects and arrays of *event* that were sent empty by the provider, by their identity.
 
-    They are held, so that nothing that a hook makes takes over the identity of one that it has taken.
+    References to them are held, so that no object that a hook makes reuses the identity of one that it has taken.
     """
     found: dict[int, Any] = {}
     level = [event] if type(event) is dict or type(event) is list else []

@@ -15,18 +15,18 @@ __all__ = ["StreamState", "StreamingChatResponse"]
 
 
 class StreamingChatResponse:
-    """The deltas of an answer as they come, for one consumer or several.
+    """The deltas of an answer as they arrive, for one consumer or several.
 
-    Each consumer reads from the start. The next delta is asked of the source only when a consumer wants
-    one, and reaches it before the one after is asked for. A slow, failing or cancelled consumer does not
-    hurt another; when the last one is cancelled while it waits for a delta, the source is closed. A consumer
-    that stops reading closes nothing, for the stream may be read on: use ``async with`` to be sure. Belongs
+    Each consumer reads from the start. The next delta is requested from the source only when a consumer wants
+    one, and reaches it before the one after is requested. A slow, failing or cancelled consumer does not
+    affect another. When the last one is cancelled while it waits for a delta, the source is closed. A consumer
+    that stops reading closes nothing, because the stream may be read on: use ``async with`` to be sure. Belongs
     to one event loop.
 
     Args:
-        deltas: where the deltas come from; read and closed in a task of its own.
-        finish: gives the complete response once the deltas are exhausted.
-        replay: keep the deltas for further consumers; ``False`` allows only one.
+        deltas: the source of the deltas. It is read and closed in a separate task.
+        finish: returns the complete response once the deltas are exhausted.
+        replay: whether to store the deltas for further consumers. ``False`` allows only one.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class StreamingChatResponse:
 
     @property
     def state(self) -> StreamState:
-        """Whether it goes on, and if not, how it ended."""
+        """The state of the stream: open, or how it ended."""
         return self._source.state
 
     def __aiter__(self) -> AsyncIterator[ResponseDelta]:
@@ -55,19 +55,19 @@ class StreamingChatResponse:
         return _Consumer(self, 0)
 
     async def response(self) -> ChatResponse:
-        """The complete response; reads the rest of the stream first.
+        """Return the complete response, after reading the rest of the stream.
 
         Raises:
-            CrosswalkError: what ended the stream, if it failed or was cancelled.
+            CrosswalkError: the error that ended the stream, if it failed or was cancelled.
         """
         async for _ in _Consumer(self, self._source.read):
             pass
         return self._finish()
 
     async def aclose(self) -> None:
-        """Stop reading and close the source; deltas that have come can still be read.
+        """Stop reading and close the source. Deltas that have arrived can still be read.
 
-        Closed before its final delta, the stream is ``cancelled``: consumers and :meth:`response` get an
+        If the stream is closed before its final delta, it is ``cancelled``: consumers and :meth:`response` get an
         error.
         """
         await self._source.stop(CrosswalkError("the stream was closed"))
@@ -112,13 +112,13 @@ class _Consumer(AsyncIterator[ResponseDelta]):
         return delta
 
     async def _leave(self) -> None:
-        """Cancelled, perhaps for good: if nobody else reads, nobody needs the source."""
+        """Handle a cancellation, which may be final: without other readers, the source is not needed."""
         self._has_left = True
         self._stream._consumers.discard(self)
         if not self._stream._consumers:
             await self._source.stop(CrosswalkError("the stream was cancelled"))
 
     def _return(self) -> None:
-        """It was only a time limit: it reads on."""
+        """Resume reading: the cancellation was only a time limit."""
         self._has_left = False
         self._stream._consumers.add(self)

@@ -13,7 +13,7 @@ __all__ = ["Source", "StreamState"]
 
 
 class StreamState(StrEnum):
-    """Where a stream stands."""
+    """The state of a stream."""
 
     ACTIVE = "active"
     """More may come."""
@@ -54,11 +54,13 @@ class Source:
         self._has_final = False
         self._is_reading = False  # its task may be cancelled: it has begun, and is not closing
         self._task: asyncio.Task[None] | None = None
-        self._idle: asyncio.Future[None] | None = None  # what the task waits for while nobody wants a delta
+        self._idle: asyncio.Future[None] | None = (
+            None  # what the task waits for while no consumer wants a delta
+        )
         self._waiting: list[asyncio.Future[None]] = []  # what consumers wait for
 
     def drop(self) -> None:
-        """Forget the deltas that were read."""
+        """Drop the deltas that were read."""
         self.buffer.clear()
 
     def take_ready(self) -> bool:
@@ -99,7 +101,7 @@ class Source:
         return True
 
     async def stop(self, failure: CrosswalkError) -> None:
-        """Stop reading and close; consumers get *failure*, unless the final delta has been read."""
+        """Stop reading and close. Consumers get *failure*, unless the final delta has been read."""
         if self._has_final:
             self._end(StreamState.COMPLETE)
         self._end(StreamState.CANCELLED, failure)
@@ -110,7 +112,7 @@ class Source:
         await asyncio.wait([task])
 
     def abandon(self) -> None:
-        """Stop reading, without waiting; from any thread."""
+        """Stop reading, without waiting. Callable from any thread."""
         if self._task is not None and not self._task.done() and not self._task.get_loop().is_closed():
             self._task.get_loop().call_soon_threadsafe(self._task.cancel)
 
