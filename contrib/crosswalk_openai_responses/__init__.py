@@ -1,7 +1,7 @@
 """OpenAI's Responses API: ``/v1/responses``, whole and streamed.
 
 Facts: provider document "OpenAI Responses". vLLM, Ollama, llama.cpp, SGLang, xAI, OpenRouter and others answer in this
-dialect too: :class:`ResponsesDialect` reads them under their own provider ids, in a ``DialectFamily`` or subclassed.
+dialect too. :class:`ResponsesDialect` reads them under their own provider ids, in a ``DialectFamily`` or subclassed.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class ResponsesDialect:
     """The hooks for ``/v1/responses``.
 
     Attributes:
-        title: the provider's name as people write it.
-        documentation: where the provider describes the API.
-        finish_reasons: what each final status means, with the reason of an incomplete response behind a colon.
+        title: the provider's name for display.
+        documentation: the address of the provider's description of the API.
+        finish_reasons: the meaning of each final status. The reason of an incomplete response follows a colon.
     """
 
     title: ClassVar[str] = "OpenAI Responses"
@@ -92,7 +92,7 @@ class ResponsesDialect:
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: many servers speak this dialect, and none marks it."""
+        """See the hook ``recognizes``. Many servers speak this dialect, and none marks it."""
         if not isinstance(event, dict):
             return Recognition.NO
         fits = _known(event) is not None or event.get("object") == "response" or is_error(event)
@@ -100,7 +100,7 @@ class ResponsesDialect:
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``. What is left of an item stands under ``output``, as in a body."""
+        """See the hook ``map_delta``. The remainder of an item is listed under ``output``, as in a body."""
         event, answer = require_object(event), state.own(Answer)
         if state.repeated_texts:
             answer.add_repeated(state)
@@ -126,7 +126,7 @@ class ResponsesDialect:
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """See the hook ``map_finish_reason``; an aggregator passes on why an answer is incomplete, without the status."""
+        """See the hook ``map_finish_reason``. An aggregator passes on why an answer is incomplete, without the status."""
         known = self.finish_reasons
         return known.get("failed" if reason.startswith("failed:") else reason) or known.get(
             f"incomplete:{reason}"
@@ -134,7 +134,7 @@ class ResponsesDialect:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``: inclusive counts, as the canonical ones are; they come once, with the end."""
+        """See the hook ``map_usage``. The counts are inclusive, as the canonical ones are, and come once, with the end."""
         usage = accept_object(event, "usage") if "usage" in event else None
         if not usage:
             return None
@@ -157,7 +157,7 @@ class ResponsesDialect:
 
 
 def _searches(event: dict[str, Any]) -> int | None:
-    """How often the server searched the web. It stays with the rest of ``tool_usage``, which is beside the usage."""
+    """The number of web searches of the server. It stays with the rest of ``tool_usage``, which is outside the usage."""
     searches = (look_at(event, "tool_usage", dict) or {}).get("web_search")
     return look_at_count(searches, "num_requests") if isinstance(searches, dict) else None
 
@@ -170,13 +170,13 @@ _CHAT_COUNTS = {
     "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
     "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
 }
-"""Where proxies that translate Chat Completions leave the counts."""
+"""The fields in which proxies that translate Chat Completions leave the counts."""
 _CHAT_DETAILS: Final = OpenAIChatDialect.usage_details
 _DETAILS: Final = {name: (path,) for name, path in wire.DETAILS.items()}
 _OPEN_RESPONSES = {
     f"response.reasoning.{word}": wire.EVENTS[f"response.reasoning_text.{word}"] for word in ("delta", "done")
 }
-"""What the Open Responses specification calls events that OpenAI calls otherwise."""
+"""The Open Responses specification's names for events that have another name at OpenAI."""
 
 
 def _known(event: dict[str, Any]) -> wire.WireEvent | None:
@@ -187,7 +187,7 @@ def _known(event: dict[str, Any]) -> wire.WireEvent | None:
 
 
 def _is_extension(event: dict[str, Any]) -> bool:
-    """Whether *event* is a vendor's own, such as ``acme:trace_event``, which clients ignore (Open Responses)."""
+    """Return whether *event* is a vendor extension, such as ``acme:trace_event``, which clients ignore (Open Responses)."""
     kind = event.get("type")
     return type(kind) is str and kind.partition(":")[1] == ":"
 

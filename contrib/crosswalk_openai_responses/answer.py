@@ -1,7 +1,7 @@
-"""What has been said of an answer so far: a stream says most things two to five times.
+"""The state of an answer while it is read. A stream sends most things two to five times.
 
-Each text comes in pieces, then whole, then again in its part, its item and the response. An :class:`Answer` knows
-what canonical values already carry, so that a repetition adds nothing, an addition adds only itself, and a
+Each text comes in pieces, then whole, then again in its part, its item and the response. An :class:`Answer` records
+which data canonical values already carry, so that a repetition adds nothing, an addition adds only itself, and a
 contradiction stays visible.
 """
 
@@ -30,13 +30,13 @@ Deltas: TypeAlias = Iterable[ResponseDelta]
 
 
 class Answer(Texts):
-    """What has been said of one answer.
+    """The state of one answer.
 
     Attributes:
         items: in order of appearance.
         has_begun: whether the answer has been created.
         has_ended: whether it has come to its end.
-        tells_status: whether the extensions tell a status: then they tell the next one, too.
+        tells_status: whether the extensions contain a status. If so, they also take the next one.
     """
 
     def __init__(self) -> None:
@@ -45,21 +45,21 @@ class Answer(Texts):
         self.has_begun = False
         self.has_ended = False
         self.tells_status = False
-        # The names of the client's tools; None where nothing tells them all.
+        # The names of the client's tools; None if they are not all known.
         self._declared: set[str] | None = None
         self._sequence: int | None = None
         self._beat: int | None = None  # the number of a keep-alive since
-        self._start: int | None = None  # that of the first one
+        self._start: int | None = None  # the number of the first keep-alive
         self._is_numbered = False  # whether the last event had a number
-        self._weighed = 0  # how many tokens of the answer have their log probabilities
+        self._weighed = 0  # the number of tokens of the answer that have their log probabilities
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
-        self._by_index: dict[int, Item] = {}  # of several the last
+        self._by_index: dict[int, Item] = {}  # the last one if several share an index
 
     def take_sequence_number(self, event: Object, *, is_beat: bool = False) -> None:
-        """Take the event's number where it follows the one before: the order of the deltas says the same.
+        """Take the event's number if it follows the previous one, because the order of the deltas already expresses it.
 
-        That of a keep-alive says nothing unless it runs ahead; the next event may follow it, or the one before it.
+        The number of a keep-alive has no meaning unless it runs ahead. The next event may follow it, or the one before it.
         """
         number = event.get("sequence_number")
         if is_beat:
@@ -75,14 +75,14 @@ class Answer(Texts):
             if self._sequence is not None and number - 1 in (self._sequence, self._beat):
                 del event["sequence_number"]
             elif self._sequence is None and number - 1 == self._beat:
-                event["sequence_number"] = self._start  # with which the stream began
+                event["sequence_number"] = self._start  # the number with which the stream began
             self._sequence, self._beat = number, None
 
     def add_repeated(self, state: MappingState) -> None:
         """Take the texts of repeated events, each of which had the next number."""
         pieces = state.repeated_texts.get(0, [])
         part = None if self._said is None else self._said[1]
-        if isinstance(part, Part):  # else what came last was of a call
+        if isinstance(part, Part):  # otherwise the last delta belonged to a call
             part.pieces += pieces
             tokens = state.choice(0).logprobs or []
             part.tokens += tokens[self._weighed :]
@@ -90,21 +90,21 @@ class Answer(Texts):
         if self._sequence is not None and self._is_numbered:
             self._sequence += len(pieces)
 
-    # What the client has declared.
+    # The client's declarations.
 
     def note_tools(self, tools: Any) -> None:
-        """Note which *tools* the response was given; an empty list, which some servers always send, tells nothing."""
+        """Record the *tools* that the response was given. An empty list, which some servers always send, has no meaning."""
         if type(tools) is list and tools:
             found = [*_flat(tools)]
             names = {name for tool in found if type(name := tool.get("name")) is str}
-            # Where tools are searched for later, these are not all.
+            # If tools are searched for later, these are not all.
             self._declared = None if any(tool.get("type") == "tool_search" for tool in found) else names
 
     def may_declare(self, name: Any) -> bool:
-        """Whether a custom tool of that *name* may be one of the client's."""
+        """Return whether a custom tool of that *name* may be one of the client's."""
         return self._declared is None or type(name) is not str or name in self._declared
 
-    # Which item an event tells of.
+    # The item that an event belongs to.
 
     @property
     def text(self) -> str:
@@ -118,15 +118,15 @@ class Answer(Texts):
         )
 
     def item(self, event: Object, raw: Object | None = None, *, opens: bool = False) -> Item:
-        """The item that *event* tells of: by id, else by index, else the last one; made where there is none.
+        """Return the item that *event* belongs to: by id, else by index, else the last one. A missing item is created.
 
-        Ollama numbers a text and the call after it alike; other servers change the id in mid-stream, or send no
-        number at all. What of the two does not agree with what is known stays in the event.
+        Ollama gives a text and the call after it the same number. Other servers change the id in mid-stream, or send no
+        number at all. An id or index that disagrees with the recorded one stays in the event.
 
         Args:
             event: the event.
-            raw: the item itself, which then says its id; ``None`` where the event has but something of it.
-            opens: whether it begins here: then it is a new one, unless pieces of it came.
+            raw: the item itself, which then holds its id, or ``None`` if the event has only a fragment of it.
+            opens: whether the item begins here. It is then a new one, unless pieces of it came before.
         """
         last = self._last
         if raw is None and last is not None and last.id is not None and last.index is not None:
@@ -150,9 +150,9 @@ class Answer(Texts):
         return found
 
     def matched(self, output: list[Object]) -> Iterator[tuple[Item, Object]]:
-        """Each item of a response with the one that the stream told of, if it did.
+        """Pair each item of a response with the streamed one, if it was streamed.
 
-        They are matched by id, else by place, else by type: some servers give other ids in the end, or another order.
+        They are matched by id, else by place, else by type, because some servers end with other ids or another order.
         """
         pairs: dict[int, Item] = {}
         _pair(output, "id", self.items, pairs)
@@ -192,10 +192,10 @@ class Answer(Texts):
             item.id = id
             self._by_id.setdefault(id, item)
 
-    # What is said.
+    # The texts.
 
     def add(self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None) -> Deltas:
-        """The deltas of *text*, more of *part*."""
+        """Return the deltas of *text*, more of *part*."""
         part.pieces.append(text)
         if tokens:
             part.tokens.extend(tokens)
@@ -203,13 +203,13 @@ class Answer(Texts):
         return self.say(part.known.segment, part, text or None, tokens)
 
     def insert(self, segment: Segment) -> ResponseDelta:
-        """The delta of a whole segment, which ends the text before it; a citation does not."""
+        """Return the delta of a whole segment. It ends the text before it, unless it is a citation."""
         is_beside = segment.type is SegmentType.CITATION
         return ResponseDelta(segment=segment) if is_beside else super().insert(segment)
 
 
 def _flat(tools: list[Any]) -> Iterator[Object]:
-    """The *tools*, with those inside others."""
+    """Yield the *tools*, including those inside others."""
     for tool in tools:
         if type(tool) is dict:
             yield tool
@@ -218,7 +218,7 @@ def _flat(tools: list[Any]) -> Iterator[Object]:
 
 
 def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, Item]) -> None:
-    """Add to *pairs*, for each of *output* that is in none, the first of *items* of the same *name*: ``id`` or ``type``."""
+    """Extend *pairs*: each unmatched item of *output* gets the first of *items* of the same *name*, ``id`` or ``type``."""
     waiting: dict[Any, deque[Item]] = {}
     for item in items:
         waiting.setdefault(getattr(item, name), deque()).append(item)

@@ -1,7 +1,7 @@
 """The deltas of each role of stream events (provider document "OpenAI Responses", section 3).
 
-Each handler takes from its event what it understands. What it leaves of an item it lists under ``output``, by number, so
-that what several events say of one item comes together as a body says it at once.
+Each handler takes from its event the data that it understands. The remainder of an item is listed under ``output``, by
+number, so that the fields that several events carry of one item come together as in a body.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["HANDLERS", "PIECES", "RESERVED", "response_deltas", "set_aside", "ta
 
 
 def is_error(event: dict[str, Any]) -> bool:
-    """Whether *event* is nothing but an error: flat, nested, or bare."""
+    """Return whether *event* is only an error: flat, nested, or bare."""
     if event.get("type") == "error" or event.get("object") == "error":
         return True
     return bool(event.get("error")) and event.get("object") != "response"
@@ -62,23 +62,23 @@ RESERVED: Final = frozenset(
         "created_at", "error", "id", "incomplete_details", "model", "object", "output", "output_text", "status", "usage",
     }
 )  # fmt: skip
-"""What typed fields take of a response: under these names nothing else may stand in the extensions."""
+"""The fields of a response that typed fields take. The extensions must hold nothing else under these names."""
 
 _TO_COME: Final = frozenset(
     {"arguments", "code", "error", "input", "output", "outputs", "queries", "result", "results", "tools"}
 )
-"""What an item has nothing of when it begins; left in the extensions, the nothing would outlive what comes."""
+"""The empty values of an item that begins. Left in the extensions, they would outlive the later values."""
 
 
 def response_deltas(
     event: Object, known: wire.WireEvent | None, answer: Answer, state: MappingState
 ) -> Deltas:
-    """What the response that *event* carries, or is, adds: in a body everything, at the end of a stream little or nothing.
+    """Yield the deltas that the response in *event* adds: everything in a body, little or nothing at the end of a stream.
 
-    What is left of it stands in the event itself, with what the event had beside.
+    The response is the event itself, or a field of it. Its remainder is moved into the event, with the event's other fields.
 
     Raises:
-        WireTypeError: what decides the answer has another type than the API promises.
+        WireTypeError: a field that decides the answer has another type than the API promises.
         TrailingContentError: it is another answer: it begins again, or comes after the end.
     """
     response = event if known is None else require_object(event.get("response"), "response")
@@ -115,20 +115,20 @@ def response_deltas(
 
 
 def set_aside(event: Object, names: Container[str]) -> None:
-    """Give what *event* has under *names*, which are a response's, names of its own."""
+    """Rename the fields of *event* that have one of *names*, which are a response's."""
     for name in [name for name in event if name in names]:
         event[f"event_{name}"] = event.pop(name)
 
 
 def _take_finish(response: Object, details: Object, word: str | None, answer: Answer) -> str | None:
-    """Take from *response* why it ended; ``None`` where it is still being made.
+    """Take from *response* the reason why it ended, or return ``None`` while it is still being made.
 
-    The API has no finish word: the status and the reason of an incomplete response make one.
+    The API has no finish word. The status and the reason of an incomplete response make one.
 
     Args:
         response: the response object.
         details: why it is incomplete.
-        word: the status that the type of its event tells; ``None`` for a body.
+        word: the status that the type of its event implies, or ``None`` for a body.
         answer: the answer.
     """
     status: str | None = None
@@ -136,7 +136,7 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
         status = look_string(response, "status")
         if status is None or status in wire.PENDING:
             status = word
-    # Extensions that told of a status must tell of the next.
+    # Extensions that contain a status must also take the next one.
     if not answer.tells_status and not take_same(response, "status", status or word):
         answer.tells_status = True
     detail: Any = None
@@ -145,14 +145,14 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
     elif status == "failed" and type(response.get("error")) is dict:
         detail = response["error"].get("code")
     elif status == "completed" and _has_cut_message(response.get("output")):
-        return "incomplete"  # the message says so of itself
+        return "incomplete"  # the message itself has this status
     if status is not None:
         take_same(details, "reason", None)
     return f"{status}:{detail}" if detail and type(detail) is str else status
 
 
 def _has_cut_message(output: Any) -> bool:
-    """Whether an item of the *output* is a message that is not whole by its own word."""
+    """Return whether *output* has a message that is incomplete by its status."""
     return type(output) is list and any(
         type(item) is dict and item.get("type") == "message" and item.get("status") == "incomplete"
         for item in output
@@ -163,12 +163,12 @@ def _has_cut_message(output: Any) -> bool:
 
 
 def take_logprobs(holder: Object, text: str | None = None) -> tuple[TokenLogprob, ...] | None:
-    """The log probabilities of a piece of text, whatever its *text*."""
+    """Return the log probabilities of a piece of text, independently of its *text*."""
     return accept_logprobs(holder, "logprobs")
 
 
 def _text(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    # Most of a stream is this: no generator, and no tokens where there are none.
+    # Most of a stream is this: no generator, and no tokens if there are none.
     item = answer.item(event)
     whole = None if known.word == "delta" else event.get(wire.PARTS[known.of].leaf)
     part = _part_of(event, item, wire.PARTS[known.of].list, known.of, whole=whole)
@@ -212,7 +212,7 @@ def _whole_part(
 def _part_of(
     event: Object, item: Item, place: str, kind: str, *, opens: bool = False, whole: Any = None
 ) -> Part:
-    """The part that *event* tells of, with its *whole* text or a piece. One out of turn is listed in the extensions."""
+    """Return the part of *event*, with its *whole* text or a piece. One out of turn is listed in the extensions."""
     number = take_count(event, wire.LISTS[place])
     if number is not None:
         repeated = None if whole is None else item.repeated(place, number, kind, whole)
@@ -269,7 +269,7 @@ def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
 
 
 def _take_beginning(raw: Object, item: Item) -> None:
-    """Take from *raw*, which opens *item*, what is not there yet, and move what is there for the time being."""
+    """Take from *raw*, which opens *item*, the data that is not there yet, and move the provisional data."""
     for name in _TO_COME & raw.keys():
         if raw[name] in (None, "", []):
             del raw[name]
@@ -282,7 +282,7 @@ def _take_beginning(raw: Object, item: Item) -> None:
                 item.parts[place, number, kind].drop_carried(part)
     number_parts(raw)
     if item.type == "reasoning":
-        # Each event has another payload: that of the beginning, under its own name, would be taken for the last one.
+        # Each event has another payload. The first one, under its usual name, would be taken for the last one.
         payload = accept_string(raw, "encrypted_content")
         if payload:
             item.payload = payload
@@ -306,11 +306,11 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
             item.entry(event)[name] = event.pop(name)
 
 
-# What no typed field takes in pieces: it stays with its item.
+# Data that no typed field takes in pieces: it stays with its item.
 
 
 def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
-    """A piece, or all, of what a tool does: a list of pieces, and only what they did not say of the whole."""
+    """Keep a tool's output, in pieces or whole: a list of pieces, and only the part of the whole that they lack."""
     number, raw = accept_count(event, "command_index"), event.get(known.leaf)
     pieces = item.pieces.setdefault((known.family, number), [])
     if known.word == "delta":
@@ -335,7 +335,7 @@ def _status(event: Object, known: wire.WireEvent, answer: Answer, state: Mapping
 
 
 def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    """A preview of an image: a picture of its own, replaced by the next."""
+    """Keep a preview of an image: a separate picture, replaced by the next."""
     about = answer.item(event).entry(event)
     for name in [name for name in event if name not in ("output", "sequence_number", "obfuscation")]:
         about[name] = event.pop(name)
@@ -343,7 +343,7 @@ def _preview(event: Object, known: wire.WireEvent, answer: Answer, state: Mappin
 
 
 def _sound(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:
-    """Sound is of the response, not of an item: pieces of base64, each of its own, and what they say."""
+    """Keep sound, which belongs to the response, not to an item: separate pieces of base64, and their transcript."""
     raw, is_sound = accept_string(event, "delta"), known.role is wire.EventRole.AUDIO
     if raw:
         about = {"encoding": "base64"} if is_sound else {"transcript": raw}
@@ -363,11 +363,11 @@ HANDLERS: Final[dict[wire.EventRole, Handler]] = {
     wire.EventRole.TRANSCRIPT: _sound,
     wire.EventRole.NOTICE: lambda *_: (),
 }
-"""What each role of events makes; an error is read before its role is asked for."""
+"""The handler for each role of events. An error is read before its role is looked up."""
 
 PIECES: Final = tuple(
     f"output[].{known.family}{'[]' if known.of.startswith('shell') else ''}.delta"
     for known in wire.EVENTS.values()
     if known.role is wire.EventRole.FIELD and known.word == "delta" and known.of != "function_call"
 )
-"""Where the extensions hold lists that come in pieces."""
+"""The paths of lists in the extensions that come in pieces."""

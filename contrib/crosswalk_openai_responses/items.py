@@ -1,4 +1,4 @@
-"""The items of an answer and their texts: what has been said of each so far."""
+"""The items of an answer and their texts: the state of each so far."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Part:
     Attributes:
         place: the list of its item that it is in: ``content`` or ``summary``.
         number: its place in that list.
-        type: the provider's word for what it is.
-        known: what is known of that type.
+        type: the provider's word for its type.
+        known: the entry for that type.
         pieces: the text so far.
         tokens: the log probabilities so far.
-        citations: what citations carry of its annotations, by number.
-        is_announced: whether an event said that it begins.
+        citations: the data of its annotations that citations carry, by number.
+        is_announced: whether an event announced its beginning.
         is_whole: whether its whole text has come.
     """
 
@@ -39,7 +39,7 @@ class Part:
     is_whole: bool = False
 
     def drop_carried(self, raw: Object) -> None:
-        """Take from *raw*, this part or something of it, what canonical values already carry."""
+        """Remove from *raw*, this part or a fragment of it, the data that canonical values already carry."""
         known: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
         if raw.get("logprobs"):
             known["logprobs"] = [logprob_of(token) for token in self.tokens]
@@ -59,15 +59,15 @@ class Item:
 
     Attributes:
         number: its place among the items, in order of appearance.
-        index: the provider's number for it; ``None`` where it sends none.
-        id: the provider's id; ``None`` until one comes.
-        type: the provider's word for what it is; ``None`` until one comes.
+        index: the provider's number for it, or ``None`` if it sends none.
+        id: the provider's id, or ``None`` until one comes.
+        type: the provider's word for its type, or ``None`` until one comes.
         parts: its texts, by list (``content`` or ``summary``), number in it, and type.
-        call: what the state knows of its tool call; ``None`` where it is none of the client's, or not yet.
-        by_server: whether it is a call that the server answers, although its type does not say so.
-        payload: the payload, for the server alone, that it began with: the next one replaces it; ``None`` without.
-        kept: what segments carry of it, in the provider's structure.
-        pieces: what was streamed of a server's tool, by family of events and number of the command.
+        call: the state of its tool call, or ``None`` if it is not a call of the client's tools, or not yet.
+        by_server: whether it is a call that the server answers, although its type does not imply that.
+        payload: the payload, for the server alone, that it began with, or ``None``. The next one replaces it.
+        kept: the data of it that segments carry, in the provider's structure.
+        pieces: the streamed output of a server's tool, by family of events and number of the command.
         is_whole: whether it has come as a whole.
     """
 
@@ -86,9 +86,9 @@ class Item:
     _last: dict[tuple[str, str], int] = attrs.Factory(dict)  # the highest of them, by list and type
 
     def part(self, place: str, number: int | None, type: str, *, opens: bool = False) -> Part:
-        """The part of *type* in the list *place*; made where there is none.
+        """Return the part of *type* in the list *place*. A missing part is created.
 
-        Without a *number*, which some servers leave out, it is the last one; a new one where it *opens*.
+        Without a *number*, which some servers leave out, it is the last part, or a new one if the event *opens* a part.
         """
         if number is None:
             last = self._last.get((place, type))
@@ -103,10 +103,11 @@ class Item:
         return found
 
     def repeated(self, place: str, number: int, type: str, text: object) -> Part | None:
-        """The streamed part that *text*, all of a part, repeats under another *number*; ``None`` where it has its own.
+        """Return the streamed part that *text*, all of a part, repeats under another *number*.
 
-        That is the only part of its type whose whole text has not come, or whose pieces came under a number that nobody
-        had announced while *number* was, if *text* begins with it.
+        There must be exactly one candidate of its type, and *text* must begin with its text. A candidate has no whole text
+        yet, or its pieces came under a number that was not announced while *number* was. Return ``None`` otherwise, or if
+        the part under *number* has pieces.
         """
         own = self.parts.get((place, number, type))
         if own is not None and own.pieces:
@@ -122,10 +123,10 @@ class Item:
         return others[0]
 
     def renumber(self, place: str, types: list[str]) -> None:
-        """Give the streamed parts of the list *place* the numbers of the whole item, whose parts are of these *types*.
+        """Give the streamed parts of the list *place* the numbers of the whole item, which has parts of these *types*.
 
-        Parts keep their numbers where the whole item has a part of their type under each of them. Otherwise the first
-        part of a type that was streamed is the first of that type in the item, and so on.
+        Parts keep their numbers if the whole item has a part of their type under each of them. Otherwise the first part of
+        a type that was streamed is the first of that type in the item, and so on.
         """
         for type in set(types):
             numbers = [number for number, other in enumerate(types) if other == type]
@@ -143,12 +144,12 @@ class Item:
         return [part for _, part in sorted(found.items()) if part.pieces]
 
     def expects(self, place: str, number: int, *, opens: bool) -> bool:
-        """Whether a part of that number has begun; else whether it is the one that may begin now."""
+        """Return whether a part of that number has begun, or is the one that may begin now."""
         known = self._numbers.get(place, ())
         return number in known or (number == len(known) and (opens or number == 0))
 
     def entry(self, event: Object) -> Object:
-        """What is left of *event* about this item, its one, listed under ``output`` as in a body; to be added to."""
+        """Return the single entry for this item's remainder in *event*, under ``output`` as in a body, to be added to."""
         if "output" not in event:
             event["output"] = [{"index": self.number}]
         found: Object = event["output"][0]

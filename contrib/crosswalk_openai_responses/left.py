@@ -1,4 +1,4 @@
-"""What is left of an event: where the extensions list it, and what of it nothing needs to say again."""
+"""The remainder of an event: its place in the extensions, and the removal of data that need not be repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Object: TypeAlias = dict[str, Any]
 
 
 def numbered(left: Object, number: int) -> Object:
-    """*left* with the number of what it is left of as ``index``; an ``index`` of its own gets another name."""
+    """Return *left* with the number of its source as ``index``. An existing ``index`` gets another name."""
     rest = {"own_index" if name == "index" else name: value for name, value in left.items()}
     left.clear()
     left.update({"index": number, **rest})
@@ -21,13 +21,13 @@ def numbered(left: Object, number: int) -> Object:
 
 
 def drop_known(raw: Object, known: Object) -> None:
-    """Take from *raw* what *known*, of the same structure, has too; items of lists keep their places."""
+    """Remove from *raw* the data that *known*, of the same structure, also has. Items of lists keep their places."""
     for name in [name for name in raw if name in known and _take_known(raw[name], known[name])]:
         del raw[name]
 
 
 def _take_known(value: Any, known: Any) -> bool:
-    """Take from *value* what *known* has too; whether nothing is left."""
+    """Remove from *value* the data that *known* also has, and return whether nothing is left."""
     if type(value) is dict and type(known) is dict:
         drop_known(value, known)
         return not value
@@ -39,7 +39,7 @@ def _take_known(value: Any, known: Any) -> bool:
 
 
 def look_string(raw: Object, name: str) -> str | None:
-    """The string under *name*, which is left where it is.
+    """Return the string under *name*, without removing it.
 
     Raises:
         WireTypeError: it is something else.
@@ -49,7 +49,7 @@ def look_string(raw: Object, name: str) -> str | None:
 
 
 def number_parts(raw: Object) -> None:
-    """Number what is left of the parts of *raw*."""
+    """Number the remaining parts of *raw*."""
     for name in wire.LISTS:
         parts = raw.get(name)
         if type(parts) is list and all(type(part) is dict for part in parts):

@@ -48,14 +48,14 @@ _ENCRYPTED = "reasoning.encrypted_content"
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
-    """*request* for the Responses API.
+    """Build *request* for the Responses API.
 
-    What ``provider_options`` say has a part in it: with ``previous_response_id`` the turns up to that answer, which the
-    server has, are left out; with ``store`` false reasoning goes back encrypted or not at all; what runs in the
-    ``background`` is streamed, so that its end is seen.
+    Some ``provider_options`` have an effect here. With ``previous_response_id`` the turns up to that answer are left out,
+    because the server has them. With ``store`` false reasoning goes back encrypted or not at all. A ``background`` response
+    is streamed, so that its end is seen.
 
     Raises:
-        UnsupportedRequestError: a message holds a sound, or a result is none of its call's kind.
+        UnsupportedRequestError: a message holds a sound, or a result does not fit its call's kind.
     """
     options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
     drops = Drops()
@@ -87,13 +87,15 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 
 
 _ELSEWHERE = ("conversation", "previous_response_id")
-"""Where the server has what was said before."""
+"""The options that name the earlier turns that the server has."""
 
 
 def _kept_state(request: ChatRequest, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the answers of the conversation say of what the server has: a conversation, or the answer before the first one.
+    """Return the option for the turns that the server has: a conversation, or the answer before the first one.
 
-    The caller's *options* count more.
+    It is read from the answers in the conversation.
+
+    The caller's *options* take precedence.
     """
     if any(name in options for name in _ELSEWHERE):
         return {}
@@ -111,7 +113,7 @@ def _conversation_of(answer: ChatResponse) -> str | None:
 
 
 def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
-    """The number of the first turn that the server does not have, by *where* it has the others."""
+    """Return the number of the first turn that the server does not have. *where* names the record of the others."""
     previous, conversation = where.get("previous_response_id"), where.get("conversation")
     if isinstance(conversation, Mapping):
         conversation = conversation.get("id")
@@ -125,7 +127,7 @@ def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    # Left out, ``strict`` would be true here, which makes every argument a required one.
+    # If left out, ``strict`` would be true here, which makes every argument a required one.
     return {"type": "function", "strict": False, **tool_fields(tool)}
 
 
@@ -154,7 +156,7 @@ def _format(request: ChatRequest) -> dict[str, Any]:
 
 
 def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) -> Iterator[dict[str, Any]]:
-    """The items of *turns*, the last ones of *request*."""
+    """Return the items of *turns*, the last ones of *request*."""
     own = {
         id(turn): [*filter(_is_whole, response_items(turn))]  # an answer may be there twice
         for turn in request.messages
@@ -192,7 +194,7 @@ def _is_stored(turn: Turn) -> bool:
 
 
 def _plain_items(turn: Turn) -> Iterator[dict[str, Any]]:
-    """The items of a message, or of an answer of another provider."""
+    """Return the items of a message, or of another provider's answer."""
     if text := text_of(turn):
         yield _message(Role.ASSISTANT, text)
     for call in message_of(turn).tool_calls or ():
@@ -204,31 +206,31 @@ def _plain_items(turn: Turn) -> Iterator[dict[str, Any]]:
 
 
 def _name(item: dict[str, Any]) -> str:
-    """What the result of *item* calls it."""
+    """Return the id by which a result refers to *item*."""
     return str(item.get("call_id", item.get("id")))
 
 
 def _is_whole(item: dict[str, Any]) -> bool:
-    """Whether *item* can go back: of a call whose answer was cut even its name may be missing."""
+    """Return whether *item* can go back. A call whose answer was cut may lack even its name."""
     needs = ("type", "call_id", "name", "arguments") if item.get("type") == "function_call" else ("type",)
     return all(type(item.get(name)) is str for name in needs)
 
 
 def _message(role: Role, content: Any) -> dict[str, Any]:
-    # OpenAI does not need the type; llama.cpp does.
+    # OpenAI does not need the type, but llama.cpp does.
     return {"type": "message", "role": role.value, "content": content}
 
 
 _OF_STREAMS = frozenset(event.family for event in wire.EVENTS.values()) | {
     "added", "item_id", "output_index", "partial_image_b64", "partial_image_index", "sequence_number",
 }  # fmt: skip
-"""What the events of a stream leave of an item beside it."""
+"""The additional fields that the events of a stream leave with an item."""
 
 
 def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict[str, Any]]:
-    """The *items* of an answer as they go back.
+    """Return the *items* of an answer as they go back.
 
-    Reasoning goes with what follows it, and is refused alone; of one that was not stored the server must be told everything.
+    Reasoning goes with the item that follows it, and is refused alone. Reasoning that was not stored must be sent in full.
     """
     waiting: list[dict[str, Any]] = []
     for item in items:
@@ -246,7 +248,7 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
 
 
 def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
-    """The item of a tool's result; that of a tool without a name has fields of its own, which a JSON object gives."""
+    """Return the item of a tool's result. For a tool without a name it has special fields, which a JSON object gives."""
     id = message.tool_call_id
     if kind == "mcp_approval_request":
         approval = as_json_object(message.text) or {}

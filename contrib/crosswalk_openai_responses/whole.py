@@ -1,6 +1,6 @@
 """The deltas of a whole item: of a body, of ``response.output_item.done``, and of the response that ends a stream.
 
-Of an item that was streamed only what its pieces did not say (section 2.1).
+A streamed item adds only the data that its pieces did not carry (section 2.1).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from crosswalk_openai_responses.left import Object, drop_known, look_string, num
 __all__ = ["argument_deltas", "call_deltas", "citation", "item_deltas", "opening_deltas", "part_deltas"]
 
 _ALWAYS_LEFT: Final = {"id", "type", "status"}
-"""What the extensions always tell of an item, so that they list all items, whatever became of each."""
+"""The fields that the extensions always hold of an item, so that they list every item in all cases."""
 
 
 def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
-    """What *raw*, all of *item*, adds to what was said of it; nothing for a type that is not known.
+    """Yield the deltas that *raw*, all of *item*, adds to the earlier ones. An unknown type adds nothing.
 
-    What canonical values carry of it is taken.
+    The data that canonical values carry is removed from *raw*.
 
     Raises:
-        WireTypeError: a text, or something of a call, has another type than the API promises.
+        WireTypeError: a text, or a field of a call, has another type than the API promises.
     """
     yield from opening_deltas(answer, raw, item, state)
     known = wire.ITEMS.get(item.type or "")
@@ -65,7 +65,7 @@ def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) ->
 
 
 def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) -> Deltas:
-    """What *raw*, all of *part*, adds to what was said of it."""
+    """Yield the deltas that *raw*, all of *part*, adds to the earlier ones."""
     more, tokens = _added(raw, part.known.leaf, part.pieces, _WHERE[part.known.segment], state), None
     if "logprobs" in raw and not part.tokens:
         tokens = accept_logprobs(raw, "logprobs")
@@ -79,7 +79,7 @@ def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) ->
 
 
 def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
-    """The parts of a message or of reasoning, which may be nothing but a payload to be sent back, or an id alone."""
+    """Yield the parts of a message or of reasoning, which may be only a payload to be sent back, or only an id."""
     for name in wire.LISTS:
         parts = take_objects(raw, name)
         kinds = [look_string(part, "type") or "" for part in parts]
@@ -87,7 +87,7 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
         for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
                 yield from part_deltas(answer, part, item.part(name, number, kind), state)
-    # What is known of the text before: the deltas of a text have no room for it.
+    # Details of the text before. The deltas of a text have no room for them.
     is_message = item.type == "message"
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
     field, name = wire.BESIDE["message" if is_message else "reasoning"]
@@ -109,7 +109,7 @@ def call_deltas(
     name: str | None = None,
     arguments: str = "",
 ) -> Deltas:
-    """The delta of a call's first or next fragment, as far as it says anything new."""
+    """Yield the delta of a call's first or next fragment, if it adds anything."""
     known = item.call
     id = id if known is None or known.id is None else None
     name = name if known is None or known.name is None else None
@@ -125,13 +125,13 @@ def call_deltas(
 
 
 def argument_deltas(answer: Answer, raw: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
-    """What the text under *leaf*, all arguments of a call, adds to their pieces."""
+    """Return the deltas that the text under *leaf*, all arguments of a call, adds to their pieces."""
     where = f"message.tool_calls[{item.call.index}].arguments"
     return call_deltas(answer, item, state, arguments=_added(raw, leaf, item.call.arguments, where, state))
 
 
 def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
-    """The delta of a call's id and name. Its arguments may be there already and come again in pieces: they wait."""
+    """Yield the delta of a call's id and name. Arguments that are already there may come again in pieces, so they wait."""
     kind = item.type = look_string(raw, "type") or item.type
     item.by_server = _is_by_server(answer, raw, item)
     known = wire.ITEMS.get(kind or "")
@@ -145,7 +145,7 @@ def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState)
 
 
 def _action(answer: Answer, raw: Object, known: wire.WireItem, item: Item, state: MappingState) -> Deltas:
-    """A call of a tool without a name: it is called by its type, and what to do is its arguments."""
+    """Yield a call of a tool without a name. It is named by its type, and its action is its arguments."""
     asked = {name: raw[name] for name in known.fields if raw.get(name) is not None}
     arguments: Any = asked
     if item.type == "tool_search_call" and type(asked.get("arguments")) is dict:
@@ -160,10 +160,10 @@ def _action(answer: Answer, raw: Object, known: wire.WireItem, item: Item, state
 
 
 def _is_by_server(answer: Answer, raw: Object, item: Item) -> bool:
-    """Whether the server itself runs a call that its type leaves to the client.
+    """Return whether the server itself runs a call that its type leaves to the client.
 
-    A shell in a container of its own; a search for tools of its own; a custom tool that nobody has declared, as xAI's
-    search on X is.
+    That is a shell in the server's container, the server's search for tools, or an undeclared custom tool, such as xAI's
+    search on X.
     """
     if item.type == "shell_call":
         environment = raw.get("environment")
@@ -176,7 +176,7 @@ def _is_by_server(answer: Answer, raw: Object, item: Item) -> bool:
 
 
 def _whole(answer: Answer, raw: Object, known: wire.WireItem, item: Item) -> Deltas:
-    """All of *raw*: what was asked, or the image that was made, as the content, anything else as metadata."""
+    """Yield all of *raw*: the call's input, or the image that was made, as the content, anything else as metadata."""
     is_image, field, kind = known.role is wire.ItemRole.MEDIA, (known.fields or ("",))[0], known.kind
     if "arguments" in raw and field != "arguments" and not is_image:
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
@@ -205,9 +205,9 @@ _WHERE: Final = {
 
 
 def _added(raw: Object, leaf: str, pieces: list[str], where: str, state: MappingState) -> str:
-    """What the text under *leaf*, all of it, adds to its *pieces*.
+    """Return the text that the whole text under *leaf* adds to its *pieces*.
 
-    One that contradicts them cannot take them back: it stays, and the provenance of *where* says so.
+    A whole text that contradicts the pieces cannot take them back. It stays, and the provenance of *where* records that.
     """
     text, before = take_string(raw, leaf), "".join(pieces)
     if text is None or text.startswith(before):
@@ -218,9 +218,9 @@ def _added(raw: Object, leaf: str, pieces: list[str], where: str, state: Mapping
 
 
 def citation(note: Object, part: Part, number: int) -> Segment:
-    """*note*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
+    """Return *note*, annotation *number* of *part*, as a segment, which takes all of it (section 2.2).
 
-    What is cited is the content, where it is the reference, the rest metadata; what has another type is left.
+    The cited text is the content, the source is the reference, and the rest is metadata. Values of another type are left.
     """
     title = "filename" if note.get("title") is None else "title"
     content, url, file_id = (look_at(note, name, str) for name in (title, "url", "file_id"))
