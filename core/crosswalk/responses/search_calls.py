@@ -57,7 +57,7 @@ class ResponseFileSearchToolCall(Item):
 
     Attributes:
         queries: what was looked for.
-        status: how far it has come.
+        status: its progress.
         results: what was found, where it was asked for.
     """
 
@@ -101,7 +101,7 @@ class WebSearchResult(Record):
 
 @record
 class UnknownWebSearchSource(Unknown, Record):
-    """A source of a web search of a type that nobody registered."""
+    """A source of a web search of an unregistered type."""
 
     family: ClassVar[str] = "web search source"
     type: str | None = None
@@ -146,7 +146,7 @@ class ActionFind(Record):
 
 @record
 class UnknownWebSearchAction(Unknown, Record):
-    """An action of a web search of a type that nobody registered."""
+    """An action of a web search of an unregistered type."""
 
     family: ClassVar[str] = "web search action"
     type: str | None = None
@@ -162,7 +162,7 @@ class ResponseFunctionWebSearch(Item):
 
     Attributes:
         action: what it does; ``None`` while that is not known.
-        status: how far it has come.
+        status: its progress.
     """
 
     type: Literal["web_search_call"] = "web_search_call"
@@ -178,7 +178,7 @@ class ResponseXSearchToolCall(Item):
         call_id: empty; there is nothing to answer.
         name: how it searches, such as ``x_semantic_search``.
         arguments: what was looked for, as JSON text.
-        status: how far it has come.
+        status: its progress.
     """
 
     type: Literal["x_search_call"] = "x_search_call"
@@ -196,8 +196,8 @@ class ResponseToolSearchCall(Item):
         call_id: what the answer names, where the client searches.
         execution: who searches: ``server`` or ``client``.
         arguments: what was looked for, any JSON value.
-        status: how far it has come.
-        created_by: what created it.
+        status: its progress.
+        created_by: its creator.
     """
 
     type: Literal["tool_search_call"] = "tool_search_call"
@@ -216,8 +216,8 @@ class ResponseToolSearchOutputItem(Item):
         call_id: the search, where the client searched.
         execution: who searched: ``server`` or ``client``.
         tools: what it found.
-        status: how far it has come.
-        created_by: what created it.
+        status: its progress.
+        created_by: its creator.
     """
 
     type: Literal["tool_search_output"] = "tool_search_output"
@@ -258,7 +258,7 @@ class ResponseDocumentFinderToolCall(Item):
     Attributes:
         queries: what was looked for.
         collections: where; ``None`` is everywhere.
-        status: how far it has come.
+        status: its progress.
         results: what was found; ``None`` before the end.
     """
 
@@ -293,7 +293,7 @@ class ResponseFileReaderToolCall(Item):
         filename: its name.
         first_page: the first page that is read; ``None`` is the file's first.
         last_page: the last page that is read; ``None`` is the file's last.
-        status: how far it has come.
+        status: its progress.
         results: what it says; ``None`` before the end.
     """
 

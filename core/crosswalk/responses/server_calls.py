@@ -47,7 +47,7 @@ class CodeInterpreterImage(Record):
 
 @record
 class UnknownCodeInterpreterOutput(Unknown, Record):
-    """An output of code of a type that nobody registered."""
+    """An output of code of an unregistered type."""
 
     family: ClassVar[str] = "code interpreter output"
     type: str | None = None
@@ -65,7 +65,7 @@ class ResponseCodeInterpreterToolCall(Item):
         container_id: where.
         code: the code.
         outputs: what it gave, where it was asked for.
-        status: how far it has come.
+        status: its progress.
     """
 
     type: Literal["code_interpreter_call"] = "code_interpreter_call"
@@ -94,10 +94,10 @@ class ImageGenerationError(Record):
 
     Attributes:
         type: the kind of error, free text.
-        message: what happened.
-        code: which error.
-        param: which parameter is at fault.
-        moderation_details: see there.
+        message: the description.
+        code: the error code.
+        param: the parameter at fault.
+        moderation_details: see its class.
     """
 
     type: str
@@ -124,10 +124,10 @@ class ImageGenerationCall(Item):
 
     Attributes:
         result: the image in base64.
-        status: how far it has come.
+        status: its progress.
         revised_prompt: what the image model was given.
         error: why there is none.
-        svg_usage: see there.
+        svg_usage: see its class.
     """
 
     type: Literal["image_generation_call"] = "image_generation_call"
@@ -204,7 +204,7 @@ class HTTPError(Record):
 
 @record
 class UnknownMcpCallError(Unknown, Record):
-    """An error of an MCP call of a type that nobody registered."""
+    """An error of an MCP call of an unregistered type."""
 
     family: ClassVar[str] = "MCP error"
     type: str | None = None
@@ -224,7 +224,7 @@ class McpCall(Item):
         arguments: the arguments as JSON text.
         output: what the tool gave.
         error: why it failed.
-        status: how far it has come.
+        status: its progress.
         approval_request_id: the approval that it waits for or was given.
     """
 

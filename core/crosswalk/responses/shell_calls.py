@@ -57,7 +57,7 @@ class LocalShellCall(Item):
     Attributes:
         call_id: the call.
         action: the command.
-        status: how far it has come.
+        status: its progress.
     """
 
     type: Literal["local_shell_call"] = "local_shell_call"
@@ -72,7 +72,7 @@ class LocalShellCallOutput(Item):
 
     Attributes:
         output: what the command gave, as JSON text.
-        status: how far it has come.
+        status: its progress.
     """
 
     type: Literal["local_shell_call_output"] = "local_shell_call_output"
@@ -103,9 +103,9 @@ class ResponseFunctionShellToolCall(Item):
         call_id: the call.
         action: the commands.
         environment: where.
-        status: how far it has come.
-        caller: who asked for it.
-        created_by: what created it.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["shell_call"] = "shell_call"
@@ -134,7 +134,7 @@ class TimeoutOutcome(Record):
 
 @record
 class UnknownShellOutcome(Unknown, Record):
-    """An outcome of a type that nobody registered."""
+    """An outcome of an unregistered type."""
 
     family: ClassVar[str] = "shell outcome"
     type: str | None = None
@@ -152,7 +152,7 @@ class ResponseFunctionShellCallOutputContent(Record):
         stdout: its output.
         stderr: its errors.
         outcome: how it ended; ``None`` while it runs.
-        created_by: what created it.
+        created_by: its creator.
     """
 
     stdout: str = ""
@@ -169,9 +169,9 @@ class ResponseFunctionShellToolCallOutput(Item):
         call_id: the call.
         output: of each command.
         max_output_length: to how many characters it was cut.
-        status: how far it has come.
-        caller: who asked for it.
-        created_by: what created it.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["shell_call_output"] = "shell_call_output"
@@ -211,7 +211,7 @@ class PatchDeleteFile(Record):
 
 @record
 class UnknownPatchOperation(Unknown, Record):
-    """An operation of a type that nobody registered."""
+    """An operation of an unregistered type."""
 
     family: ClassVar[str] = "patch operation"
     type: str | None = None
@@ -228,9 +228,9 @@ class ResponseApplyPatchToolCall(Item):
     Attributes:
         call_id: the call.
         operation: what to do.
-        status: how far it has come.
-        caller: who asked for it.
-        created_by: what created it.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["apply_patch_call"] = "apply_patch_call"
@@ -249,8 +249,8 @@ class ResponseApplyPatchToolCallOutput(Item):
         call_id: the call.
         status: how it ended.
         output: what to tell the model.
-        caller: who asked for it.
-        created_by: what created it.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["apply_patch_call_output"] = "apply_patch_call_output"

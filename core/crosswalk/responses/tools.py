@@ -177,7 +177,7 @@ class ImageGeneration(Record):
         partial_images: how many previews a stream sends, 0 to 3.
         quality: ``low`` to ``max``, or ``auto``.
         size: such as ``1024x1024``, or ``auto``.
-        svg: see there.
+        svg: see its class.
     """
 
     type: Literal["image_generation"] = "image_generation"

@@ -30,7 +30,7 @@ class InputTokensDetails(Record):
     Attributes:
         cached_tokens: read from the cache.
         cache_write_tokens: written to the cache.
-        cache_write_tokens_details: see there.
+        cache_write_tokens_details: see its class.
     """
 
     cached_tokens: int | None = None
@@ -57,8 +57,8 @@ class ResponseUsage(Record):
         input_tokens: of the prompt, cached ones included.
         output_tokens: of the answer, reasoning included.
         total_tokens: both, as the server adds them up.
-        input_tokens_details: see there.
-        output_tokens_details: see there.
+        input_tokens_details: see its class.
+        output_tokens_details: see its class.
     """
 
     input_tokens: int

@@ -47,7 +47,7 @@ class _FileSearchArguments(Record):
 class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
     """A search in vector stores.
 
-    A result's page and its place in the document are told from one another where its ``attributes``, or fields beside
+    A result's page and its position in the document are told from one another where its ``attributes``, or fields beside
     them, have an integer ``page_number`` or ``document_position``; without them all pieces of a file are one source.
     """
 
