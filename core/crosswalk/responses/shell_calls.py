@@ -38,8 +38,8 @@ class LocalShellAction(Record):
         command: the command and its arguments.
         env: environment variables.
         timeout_ms: how long it may take, in milliseconds.
-        user: as whom.
-        working_directory: where.
+        user: the user that runs it.
+        working_directory: its directory.
     """
 
     type: Literal["exec"] = "exec"
@@ -68,10 +68,10 @@ class LocalShellCall(Item):
 
 @record
 class LocalShellCallOutput(Item):
-    """The answer to a local shell call; its ``id`` is the call's ``call_id``.
+    """The answer to a local shell call. Its ``id`` is the call's ``call_id``.
 
     Attributes:
-        output: what the command gave, as JSON text.
+        output: the output of the command, as JSON text.
         status: its progress.
     """
 
@@ -85,7 +85,7 @@ class ShellAction(Record):
     """Commands, each a line for a shell.
 
     Attributes:
-        commands: the commands; they may run at the same time.
+        commands: the commands, which may run at the same time.
         timeout_ms: how long they may take, in milliseconds.
         max_output_length: how many characters of output to give.
     """
@@ -97,12 +97,12 @@ class ShellAction(Record):
 
 @record
 class ResponseFunctionShellToolCall(Item):
-    """Commands for a shell: the caller's to run where the environment is local, else the server's.
+    """Commands for a shell: the caller runs them if the environment is local, else the server.
 
     Attributes:
         call_id: the call.
         action: the commands.
-        environment: where.
+        environment: its environment.
         status: its progress.
         caller: the model, or the program that asked for it.
         created_by: its creator.
@@ -141,17 +141,17 @@ class UnknownShellOutcome(Unknown, Record):
 
 
 ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
-"""How a command ended."""
+"""The outcome of a command."""
 
 
 @record
 class ResponseFunctionShellCallOutputContent(Record):
-    """What a command gave.
+    """The output of a command.
 
     Attributes:
         stdout: its output.
         stderr: its errors.
-        outcome: how it ended; ``None`` while it runs.
+        outcome: its outcome, or ``None`` while it runs.
         created_by: its creator.
     """
 
@@ -163,12 +163,12 @@ class ResponseFunctionShellCallOutputContent(Record):
 
 @record
 class ResponseFunctionShellToolCallOutput(Item):
-    """What the commands of a shell call gave.
+    """The output of a shell call's commands.
 
     Attributes:
         call_id: the call.
-        output: of each command.
-        max_output_length: to how many characters it was cut.
+        output: the output of each command.
+        max_output_length: the limit to which it was cut, in characters.
         status: its progress.
         caller: the model, or the program that asked for it.
         created_by: its creator.
@@ -218,7 +218,7 @@ class UnknownPatchOperation(Unknown, Record):
 
 
 PatchOperation: TypeAlias = PatchCreateFile | PatchUpdateFile | PatchDeleteFile | UnknownPatchOperation
-"""What a patch does to a file."""
+"""The change of a patch to a file."""
 
 
 @record
@@ -227,7 +227,7 @@ class ResponseApplyPatchToolCall(Item):
 
     Attributes:
         call_id: the call.
-        operation: what to do.
+        operation: the change.
         status: its progress.
         caller: the model, or the program that asked for it.
         created_by: its creator.
@@ -248,7 +248,7 @@ class ResponseApplyPatchToolCallOutput(Item):
     Attributes:
         call_id: the call.
         status: how it ended.
-        output: what to tell the model.
+        output: a text for the model.
         caller: the model, or the program that asked for it.
         created_by: its creator.
     """

@@ -1,4 +1,4 @@
-"""Which tool the model must, may or must not use."""
+"""The tools that the model must, may or must not use."""
 
 from typing import ClassVar, Literal, TypeAlias
 
