@@ -225,10 +225,10 @@ class _Search(Generic[T]):
             values = tuple(value for value in different.values() if value is not None)
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
         before, after = self._scan.prose(end=last.region.start), self._scan.prose(last.region.end)
-        is_code = before[-1:] == "`" == after[:1]  # a fence in one line
-        if self._prose is Prose.REFUSE and (
-            before[: -1 if is_code else None] or after[is_code:] or last.has_comments
-        ):
+        ticks = before[len(before.rstrip("`")) :]  # of code in one line
+        ticks = ticks if after.startswith(ticks) else ""
+        has_prose = before.removesuffix(ticks) or after.removeprefix(ticks) or last.has_comments
+        if has_prose and self._prose is Prose.REFUSE:
             return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
         first = next(each for each in valid if _is_same(each, last))
         given = _with_fields(_given(first.stage, first.candidate, self._ended, choice), last.data)

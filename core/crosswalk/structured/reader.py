@@ -365,7 +365,7 @@ class _Reader:
     def _begin(self, key: str, *, is_bare: bool) -> None:
         box = self._boxes[-1]
         box.key = key
-        self._is_bare_key = is_bare
+        self._is_bare_key = is_bare or key.endswith(":")
         self._expected = _COLON
         if key in box.value:
             self._refuse("a key is repeated", ReasonCode.DUPLICATE_KEY)
@@ -424,7 +424,7 @@ class _Reader:
 
     @property
     def _takes_value(self) -> bool:
-        """Return whether a value may come here, or after a key in quotes also if its colon is missing."""
+        """Return whether a value may come here, or after a key in quotes also if its colon is missing, not inside of it."""
         return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
 
     @property
