@@ -148,7 +148,7 @@ class _Record:
             *(self.source, self.number, facts.id),
             *(facts.created, latency, facts.vendor, facts.model, facts.status),
             *(None if facts.cost is None else amount(facts.cost), self.cost_source),
-            *(facts.tags, facts.request),
+            *(facts.tags, facts.session, facts.user, facts.trace_id, facts.request),
             *(facts.kept.get(name) for name in options.keep),
         )
 
@@ -212,6 +212,9 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 status=row.get("status"),
                 request=row.get("request"),
                 tags=row.get("tags"),
+                session=row.get("session"),
+                user=row.get("user"),
+                trace_id=row.get("trace_id"),
                 cost=cost,
             ),
         )

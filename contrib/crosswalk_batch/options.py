@@ -33,6 +33,9 @@ EXCHANGE: Final = pa.schema(
         ("cost", AMOUNT),
         ("cost_source", TEXT),
         ("tags", TEXT),
+        ("session", TEXT),
+        ("user", TEXT),
+        ("trace_id", TEXT),
         ("request", TEXT),
     ]
 )

@@ -19,6 +19,7 @@ from crosswalk.errors import (
 )
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
+from crosswalk.types.json import dump_json
 from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.operations import tokens_of
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
@@ -49,7 +50,7 @@ def record_of(
     headers = _by_name(exchange.headers)
     secrets = Secrets(exchange.url, request_headers, exchange.content)
     request = _request(exchange, secrets, request_headers)
-    body_read = _Body(exchange, secrets, keep_bytes)
+    body_read = _Body(exchange, secrets, keep_bytes, registry)
     is_stream = (
         headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
         or request.options.get("stream") is True
@@ -185,13 +186,15 @@ def _with_answer(
 class _Body:
     """The body of an answer: decompressed, limited, and without the credentials of its request."""
 
-    def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int) -> None:
+    def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int, registry: Registry) -> None:
         self.is_cut = exchange.is_cut
         self.failure: ErrorInfo | None = None
         self.times = exchange.times
         self.chunks = exchange.chunks
         if exchange.encoding not in ("", "identity"):
             self._unpack(exchange, keep_bytes)
+        if exchange.site.wrapper is not None:
+            self._unwrap(exchange, exchange.site.wrapper, registry)
         body = b"".join(self.chunks)
         if secrets.appear_in(body):
             body = secrets.redact(body)
@@ -228,6 +231,31 @@ class _Body:
                     break
         except httpx2.HTTPError as error:
             self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
+
+    def _unwrap(self, exchange: Exchange, wrapper: str, registry: Registry) -> None:
+        """Replace the frames of *wrapper* by the events in them, a line of JSON for each."""
+        chunks, times = self.chunks, self.times
+        self.chunks, self.times = [], []
+        is_whole = not (self.is_cut or self.failure or exchange.error or exchange.was_abandoned)
+        try:
+            decoder = registry.mapper(wrapper).new_decoder()
+            for when, chunk in zip(times, chunks, strict=True):
+                for frame in decoder.decode(chunk):
+                    self.chunks.append(_event_line(*frame))
+                    self.times.append(when)
+            for frame in decoder.flush() if is_whole else ():
+                self.chunks.append(_event_line(*frame))
+                self.times.append(exchange.finished)
+        except CrosswalkError as error:
+            self.failure = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+
+
+def _event_line(data: bytes, name: str | None) -> bytes:
+    """Return the line of an event. One with a *name* is an exception of the wrapper, ``{name: …}``."""
+    if name is not None:
+        details = json_object(data).get(name)
+        data = dump_json({"error": {"type": name, **(details if isinstance(details, dict) else {})}})
+    return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
 class _AnswerReader:

@@ -334,9 +334,10 @@ class Watcher:
         with self._changed:
             self._passed_over += 1
         server, last = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
-        include = f"names no model; include=[{server!r}] watches it"
-        why = include if site.providers else "has an answer that is not read"
-        self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
+        self.note(
+            f"not watched: a POST to {server}, …/{last}, names no model; include=[{server!r}] watches it",
+            ("passed over", server),
+        )
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)
