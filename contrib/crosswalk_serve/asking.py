@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import attrs
@@ -342,7 +342,7 @@ class Exchange:
             gateway.metrics.tokens.labels(*labels, "output").inc(usage.completion_tokens)
             gateway.metrics.dollars.labels(*labels).inc(cost)
         if gateway.exchanges is not None:
-            about = {
+            about: dict[str, Any] = {
                 "request_id": self.id,
                 "form": self._form.value,
                 "model": route.name,
@@ -352,6 +352,8 @@ class Exchange:
                 "attempts": len(response.attempts),
                 "dropped": self._dropped,
             }
+            if gateway.config.log.exchange_requests:
+                about["request"] = self._incoming.request.said
             gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
             try:

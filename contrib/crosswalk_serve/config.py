@@ -31,6 +31,7 @@ __all__ = [
     "Patience",
     "Price",
     "Redis",
+    "Repetition",
     "Store",
     "Target",
 ]
@@ -58,6 +59,18 @@ class Patience(Timeouts):
     """Limits of one attempt at a server, and of a whole call, in seconds."""
 
     total: float | None = attrs.field(default=600.0, validator=_POSITIVE)
+
+
+@attrs.frozen(kw_only=True)
+class Repetition(RetryPolicy):
+    """When and how often a failed attempt is repeated.
+
+    The client of a gateway repeats requests itself, so it learns of a long ``Retry-After`` at once.
+    """
+
+    max_retry_after: float = attrs.field(
+        default=2.0, validator=attrs.fields(RetryPolicy).max_retry_after.validator
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -134,7 +147,7 @@ class Model:
     aliases: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
     timeouts: Patience | None = None
-    retry: RetryPolicy | None = None
+    retry: Repetition | None = None
     on_unsupported: Literal["refuse", "drop"] | None = None
     price: Price | None = None
 
@@ -294,11 +307,13 @@ class Log:
     Attributes:
         exchanges: a file of JSON lines, one for each answer with its content, for ``crosswalk batch`` and
             ``crosswalk normalize``. None by default.
+        exchange_requests: whether these lines also hold the client's request.
         requests: whether standard error gets a line for each request without content, and for each wrong key with the
             address of its client.
     """
 
     exchanges: Path | None = None
+    exchange_requests: bool = True
     requests: bool = True
 
 
@@ -357,7 +372,7 @@ class Config:
     limits: Limits = attrs.field(factory=Limits)
     on_unsupported: Literal["refuse", "drop"] = "refuse"
     timeouts: Patience = attrs.field(factory=Patience)
-    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
+    retry: Repetition = attrs.field(factory=Repetition)
     responses: Store = attrs.field(factory=Store)
     log: Log = attrs.field(factory=Log)
     metrics: bool = False

@@ -22,6 +22,7 @@ from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash
 from crosswalk_serve.keys import Caller
+from crosswalk_serve.reading import read_config
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -153,6 +154,13 @@ def test_a_servers_error_is_told_in_the_clients_form(
 def test_when_to_come_again_is_passed_on(upstream: ReplayServer) -> None:
     upstream.add(Answer.failure(429, retry_after=7))
     assert post(config_of(upstream)).headers["retry-after"] == "7"
+
+
+def test_a_long_wait_is_left_to_the_client(upstream: ReplayServer) -> None:
+    upstream.add(Answer.failure(429, retry_after=3))
+    config = read_config(f"models: {{tiny: {{provider: vllm, base_url: '{upstream.url}'}}}}")
+    answer = post(config)
+    assert (answer.status_code, answer.headers["retry-after"], len(upstream.requests)) == (429, "3", 1)
 
 
 def test_a_server_that_is_not_there(upstream: ReplayServer) -> None:
@@ -402,7 +410,15 @@ def test_the_log_of_exchanges_is_read_as_logs_are(upstream: ReplayServer, tmp_pa
         [],
     )
     assert about["stream"] is ("stream" in body)
+    assert about["request"] == body
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_requests_are_left_out_of_it_on_demand(upstream: ReplayServer, tmp_path: Path) -> None:
+    upstream.add(says())
+    log = f"log: {{exchanges: {tmp_path}/log.jsonl, exchange_requests: false}}"
+    post(config_of(upstream, log))
+    assert "request" not in orjson.loads((tmp_path / "log.jsonl").read_bytes())
 
 
 def test_errors_are_in_it_too(upstream: ReplayServer, tmp_path: Path) -> None:
