@@ -22,10 +22,12 @@ from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent
 from crosswalk_serve.answers import StreamWriter, addressed, failed, id_headers, info_of, whole
 from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
+from crosswalk_serve.budgets import cost, most_cost
 from crosswalk_serve.conversations import StoreError
+from crosswalk_serve.estimated_usage import by_length
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.interrupt import Interruptible
-from crosswalk_serve.keys import Caller
+from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, dropped_fields, header_of
 from crosswalk_serve.owners import Seals
@@ -33,7 +35,6 @@ from crosswalk_serve.refusal import LEFT, Refusal, for_client
 from crosswalk_serve.relay import Relay, is_native
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
-from crosswalk_serve.uncounted import by_length
 
 __all__ = ["Ask"]
 
@@ -71,7 +72,7 @@ class Ask:
             _log.exception("request %s failed", exchange.id)
             await exchange.refuse(ErrorInfo(ErrorKind.SERVER, "the gateway failed", status=500))
         finally:
-            exchange.tell()
+            await exchange.end()
 
 
 class Exchange:
@@ -101,6 +102,7 @@ class Exchange:
         self._seals: Seals
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
         self._dropped: list[str] = []
+        self._reserved: Reservation | None = None
         self._status = LEFT
         self._is_read = False
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
@@ -123,14 +125,16 @@ class Exchange:
         self._incoming = incoming = seals.opened(self._read(body))
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name)
-        await gateway.quotas.admit(self._caller)
         block = Interruptible(self._receive)
         if incoming.wants.load is not None:
+            await gateway.quotas.admit(self._caller)
             with gateway.running(block, self._caller):
                 return await self._load(route, block)
         request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
         self._asked = request.messages
         request = route.request(request, name)
+        most = most_cost(request, route, incoming.wants.n) if self._has_budget else 0.0
+        self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
         with gateway.running(block, self._caller):
             if incoming.request.stream:
@@ -334,13 +338,14 @@ class Exchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         usage, taken = response.usage, by_length(response, self._asked)
-        cost = gateway.cost(taken, route)
-        await gateway.quotas.spend(caller, taken.usage.total_tokens, cost)
+        dollars = cost(taken, route)
+        reserved, self._reserved = self._reserved, None
+        await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:
             labels = route.name, caller.name or ""
             gateway.metrics.tokens.labels(*labels, "input").inc(usage.prompt_tokens)
             gateway.metrics.tokens.labels(*labels, "output").inc(usage.completion_tokens)
-            gateway.metrics.dollars.labels(*labels).inc(cost)
+            gateway.metrics.dollars.labels(*labels).inc(dollars)
         if gateway.exchanges is not None:
             about: dict[str, Any] = {
                 "request_id": self.id,
@@ -368,8 +373,14 @@ class Exchange:
         """Return whether a later request may continue the answer."""
         return self._form is WireForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
 
-    def tell(self) -> None:
-        """Count the request, and log how it ended."""
+    @property
+    def _has_budget(self) -> bool:
+        return self._caller.key is not None and self._caller.key.budget_per_day is not None
+
+    async def end(self) -> None:
+        """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
+        if self._reserved is not None:
+            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reserved)
         seconds = perf_counter() - self._began
         model = "" if self._route is None else self._route.name
         form, key, metrics = self._form.value, self._caller.name or "", self._gateway.metrics

@@ -327,11 +327,34 @@ def test_limits_of_a_key_hold_from_one_request_to_the_next(upstream: ReplayServe
             config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, {limit}}}}}", model)
             app = create_app(config, clock=lambda: 1_000_000_020.0)
             async with asking(app, headers={"x-api-key": KEY}) as client:
-                assert (await client.post(CHAT, json=HI)).status_code == 200
-                refused = await client.post(CHAT, json=HI)
+                assert (await client.post(CHAT, json={**HI, "max_tokens": 4})).status_code == 200
+                refused = await client.post(CHAT, json={**HI, "max_tokens": 4})
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, code)
                 assert int(refused.headers["retry-after"]) > 0
             await app.state.gateway.aclose()
+
+    run(main())
+
+
+def test_requests_at_once_do_not_pass_the_budget(upstream: ReplayServer) -> None:
+    upstream.add(says(), times=3).add(Answer.failure(400), times=None)
+    price = "{input_per_million: 0, output_per_million: 1000000}"
+    model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', price: {price}}}"
+    config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, budget_per_day: 16}}}}", model)
+
+    async def main() -> None:
+        app = create_app(config)
+        async with asking(app, headers={"x-api-key": KEY}) as client:
+
+            async def statuses(count: int, most: int) -> list[int]:
+                body = {**HI, "max_tokens": most}
+                answers = await asyncio.gather(*(client.post(CHAT, json=body) for _ in range(count)))
+                return sorted(answer.status_code for answer in answers)
+
+            assert await statuses(9, 5) == [200] * 3 + [429] * 6
+            assert await statuses(2, 4) == [400, 429]  # each of the answers has cost 4
+            assert await statuses(1, 4) == [400]  # what an error has not used is there again
+        await app.state.gateway.aclose()
 
     run(main())
 
