@@ -206,8 +206,8 @@ class Key:
         concurrent_requests: the most requests at once, in each process of the gateway, unlimited by default.
         requests_per_minute: the most requests in a minute, unlimited by default.
         tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
-        budget_per_day: the most US dollars in a day that begins at midnight UTC. A request that may cost more than is left is
-            refused.
+        budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
+            is refused.
         metrics: whether it may read ``/metrics``.
     """
 
