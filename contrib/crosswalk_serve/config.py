@@ -288,6 +288,7 @@ class Limits:
         head_seconds: until the head of a request is complete.
         body_seconds: until its body is complete.
         send_seconds: until a client accepts the next piece of an answer.
+        silence_seconds: of a stream, until its client gets a sign that it is still open: first the head of the answer.
         concurrent_requests: the most requests that a process answers at once. More get a 503 with ``retry-after``.
         shutdown_seconds: until open answers are cut after the shutdown begins.
     """
@@ -297,6 +298,7 @@ class Limits:
     head_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     body_seconds: float = attrs.field(default=60.0, validator=_POSITIVE)
     send_seconds: float = attrs.field(default=120.0, validator=_POSITIVE)
+    silence_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     concurrent_requests: int = attrs.field(default=4096, validator=_COUNT)
     shutdown_seconds: float = attrs.field(default=30.0, validator=_POSITIVE)
 
