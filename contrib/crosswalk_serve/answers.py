@@ -180,8 +180,6 @@ class StreamWriter:
         seal: gives the seal of the complete answer.
 
     Attributes:
-        media_type: the content type of the stream.
-        heartbeat: what may be sent between two pieces to keep the connection open, or empty without such a thing.
         losses: what the form could not say, once the stream has ended.
     """
 
@@ -207,14 +205,6 @@ class StreamWriter:
         self._begun: set[int] = set()  # calls, by index
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
-        is_ndjson = incoming.form.provider == "ollama"
-        self.media_type = "application/x-ndjson" if is_ndjson else "text/event-stream"
-        self.heartbeat = b"" if is_ndjson else b": \n\n"
-
-    @property
-    def takes_comments(self) -> bool:
-        """Whether a line that no client reads may stand between two pieces."""
-        return bool(self.heartbeat)
 
     def feed(self, event: StreamEvent) -> bytes:
         """What *event* makes; the last one ends the stream, an error in the form's own way."""

@@ -31,6 +31,7 @@ __all__ = [
     "Patience",
     "Price",
     "Redis",
+    "Repetition",
     "Store",
     "Target",
 ]
@@ -58,6 +59,18 @@ class Patience(Timeouts):
     """Limits of one attempt at a server, and of a whole call, in seconds."""
 
     total: float | None = attrs.field(default=600.0, validator=_POSITIVE)
+
+
+@attrs.frozen(kw_only=True)
+class Repetition(RetryPolicy):
+    """When and how often a failed attempt is repeated.
+
+    The client of a gateway repeats requests itself, so it learns of a long ``Retry-After`` at once.
+    """
+
+    max_retry_after: float = attrs.field(
+        default=2.0, validator=attrs.fields(RetryPolicy).max_retry_after.validator
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -134,7 +147,7 @@ class Model:
     aliases: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
     timeouts: Patience | None = None
-    retry: RetryPolicy | None = None
+    retry: Repetition | None = None
     on_unsupported: Literal["refuse", "drop"] | None = None
     price: Price | None = None
 
@@ -193,7 +206,8 @@ class Key:
         concurrent_requests: the most requests at once, in each process of the gateway, unlimited by default.
         requests_per_minute: the most requests in a minute, unlimited by default.
         tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
-        budget_per_day: the most US dollars in a day that begins at midnight UTC. At the limit, requests are refused.
+        budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
+            is refused.
         metrics: whether it may read ``/metrics``.
     """
 
@@ -274,6 +288,7 @@ class Limits:
         head_seconds: until the head of a request is complete.
         body_seconds: until its body is complete.
         send_seconds: until a client accepts the next piece of an answer.
+        silence_seconds: of a stream, until its client gets a sign that it is still open: first the head of the answer.
         concurrent_requests: the most requests that a process answers at once. More get a 503 with ``retry-after``.
         shutdown_seconds: until open answers are cut after the shutdown begins.
     """
@@ -283,6 +298,7 @@ class Limits:
     head_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     body_seconds: float = attrs.field(default=60.0, validator=_POSITIVE)
     send_seconds: float = attrs.field(default=120.0, validator=_POSITIVE)
+    silence_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     concurrent_requests: int = attrs.field(default=4096, validator=_COUNT)
     shutdown_seconds: float = attrs.field(default=30.0, validator=_POSITIVE)
 
@@ -294,11 +310,13 @@ class Log:
     Attributes:
         exchanges: a file of JSON lines, one for each answer with its content, for ``crosswalk batch`` and
             ``crosswalk normalize``. None by default.
+        exchange_requests: whether these lines also hold the client's request.
         requests: whether standard error gets a line for each request without content, and for each wrong key with the
             address of its client.
     """
 
     exchanges: Path | None = None
+    exchange_requests: bool = True
     requests: bool = True
 
 
@@ -357,7 +375,7 @@ class Config:
     limits: Limits = attrs.field(factory=Limits)
     on_unsupported: Literal["refuse", "drop"] = "refuse"
     timeouts: Patience = attrs.field(factory=Patience)
-    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
+    retry: Repetition = attrs.field(factory=Repetition)
     responses: Store = attrs.field(factory=Store)
     log: Log = attrs.field(factory=Log)
     metrics: bool = False
