@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig
@@ -16,7 +16,7 @@ from crosswalk.agent.services import AsyncServiceOwner, check_type
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
-from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn
+from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages
 from crosswalk.structured import Prose
@@ -25,15 +25,18 @@ from crosswalk.types.event import StreamEvent
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.service import Endpoint, LLMService
+    from crosswalk.service.answer import AnswerType
 
 __all__ = ["Agent"]
+
+Tools: TypeAlias = ToolRunner | Iterable[Tool | Callable[..., Any]]
+"""What an agent may call: a runner with its own limits, or tools and functions."""
 
 
 class AgentOptions(TypedDict, total=False):
     """The options of :class:`Agent`, described there."""
 
     instructions: str | None
-    output_type: object
     prose: Prose | Literal["allow", "refuse"]
     config: ChatConfig | None
     max_turns: int
@@ -44,8 +47,8 @@ class AgentOptions(TypedDict, total=False):
     telemetry: AgentTelemetry | None
 
 
-class Agent(AsyncServiceOwner):
-    """Asks a service, runs tools, and asks again.
+class Agent(AsyncServiceOwner, Generic[OutputT]):
+    """Asks a service, runs tools, and asks again. ``OutputT`` is the type of its answers.
 
     Args:
         service: a service, or an endpoint such as ``"ollama:llama3.2"``.
@@ -77,10 +80,37 @@ class Agent(AsyncServiceOwner):
             another option has the wrong type.
     """
 
+    @overload
+    def __init__(
+        self: Agent[Any],
+        service: LLMService | Endpoint | str,
+        tools: Tools = ...,
+        *,
+        output_type: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         service: LLMService | Endpoint | str,
-        tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
+        tools: Tools = ...,
+        *,
+        output_type: AnswerType[OutputT],
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[Any],
+        service: LLMService | Endpoint | str,
+        tools: Tools = ...,
+        *,
+        output_type: object,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    def __init__(
+        self,
+        service: LLMService | Endpoint | str,
+        tools: Tools = (),
         *,
         instructions: str | None = None,
         output_type: object = None,
@@ -139,7 +169,8 @@ class Agent(AsyncServiceOwner):
         save: Callable[[ChatSession], object] | None = None,
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
-    ) -> AgentRun[AgentTurn]:
+        deps: object = None,
+    ) -> AgentRun[AgentTurn, OutputT]:
         """Answer *messages*. Yields each turn when it is complete. The last one has an ``outcome``.
 
         A refusal, an error response, a cut answer and too many turns are outcomes, not exceptions. If the conversation
@@ -155,12 +186,13 @@ class Agent(AsyncServiceOwner):
             approved: decisions about open calls by their ids: ``True``, or ``False`` or a text. Calls without a decision are
                 treated as any other.
             results: results of open calls that were run elsewhere, by their ids: any value that a tool may return.
+            deps: any object for the tools that take a :class:`ToolContext`, such as the user or a database.
 
         Raises:
             ResponseValidationError: *messages* is not a conversation.
-            ConfigurationError: *session* is not a session, or *save* is not a function.
+            ConfigurationError: *session* is not a session, *save* is not a function, or a tool needs *deps* of another type.
         """
-        return AgentRun(self._loop(messages, session, save, approved, results, streamed=False))
+        return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=False))
 
     def stream(
         self,
@@ -170,13 +202,14 @@ class Agent(AsyncServiceOwner):
         save: Callable[[ChatSession], object] | None = None,
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
-    ) -> AgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
+        deps: object = None,
+    ) -> AgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn, OutputT]:
         """:meth:`run` with everything that happens before a turn is complete.
 
         Yields the events of each answer as they arrive, a :class:`ToolExecutionStart` when a tool starts, its
         :class:`ToolExecutionResult` when it ends, and then the turn.
         """
-        return AgentRun(self._loop(messages, session, save, approved, results, streamed=True))
+        return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=True))
 
     async def answer(
         self,
@@ -186,16 +219,19 @@ class Agent(AsyncServiceOwner):
         save: Callable[[ChatSession], object] | None = None,
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
-    ) -> AgentResponse:
+        deps: object = None,
+    ) -> AgentResponse[OutputT]:
         """Run to the end. Takes the arguments of :meth:`run`.
 
         Raises:
             CrosswalkError: the request cannot be sent.
         """
-        async with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
+        async with self.run(
+            messages, session=session, save=save, approved=approved, results=results, deps=deps
+        ) as run:
             return await run.finish()
 
-    def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT]:
+    def resume(self, run: AgentRun[StepT]) -> AgentRun[StepT, OutputT]:
         """Continue a run that was stopped or ended without an answer, of this agent or another one.
 
         No tool runs again: the model gets the results of its calls, including cancelled ones. An answer that was
@@ -230,6 +266,7 @@ class Agent(AsyncServiceOwner):
                 save=loop.save,
                 turns=turns,
                 open_results=loop.open_results,
+                deps=loop.deps,
             )
         )
 
@@ -240,15 +277,16 @@ class Agent(AsyncServiceOwner):
         save: Callable[[ChatSession], object] | None,
         approved: Mapping[str, bool | str] | None,
         results: Mapping[str, Any] | None,
+        deps: object,
         *,
         streamed: bool,
     ) -> AgentLoop:
         check_type("session", session, ChatSession)
         check_type("save", save, Callable)
-        turns = () if messages is None else ChatRequest(messages).messages
+        self._plan.runner.check_deps(deps)
+        new_turns = turns = () if messages is None else ChatRequest(messages).messages
         if session is not None:
-            session.extend(turns)
-            turns = ChatRequest(session).messages
+            turns = ChatRequest((*session.turns, *new_turns)).messages
         approved, results = approved or {}, results or {}
         waiting = {call.id for call in open_calls(turns)}
         for id in (*approved, *results):
@@ -256,6 +294,8 @@ class Agent(AsyncServiceOwner):
                 raise ConfigurationError(
                     f"no call {id[:80]!r} waits: it already has a result, or does not exist", key=id
                 )
+        if session is not None:
+            session.extend(new_turns)
         return AgentLoop(
             self._plan,
             turns,
@@ -264,4 +304,5 @@ class Agent(AsyncServiceOwner):
             save=save,
             approved=approved,
             results=results,
+            deps=deps,
         )

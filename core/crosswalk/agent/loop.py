@@ -48,6 +48,7 @@ class AgentLoop:
         open_results: the results of calls that were open when that run began.
         approved: decisions about open calls, by call id.
         results: results of open calls that were run elsewhere, by call id.
+        deps: given to each tool that takes a ``ToolContext``.
 
     Attributes:
         events: the stream of the current or last answer, or ``None`` before the first.
@@ -65,7 +66,9 @@ class AgentLoop:
         open_results: Iterable[ToolExecutionResult] = (),
         approved: Mapping[str, bool | str] = _EMPTY,
         results: Mapping[str, Any] = _EMPTY,
+        deps: object = None,
     ) -> None:
+        self.deps = deps
         self._approved = approved
         self._results = results
         self.messages = messages
@@ -284,6 +287,7 @@ class AgentLoop:
             trace_tool=self._trace_tool,
             current_span=self._current_span,
             add_message=self._add_to_session,
+            deps=self.deps,
         )
 
     def _add_stopped_turn(self, events: Any, taken_ids: set[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, Generic, Self, TypeVar, cast
 
 from crosswalk.agent.loop import AgentLoop
-from crosswalk.agent.turn import AgentResponse, AgentTurn, conversation_of
+from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.service.nested import Nested
 from crosswalk.service.request import Turn
 
@@ -16,7 +16,7 @@ __all__ = ["AgentRun", "collect"]
 StepT = TypeVar("StepT", covariant=True)
 
 
-class AgentRun(AsyncIterator[StepT], Generic[StepT]):
+class AgentRun(AsyncIterator[StepT], Generic[StepT, OutputT]):
     """A run of an agent, made by ``Agent.run``, ``Agent.stream`` or ``Agent.resume``. Iterate over it.
 
     The run records what it has done, whether it completes, is stopped, or its task is cancelled. Finished tools have
@@ -35,7 +35,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
     @property
     def _latest(self) -> AgentRun[StepT]:
         """The last run that resumed this one, or this run."""
-        last = self
+        last: AgentRun[StepT] = self
         while last._resumed is not None:
             last = last._resumed
         return last
@@ -51,7 +51,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         return tuple(self._loop.turns)
 
     @property
-    def response(self) -> AgentResponse:
+    def response(self) -> AgentResponse[OutputT]:
         """The response so far. Its ``outcome`` is ``cancelled`` if the run has not completed.
 
         Raises:
@@ -109,7 +109,7 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT]):
         self._resumed = AgentRun(loop)
         return self._resumed
 
-    async def finish(self) -> AgentResponse:
+    async def finish(self) -> AgentResponse[OutputT]:
         """Run to the end.
 
         Raises:

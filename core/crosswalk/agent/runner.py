@@ -57,6 +57,7 @@ class _RunHooks:
     approve: Approve | None
     report: Callable[[ToolExecutionStart | ToolExecutionResult], object]
     trace_tool: ToolTracer | None
+    deps: object
     lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
@@ -102,6 +103,7 @@ class ToolRunner:
         report: Callable[[ToolExecutionStart | ToolExecutionResult], object] = _ignore,
         approve: Approve | None = None,
         trace_tool: ToolTracer | None = None,
+        deps: object = None,
     ) -> tuple[ToolExecutionResult, ...]:
         """Run *calls* concurrently and return their results in the order of the calls.
 
@@ -112,18 +114,30 @@ class ToolRunner:
                 asynchronous runs in a thread and may wait for an answer. Without *approve* no such tool runs.
             trace_tool: returns a block in which the tool runs, such as a span. The block yields a function that gets the
                 result.
+            deps: given to each tool that takes a :class:`ToolContext`.
 
         Raises:
             ResponseValidationError: an item of *calls* is not a tool call. Nothing is run.
+            ConfigurationError: *deps* does not have the type that a tool needs. Nothing is run.
         """
         calls = as_tuple(calls)
         for call in calls:
             if not isinstance(call, ToolCall):
                 raise ResponseValidationError(f"a runner runs ToolCalls, not {type(call).__name__}")
-        hooks = _RunHooks(approve, report, trace_tool)
+        self.check_deps(deps)
+        hooks = _RunHooks(approve, report, trace_tool, deps)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run_and_report(call, hooks)) for call in calls]
         return tuple(task.result() for task in tasks)
+
+    def check_deps(self, deps: object) -> None:
+        """Check that *deps* has the type that each tool needs.
+
+        Raises:
+            ConfigurationError: it has another type.
+        """
+        for tool in self.tools.values():
+            tool.check_deps(deps)
 
     async def _run_and_report(self, call: ToolCall, hooks: _RunHooks) -> ToolExecutionResult:
         result = await self._run_call(call, hooks)
@@ -138,7 +152,7 @@ class ToolRunner:
             text = f"there is no tool {clean_message(call.name, 64)!r}; tools: {tool_names}"
             return ToolExecutionResult(call, "", text, outcome=ToolOutcome.UNKNOWN_TOOL)
         try:
-            arguments = tool.read_arguments(call)
+            arguments = tool.with_context(tool.read_arguments(call), hooks.deps, call)
         except ToolCallArgumentsError as error:
             outcome = ToolOutcome.INVALID_ARGUMENTS
             return ToolExecutionResult(call, "", str(error), outcome=outcome, exception=error)

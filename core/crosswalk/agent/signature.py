@@ -1,4 +1,4 @@
-"""The schema of a tool's arguments, from the signature and the docstring of its function."""
+"""The schema of a tool's arguments, and its context, from the signature and the docstring of its function."""
 
 from __future__ import annotations
 
@@ -8,22 +8,58 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 import orjson
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.structured import Schema, SchemaDefinitionError
+from crosswalk.types.tools import ToolCall
 
-__all__ = ["ToolDefinitionError"]
+__all__ = ["ToolContext", "ToolDefinitionError"]
+
+D = TypeVar("D", covariant=True)
 
 _RESERVED: Final = frozenset({"self", "NOTHING"})
 """Names that the constructor of an attrs class uses itself."""
 
 
+@attrs.frozen
+class ToolContext(Generic[D]):
+    """The context of a tool call, for the tool alone. The model does not see it.
+
+    A tool gets it as the parameter that has this annotation: ``def balance(context: ToolContext[Bank], account: str)``.
+
+    Attributes:
+        deps: the ``deps=`` of the run, such as the user, a database or a client.
+        call: the call that the model made.
+    """
+
+    deps: D
+    call: ToolCall
+
+
+def context_parameter(function: Callable[..., Any], name: str) -> tuple[str, Any] | None:
+    """Return the name of the parameter that takes the ``ToolContext`` and the type of its ``deps``, or ``None``.
+
+    Raises:
+        ToolDefinitionError: there are two such parameters, or an annotation cannot be resolved.
+    """
+    hints = _type_hints(function, name)[0]
+    found = [(key, hint) for key, hint in hints.items() if key != "return" and _is_context(hint)]
+    if len(found) > 1:
+        cause = f"two parameters take the context: {found[0][0]!r} and {found[1][0]!r}"
+        raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name, parameter=found[1][0])
+    return (found[0][0], next(iter(typing.get_args(found[0][1])), Any)) if found else None
+
+
+def _is_context(hint: object) -> bool:
+    return ToolContext in (hint, typing.get_origin(hint))
+
+
 def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
-    """Return a schema with each parameter's name, type, default and description.
+    """Return a schema with each parameter's name, type, default and description, without the ``ToolContext``.
 
     Args:
         function: a function, a bound method, or a callable object.
@@ -42,6 +78,8 @@ def arguments_schema(function: Callable[..., Any], name: str) -> Schema[Any]:
             raise _parameter_error(name, parameter, "has a reserved name")
         if parameter.name not in types:
             raise _parameter_error(name, parameter, "needs a type annotation")
+        if _is_context(types[parameter.name]):
+            continue
         descriptions = [
             text for text in _annotated_metadata(annotated[parameter.name]) if isinstance(text, str)
         ]

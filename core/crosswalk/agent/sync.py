@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
-from crosswalk.agent.agent import Agent, AgentOptions
+from crosswalk.agent.agent import Agent, AgentOptions, Tools
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun
-from crosswalk.agent.runner import ToolRunner
 from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
-from crosswalk.agent.tools import Tool
-from crosswalk.agent.turn import AgentResponse, AgentTurn
+from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
 from crosswalk.service.request import ChatRequest, Messages, Turn
 from crosswalk.types.event import StreamEvent
@@ -22,10 +21,11 @@ from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
+    from crosswalk.service.answer import AnswerType
 
 __all__ = ["SyncAgent", "SyncAgentRun"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MAX_INTERRUPTIONS = 4
 """How often an interrupted thread waits for the tasks that it has cancelled. Further presses of Ctrl-C abandon them."""
@@ -33,7 +33,7 @@ _MAX_INTERRUPTIONS = 4
 StepT = TypeVar("StepT", covariant=True)
 
 
-class SyncAgent(SyncServiceOwner):
+class SyncAgent(SyncServiceOwner, Generic[OutputT]):
     """:class:`Agent` without ``await``: the same options and behaviour, with a synchronous service.
 
     Tools run concurrently, asynchronous ones too, in an event loop that belongs to the run. The calling thread blocks while
@@ -48,14 +48,44 @@ class SyncAgent(SyncServiceOwner):
         ConfigurationError: *service* is asynchronous. The other errors of :class:`Agent` are raised too.
     """
 
+    @overload
+    def __init__(
+        self: SyncAgent[Any],
+        service: SyncLLMService | Endpoint | str,
+        tools: Tools = ...,
+        *,
+        output_type: None = None,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         service: SyncLLMService | Endpoint | str,
-        tools: ToolRunner | Iterable[Tool | Callable[..., Any]] = (),
+        tools: Tools = ...,
+        *,
+        output_type: AnswerType[OutputT],
         **options: Unpack[AgentOptions],
-    ) -> None:
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SyncAgent[Any],
+        service: SyncLLMService | Endpoint | str,
+        tools: Tools = ...,
+        *,
+        output_type: object,
+        **options: Unpack[AgentOptions],
+    ) -> None: ...
+    def __init__(self, service: SyncLLMService | Endpoint | str, tools: Tools = (), **options: Any) -> None:
         super().__init__(service)
-        self._agent = Agent(cast("LLMService", _AsyncService(self._service)), tools, **options)
+        self._agent: Agent[OutputT] = Agent(
+            cast("LLMService", _AsyncService(self._service)), tools, **options
+        )
+
+    # So that notebooks and ``help`` show the options.
+    _first, *_others = inspect.signature(Agent).parameters.values()
+    __signature__ = inspect.Signature(
+        [_first.replace(annotation="SyncLLMService | Endpoint | str"), *_others]
+    )
 
     def run(
         self,
@@ -65,10 +95,13 @@ class SyncAgent(SyncServiceOwner):
         save: Callable[[ChatSession], object] | None = None,
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
-    ) -> SyncAgentRun[AgentTurn]:
+        deps: object = None,
+    ) -> SyncAgentRun[AgentTurn, OutputT]:
         """Answer *messages*. Yields each turn when it is complete. See :meth:`Agent.run`."""
         return SyncAgentRun(
-            self._agent.run(messages, session=session, save=save, approved=approved, results=results)
+            self._agent.run(
+                messages, session=session, save=save, approved=approved, results=results, deps=deps
+            )
         )
 
     def stream(
@@ -79,10 +112,13 @@ class SyncAgent(SyncServiceOwner):
         save: Callable[[ChatSession], object] | None = None,
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
-    ) -> SyncAgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn]:
+        deps: object = None,
+    ) -> SyncAgentRun[StreamEvent | ToolExecutionStart | ToolExecutionResult | AgentTurn, OutputT]:
         """:meth:`run` with everything that happens before a turn is complete. See :meth:`Agent.stream`."""
         return SyncAgentRun(
-            self._agent.stream(messages, session=session, save=save, approved=approved, results=results)
+            self._agent.stream(
+                messages, session=session, save=save, approved=approved, results=results, deps=deps
+            )
         )
 
     def answer(
@@ -93,21 +129,24 @@ class SyncAgent(SyncServiceOwner):
         save: Callable[[ChatSession], object] | None = None,
         approved: Mapping[str, bool | str] | None = None,
         results: Mapping[str, Any] | None = None,
-    ) -> AgentResponse:
+        deps: object = None,
+    ) -> AgentResponse[OutputT]:
         """Run to the end. See :meth:`Agent.answer`."""
-        with self.run(messages, session=session, save=save, approved=approved, results=results) as run:
+        with self.run(
+            messages, session=session, save=save, approved=approved, results=results, deps=deps
+        ) as run:
             return run.finish()
 
-    def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT]:
+    def resume(self, run: SyncAgentRun[StepT]) -> SyncAgentRun[StepT, OutputT]:
         """Continue a run that was stopped or ended without an answer. See :meth:`Agent.resume`."""
         argument: Any = run
         return SyncAgentRun(self._agent.resume(getattr(argument, "_run", argument)))
 
 
-class SyncAgentRun(Iterator[StepT], Generic[StepT]):
+class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
     """:class:`AgentRun` for a ``for`` loop and a ``with`` block. Ctrl-C stops it, and its results so far stay available."""
 
-    def __init__(self, run: AgentRun[StepT]) -> None:
+    def __init__(self, run: AgentRun[StepT, OutputT]) -> None:
         self._run = run
         self._loop: asyncio.AbstractEventLoop | None = None
         self._steps = self._all_steps()
@@ -118,7 +157,7 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT]):
         return self._run.turns
 
     @property
-    def response(self) -> AgentResponse:
+    def response(self) -> AgentResponse[OutputT]:
         """The response so far. See :attr:`AgentRun.response`."""
         return self._run.response
 
@@ -150,7 +189,7 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT]):
         if events is not None:
             events.blocking.cancel()
 
-    def finish(self) -> AgentResponse:
+    def finish(self) -> AgentResponse[OutputT]:
         """Run to the end. See :meth:`AgentRun.finish`."""
         for _ in self:
             pass
@@ -186,7 +225,7 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT]):
                 loop.close()
 
 
-def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, _T]) -> _T:
     """Return the result of *work*. If this thread is interrupted, cancel *work* and wait until it has ended."""
     task = loop.create_task(work)
     try:

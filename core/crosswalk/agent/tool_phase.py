@@ -42,6 +42,7 @@ class ToolPhase:
         trace_tool: returns the span of a tool, or ``None`` without telemetry.
         current_span: returns a block in which the span of the run is current.
         add_message: adds a message to the session.
+        deps: given to each tool that takes a ``ToolContext``.
 
     Attributes:
         calls: the calls.
@@ -58,6 +59,7 @@ class ToolPhase:
         trace_tool: ToolTracer | None,
         current_span: Callable[[], AbstractContextManager[object]],
         add_message: Callable[[ChatMessage], None],
+        deps: object,
     ) -> None:
         self.calls = calls
         self.results: dict[str, ToolExecutionResult] = {}
@@ -68,6 +70,7 @@ class ToolPhase:
         self._trace_tool = trace_tool
         self._current_span = current_span
         self._add_message = add_message
+        self._deps = deps
 
     @property
     def is_waiting(self) -> bool:
@@ -128,7 +131,11 @@ class ToolPhase:
             queue.put_nowait(step)
 
         run = self._runner.run(
-            calls, report=report, approve=self._approve_function(), trace_tool=self._trace_tool
+            calls,
+            report=report,
+            approve=self._approve_function(),
+            trace_tool=self._trace_tool,
+            deps=self._deps,
         )
         with self._current_span():
             task = asyncio.create_task(run)

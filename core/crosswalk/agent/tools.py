@@ -10,7 +10,13 @@ from typing import Any, Final, overload
 import attrs
 
 from crosswalk.agent.results import ToolError
-from crosswalk.agent.signature import ToolDefinitionError, arguments_schema, read_docstring
+from crosswalk.agent.signature import (
+    ToolContext,
+    ToolDefinitionError,
+    arguments_schema,
+    context_parameter,
+    read_docstring,
+)
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
 from crosswalk.service.request import ToolDefinition
 from crosswalk.structured import Schema
@@ -47,6 +53,7 @@ class Tool:
         timeout: how many seconds a call may take, or ``None`` for the runner's limit.
         needs_approval: whether each call must be approved before it runs. See ``approve`` of an ``Agent``.
         is_external: whether it runs elsewhere, such as in a browser. A call waits for its result.
+        context: the name of the parameter that takes the :class:`ToolContext`, and the type of its ``deps``, or ``None``.
 
     Raises:
         ToolDefinitionError: *timeout* is not a valid time limit.
@@ -60,6 +67,7 @@ class Tool:
     timeout: float | None = None
     needs_approval: bool = False
     is_external: bool = False
+    context: tuple[str, Any] | None = None
 
     def __attrs_post_init__(self) -> None:
         if not is_limit(self.timeout):
@@ -81,7 +89,8 @@ class Tool:
         """Make a tool that runs *function*.
 
         The schema comes from the signature, the annotations and the docstring. A parameter without a default is required.
-        ``Annotated[T, "text"]`` or the docstring describes it.
+        ``Annotated[T, "text"]`` or the docstring describes it. A parameter annotated with :class:`ToolContext` gets the
+        context of the call.
 
         Args:
             function: a function with annotations on all parameters. It may use the types of a field of an answer, see
@@ -109,6 +118,7 @@ class Tool:
             is_final=is_final,
             timeout=timeout,
             needs_approval=needs_approval,
+            context=context_parameter(function, name),
         )
 
     @classmethod
@@ -157,6 +167,26 @@ class Tool:
             text = f"invalid arguments: {'; '.join(map(str, violations))}"
             raise ToolCallArgumentsError(text, name=call.name, call_id=call.id)
         return {field.name: getattr(value, field.name) for field in attrs.fields(self.schema.cls)}
+
+    def check_deps(self, deps: object) -> None:
+        """Check that *deps* has the type that the tool's context names. A type that has no instances is not checked.
+
+        Raises:
+            ConfigurationError: it has another type.
+        """
+        wanted = Any if self.context is None else self.context[1]
+        try:
+            fits = wanted is Any or isinstance(deps, wanted)
+        except TypeError:  # such as a protocol or a generic alias
+            return
+        if not fits:
+            kind = getattr(wanted, "__name__", wanted)
+            text = f"tool {self.name!r} needs deps= of type {kind}, not {type(deps).__name__}"
+            raise ConfigurationError(text, key="deps")
+
+    def with_context(self, arguments: dict[str, Any], deps: object, call: ToolCall) -> dict[str, Any]:
+        """Return *arguments* with the context of *call*, if the tool takes it."""
+        return arguments if self.context is None else {**arguments, self.context[0]: ToolContext(deps, call)}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the function directly."""

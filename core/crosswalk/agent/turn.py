@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic
 
 import attrs
+from typing_extensions import TypeVar
 
 from crosswalk.agent.calls import with_calls
 from crosswalk.agent.results import ToolExecutionResult
@@ -53,6 +54,9 @@ class AgentOutcome(StrEnum):
     USAGE_LIMIT = "usage_limit"
     """The run has reached a usage limit. The calls of its last answer were not run."""
 
+
+OutputT = TypeVar("OutputT", default=Any)
+"""The type of an agent's answers."""
 
 _OUTCOMES = {
     IncompleteReason.LENGTH: AgentOutcome.TRUNCATED,
@@ -130,8 +134,8 @@ class AgentTurn:
 
 @brief
 @attrs.frozen(repr=False)
-class AgentResponse:
-    """A run, complete or as far as it got.
+class AgentResponse(Generic[OutputT]):
+    """A run, complete or as far as it got. ``OutputT`` is the output type of its agent.
 
     Attributes:
         turns: all turns, in order.
@@ -146,7 +150,7 @@ class AgentResponse:
     turns: tuple[AgentTurn, ...]
     final_output: str | None
     open_results: tuple[ToolExecutionResult, ...] = ()
-    value: Any = None
+    value: OutputT | None = None
 
     def __attrs_post_init__(self) -> None:
         if not self.turns and not self.open_results:
@@ -177,7 +181,12 @@ class AgentResponse:
         """Everything that the run adds to the conversation, for a session or for the next run."""
         return conversation_of(self.open_results, self.turns)
 
-    def raise_for_outcome(self) -> AgentResponse:
+    def unwrap(self) -> OutputT:
+        """Return the ``value``, if the run ended with an answer. Raises the errors of :meth:`raise_for_outcome`."""
+        value: Any = self.raise_for_outcome().value
+        return value  # type: ignore[no-any-return]  # a value of the output type, which may be None
+
+    def raise_for_outcome(self) -> AgentResponse[OutputT]:
         """Return this response if the run ended with an answer.
 
         Raises:

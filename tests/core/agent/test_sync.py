@@ -152,7 +152,7 @@ def test_it_wants_a_service_that_blocks(endpoint: Endpoint) -> None:
 
 
 def test_it_takes_what_an_agent_takes() -> None:
-    taken = set(inspect.signature(Agent).parameters) - {"service", "tools"}
+    taken = set(inspect.signature(Agent).parameters) - {"service", "tools", "output_type"}
     assert taken == AgentOptions.__annotations__.keys()
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, assert_type
 
 import attrs
 import pytest
@@ -25,10 +26,22 @@ from crosswalk import (
     ImagePart,
     ResponseMetadata,
     ServerError,
+    ToolCall,
     UsageInfo,
     to_jsonable,
 )
-from crosswalk.agent import Agent, AsyncChatAgent, ChatAgent, SyncAgent
+from crosswalk.agent import (
+    Agent,
+    AgentError,
+    AsyncChatAgent,
+    ChatAgent,
+    ChatSession,
+    SyncAgent,
+    ToolContext,
+    ToolDefinitionError,
+    ToolRunner,
+    tool,
+)
 from crosswalk.errors import ResponseValidationError
 from crosswalk.service import (
     ChatRequest,
@@ -335,9 +348,36 @@ class TestTypes:
         assert {of_attrs.n, of_dataclass.n, of_pydantic.n, of_dict["n"], of_tuple.n} == {3}
         streamed: OfPydantic = list(service.stream_json("Hi", OfPydantic))[-1]
         assert streamed.n == 3
-        answered: OfPydantic | None = SyncAgent(service, output_type=OfPydantic).answer("Hi").value
-        assert answered is not None
-        assert answered.n == 3
+        answered = SyncAgent(service, output_type=OfPydantic).answer("Hi")
+        assert assert_type(answered.value, OfPydantic | None) == assert_type(answered.unwrap(), OfPydantic)
+        assert answered.unwrap().n == 3
+
+    def test_an_async_agent_knows_the_type_of_its_answers(self, server: ReplayServer) -> None:
+        server.add(Answer.text("[3]"), times=None)
+
+        async def main() -> list[int]:
+            async with Agent(
+                Endpoint("vllm", model="m", base_url=server.url), output_type=list[int]
+            ) as agent:
+                async with agent.run("Hi") as run:
+                    assert_type((await run.finish()).value, list[int] | None)
+                return assert_type((await agent.answer("Hi")).unwrap(), list[int])
+
+        assert asyncio.run(main()) == [3]
+
+    def test_an_answer_that_does_not_fit_raises_when_it_is_unwrapped(
+        self, server: ReplayServer, service: SyncLLMService
+    ) -> None:
+        server.add(Answer.text("three"), times=None)
+        answered = SyncAgent(service, output_type=int).answer("Hi")
+        assert answered.value is None
+        with pytest.raises(AgentError, match="invalid_output"):
+            answered.unwrap()
+
+    def test_an_agent_shows_its_options_to_a_notebook(self) -> None:
+        parameters = inspect.signature(SyncAgent).parameters
+        assert parameters["service"].annotation == "SyncLLMService | Endpoint | str"
+        assert {"output_type", "instructions", "limits"} <= set(parameters)
 
     def test_lists_numbers_unions_and_choices(self, server: ReplayServer, service: SyncLLMService) -> None:
         server.add(Answer.text("[1, 2]"), times=2)
@@ -353,6 +393,106 @@ class TestTypes:
         assert list(service.stream_json("Hi", Literal["red", "blue"]))[-1] == "red"
         server.add(Answer.text("3"))
         assert service.complete_json("Hi", {"type": "integer"}).value == 3
+
+
+CALL = Answer.of_json(
+    {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "tool_calls",
+                "message": {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [
+                        {
+                            "id": "1",
+                            "type": "function",
+                            "function": {"name": "balance", "arguments": '{"account": "a"}'},
+                        }
+                    ],
+                },
+            }
+        ],
+    }
+)
+
+
+@attrs.frozen
+class Bank:
+    balances: dict[str, int]
+
+
+@tool
+def balance(context: ToolContext[Bank], account: str) -> int:
+    """Look up a balance."""
+    return context.deps.balances[account]
+
+
+def whose(account: str, context: ToolContext) -> str:  # type: ignore[type-arg]  # as people write it
+    return f"{context.deps} {context.call.id}"
+
+
+def anybody(account: str, context: ToolContext[list[str]]) -> str:
+    return f"{context.deps} {context.call.id}"
+
+
+class TestContext:
+    """Tools get objects of the program, which the model does not see."""
+
+    def test_a_tool_gets_the_deps_of_the_run(self, server: ReplayServer, service: SyncLLMService) -> None:
+        server.add(CALL)
+        server.add(Answer.text("You have 7."))
+        answered = SyncAgent(service, [balance]).answer("How much?", deps=Bank({"a": 7}))
+        assert [result.value for result in answered.turns[0].tool_results] == [7]
+        (sent,) = server.requests[0].json()["tools"]
+        assert list(sent["function"]["parameters"]["properties"]) == ["account"]
+
+    def test_an_async_agent_streams_and_resumes_with_them(self, server: ReplayServer) -> None:
+        server.add(CALL, times=2)
+        server.add(Answer.text("You have 7."))
+
+        async def main() -> list[Any]:
+            async with Agent(
+                Endpoint("vllm", model="m", base_url=server.url), [balance], max_turns=1
+            ) as agent:
+                async with agent.stream("How much?", deps=Bank({"a": 7})) as run:
+                    await run.finish()
+                async with agent.resume(run) as again:
+                    turns = (await again.finish()).turns
+                return [result.value for turn in turns for result in turn.tool_results]
+
+        assert asyncio.run(main()) == [7, 7]
+
+    @pytest.mark.parametrize("function", [whose, anybody])
+    def test_deps_of_any_type(self, function: Any) -> None:
+        (result,) = asyncio.run(
+            ToolRunner([function]).run([ToolCall("1", function.__name__, '{"account": "a"}')], deps=["Ann"])
+        )
+        assert result.output == "['Ann'] 1"
+
+    def test_deps_of_another_type_are_refused_before_anything_is_sent(
+        self, server: ReplayServer, service: SyncLLMService
+    ) -> None:
+        session = ChatSession()
+        with pytest.raises(ConfigurationError, match="'balance' needs deps= of type Bank, not NoneType"):
+            SyncAgent(service, [balance]).answer("How much?", session=session)
+        assert len(server.requests) == len(session.turns) == 0
+        with pytest.raises(ConfigurationError, match="of type Bank, not str"):
+            asyncio.run(ToolRunner([balance]).run([], deps="a bank"))
+
+    def test_it_is_called_directly_with_a_context(self) -> None:
+        assert balance(ToolContext(Bank({"a": 7}), ToolCall("1", "balance", "{}")), account="a") == 7
+
+    def test_one_parameter_takes_it(self) -> None:
+        def twice(one: ToolContext[Bank], two: ToolContext[Bank]) -> None: ...
+
+        with pytest.raises(ToolDefinitionError, match="two parameters take the context: 'one' and 'two'"):
+            tool(twice)
 
 
 class TestMedia:
