@@ -301,7 +301,7 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
     yield from call_deltas(answer, item, state, name=look_string(event, "name") or None)
     yield from argument_deltas(answer, event, known.leaf, item, state)
     take_same(event, "name", item.call.name)
-    for name in (known.leaf, "name"):
+    for name in (f"streamed_{known.leaf}", "name"):
         if name in event:
             item.entry(event)[name] = event.pop(name)
 

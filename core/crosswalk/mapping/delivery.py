@@ -189,6 +189,7 @@ def has_only_its_end(delta: ResponseDelta) -> bool:
         has_output(delta)
         or delta.refusal_delta is not None
         or delta.segment is not None
+        or delta.correction is not None
         or delta.logprobs
         or (delta.extensions is not EMPTY_OBJECT and delta.extensions)
     )

@@ -326,6 +326,7 @@ class Repeats:
             or self._state.error is not None
             or delta.refusal_delta is not None
             or delta.segment is not None
+            or delta.correction is not None
             or delta.finish_reason is not None
             or delta.raw_finish_reason is not None
             or delta.usage is not None
