@@ -276,9 +276,11 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     if isinstance(part, ImagePart):
-        return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
+        return {"type": "input_image", "image_url": data_url(part), "detail": part.detail or "auto"}
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
+    if part.id is not None:
+        return {"type": "input_file", "file_id": part.id}
     if part.data is None:
         return {"type": "input_file", "file_url": part.url}
     return {"type": "input_file", "file_data": data_url(part), "filename": part.name or "file"}

@@ -315,15 +315,12 @@ def _part(block: Fields, kind: str) -> ContentPart | None:
 
 
 def _result(block: Fields) -> ChatMessage:
-    if block.look("is_error") is False:
-        block.take("is_error")
-    elif not isinstance(block.look("is_error"), bool | None):
-        block.flag("is_error")
+    is_error = block.flag("is_error")
     id = block.need("tool_use_id", block.text("tool_use_id"))
     content: Any = block.look("content")
     content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block)]
     with placed(block):
-        return ChatMessage.tool_result(id, content)
+        return ChatMessage.tool_result(id, content, is_error=is_error)
 
 
 # Answers of the model.

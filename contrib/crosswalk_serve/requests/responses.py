@@ -15,7 +15,7 @@ from crosswalk.service import (
     Turn,
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
-from crosswalk.wire.chat_request import read_image, read_source
+from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
 from crosswalk_serve.custom_tools import custom_definition
 from crosswalk_serve.requests.chat import answer_format, choice, definition, effort
@@ -171,15 +171,11 @@ def _part(part: Fields) -> ContentPart | None:
         with placed(part, "text"):
             return TextPart(part.need("text", part.text("text")))
     if kind == "input_image" and "image_url" in part:
-        if part.look("detail") == "auto":
-            part.take("detail")
         return read_image(part, "image_url")
-    if kind == "input_file" and ("file_data" in part or "file_url" in part):
-        name = "file_data" if "file_data" in part else "file_url"
-        said = part.need(name, part.text(name))
-        with placed(part, name):
-            where = read_source(said) if name == "file_data" else {"url": said}
-            return FilePart(**where, name=part.text("filename"))
+    if kind == "input_file" and "file_url" in part:
+        return FilePart(url=part.text("file_url"), name=part.text("filename"))
+    if kind == "input_file":
+        return read_file(part)
     part.leave()
     return None
 

@@ -244,7 +244,10 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
-        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        detail = {} if part.detail is None else {"detail": part.detail}
+        return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}
+    if isinstance(part, FilePart) and part.id is not None:
+        return {"type": "file", "file": {"file_id": part.id}}
     if part.data is None:
         raise unsupported_part(part, "must be given as data")
     if isinstance(part, AudioPart):

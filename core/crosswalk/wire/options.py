@@ -232,6 +232,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         },
     ),
     _option("speed", _CHANGED, neutral="standard", messages="speed"),
+    _option("safety_settings", _CHANGED, neutral=[], gemini="safetySettings"),
     _option(
         "include_obfuscation", _CHANGED, neutral=False, openai="stream_options.include_obfuscation",
         responses="stream_options.include_obfuscation",
@@ -256,11 +257,14 @@ NESTED: Final[Mapping[str, Option]] = MappingProxyType(
         option.name: option
         for option in (
             _option("cache_control", _CHANGED, harmless_in=_CACHE_ALONE),
+            _option("detail", _CHANGED, neutral="auto", chat="detail", responses="detail"),
+            _option(
+                "strict", _CHANGED, neutral=False, chat="strict", responses="strict", messages="strict", ollama="strict",
+                bedrock="strict", cohere="strict_tools",
+            ),
             *(
                 _option(name, _CHANGED)
-                for name in (
-                    "annotations", "detail", "id", "include", "input_examples", "is_error", "metadata", "status",
-                )
+                for name in ("annotations", "id", "include", "input_examples", "metadata", "status")
             ),
         )
     }

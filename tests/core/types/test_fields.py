@@ -81,10 +81,11 @@ DELTA = ResponseDelta(
 # Every field of each has a value; where no single one can, there are two.
 SAMPLES: list[Any] = [
     TextPart("hi"),
-    ImagePart(url="u", media_type="m"),
+    ImagePart(url="u", media_type="m", detail="low"),
     AudioPart(data="aGk=", media_type="m"),
     FilePart(url="u", media_type="m", name="n"),
     FilePart(data="aGk="),
+    FilePart(id="file-1"),
     MESSAGE,
     attrs.evolve(MESSAGE, name="n"),
     ChatMessage.tool_result("1", [TextPart("hi")], name="f"),
