@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk.convert.source import source_form
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
 from crosswalk.types import (
@@ -29,6 +30,8 @@ __all__ = ["StreamWriter", "Written", "addressed", "failed", "id_headers", "info
 
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
+_SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
+"""The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
 
 
 @attrs.frozen
@@ -46,15 +49,18 @@ class Written:
     losses: tuple[Loss, ...] = ()
 
 
-def sealed(response: ChatResponse, seal: Segment, form: WireForm) -> ChatResponse:
-    """*response* with its *seal* at its first reasoning, or before all that it says, as *form* has it."""
+def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
+    """Return *response* with its *seal* after the first reasoning, or before all other parts."""
     segments = list(response.segments)
-    place = next((n for n, one in enumerate(segments) if one.type is SegmentType.REASONING), None)
-    if place is None:
-        return attrs.evolve(response, segments=(seal, *segments))
-    about = {"signature": seal.metadata["encrypted"]} if form is WireForm.ANTHROPIC else seal.metadata
-    segments[place] = attrs.evolve(segments[place], metadata=about)
-    return attrs.evolve(response, segments=segments)
+    reasoning = (number for number, one in enumerate(segments) if one.type is SegmentType.REASONING)
+    position = next(reasoning, -1) + 1
+    return attrs.evolve(response, segments=(*segments[:position], seal, *segments[position:]))
+
+
+def _unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
+    """Return *losses* without the seal itself, at its *position*, and its effect on the order of the parts."""
+    own = f"segments[{position}]"
+    return tuple(loss for loss in losses if loss.path != "segments" and not loss.path.startswith(own))
 
 
 def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
@@ -69,7 +75,7 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     frames = response.raw_events.frames
     is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
     if seal is not None and is_foreign:
-        made = convert(sealed(response, seal, incoming.form), incoming.form, request=options)
+        made = convert(sealed(response, seal), incoming.form, request=options)
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
@@ -129,7 +135,8 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
 
     A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
     its server may keep it, too. A call without an id, as Gemini's often are, gets one that no call of another answer has:
-    Claude Code takes two calls of one id for one.
+    Claude Code takes two calls of one id for one. It also drops the signed thinking of a model that it did not ask for, so
+    an answer of another format in Messages has the client's name of the model.
 
     Args:
         incoming: what the client has asked.
@@ -140,6 +147,8 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
     if not token:
         return response
     response = _with_own_call_ids(response, token)
+    if form is WireForm.ANTHROPIC and source_form(response) is not form:
+        return attrs.evolve(response, model=incoming.request.model)
     if form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
         return response
     return attrs.evolve(response, id=f"{response.id}-{token}")
@@ -203,6 +212,9 @@ class StreamWriter:
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()
         self._begun: set[int] = set()  # calls, by index
+        self._held: list[ResponseDelta] = []
+        self._may_hold = incoming.form in _SEALED_BEFORE_CALLS
+        self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
 
@@ -212,22 +224,35 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN)
-        said = b"".join(self._fed(delta) for delta in self._custom.of(event.delta))
+        said = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
         if event.response is not None:
             response = with_custom_calls(event.response, self._names)
-            said += b"".join(map(self._fed, self._custom.rest()))
+            said += b"".join(map(self._fed, self._ready(self._custom.rest())))
             seal = self._seal(event.response)
             if seal is not None:
                 said += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
+            said += b"".join(map(self._fed, self._held))
             said += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
-            own = (
-                "" if seal is None else f"segments[{len(response.segments) - 1}]"
-            )  # of the seal, which is no server's word
             losses = self._converter.report.losses
-            self.losses = tuple(loss for loss in losses if not (own and loss.path.startswith(own)))
+            self.losses = losses if seal is None else _unsealed(losses, len(response.segments) - 1)
             self._has_ended = True
         return said
+
+    def _ready(self, deltas: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
+        """Return those of *deltas* that may be written now. From the first call on, they wait for the seal.
+
+        There will be a seal if the answer has reasoning or another part with metadata: a signature follows its call.
+        """
+        for delta in deltas:
+            self._is_opaque = self._is_opaque or bool(delta.reasoning_delta or delta.segment)
+            if self._held and not self._is_opaque:
+                yield from self._held
+                self._held, self._may_hold = [], False
+            if self._may_hold and (self._held or delta.tool_call_delta is not None):
+                self._held.append(delta)
+            else:
+                yield delta
 
     def fail(self, error: ErrorInfo) -> bytes:
         """What ends the stream with *error*; nothing where it has ended."""

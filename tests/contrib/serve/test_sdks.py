@@ -207,8 +207,8 @@ class TestAnthropic:
             message = events.get_final_message()
         assert text == "I look."
         kinds = [block.type for block in message.content]
-        assert kinds == ["thinking", "text", "tool_use", "redacted_thinking"]  # the last is the seal
-        call = message.content[-2]
+        assert kinds == ["thinking", "text", "thinking", "tool_use"]  # the second thinking is the seal
+        call = message.content[-1]
         assert (call.name, call.input, message.stop_reason) == ("weather", {"city": "Paris"}, "tool_use")
         result: Any = {"type": "tool_result", "tool_use_id": call.id, "content": "mild"}
         messages += [{"role": "assistant", "content": message.content}, {"role": "user", "content": [result]}]
