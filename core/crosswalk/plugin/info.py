@@ -148,8 +148,9 @@ class ProviderInfo:
         text_paths: the paths at which an event may carry a piece of text, of reasoning, or of the arguments of a
             pending call: ``choices[0].delta.content``. This is a promise: an event with any non-empty string there
             adds that string, and an event that equals the last one of its choice except for that string adds nothing
-            else. Such an event does not reach the hooks. Its text is in ``state.repeated_texts``. The declaration holds for the class that
-            makes it: a subclass that overrides a method declares its paths again, or its hooks get every event.
+            else. Such an event does not reach the hooks. Its text is in ``state.repeated_texts``. The declaration
+            holds for the class that makes it: a subclass that overrides a method declares its paths again, or its hooks
+            get every event.
         timestamp_key: the top-level key of a string that changes from event to event and is only stored in the
             extensions, as sent, such as a time or padding, or ``None`` if there is none. If only text and timestamp
             change, the extensions get it directly, and the hook ``extensions`` is not called.

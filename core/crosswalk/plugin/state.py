@@ -105,8 +105,7 @@ class MappingState(Answer):
 
         Raises:
             ResponseValidationError: it is set to something other than a ``timedelta`` from 0. One of more than a
-                thousand
-                years is not stored: no server takes that long.
+                thousand years is not stored: no server takes that long.
         """
         return self._request_duration
 
