@@ -7,18 +7,17 @@ from typing import Any, Final
 
 import attrs
 import orjson
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
 from crosswalk.service import build_http_request
-from crosswalk_serve.beside import ask_beside
+from crosswalk_serve.auxiliary_requests import fetch, read, supervised
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import read_request
@@ -106,17 +105,14 @@ class Listing:
         asked = attrs.evolve(route.request(incoming.request, name), model=target.model or name)
         built = build_http_request(asked, "anthropic", on_unsupported="drop")
         counted = {key: value for key, value in built.body.items() if key not in _NOT_COUNTED}
-        block = Interruptible(request.receive)
-        with self._gateway.slot(), self._gateway.running(block, caller):
-            async with block:
-                service = route.services[0][0]
-                count = await ask_beside(
-                    service, "anthropic", "/v1/messages/count_tokens", counted, _count, built.headers
-                )
-                return _json({"input_tokens": count})
-        if block.cause is None:
-            raise ClientDisconnect
-        raise Refusal(block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1)
+        service, path = route.services[0][0], "/v1/messages/count_tokens"
+        answer = await supervised(
+            self._gateway,
+            request,
+            caller,
+            lambda: fetch(service, "anthropic", "POST", path, counted, built.headers),
+        )
+        return _json({"input_tokens": read(answer, _count)})
 
     # Stored responses.
 

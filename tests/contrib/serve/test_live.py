@@ -304,7 +304,7 @@ HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
     "no object": (request_of(b"[]"), 400, b"object"),
     "bad UTF-8": (request_of(b'{"model": "\xff"}'), 400, b"the body is no JSON"),
     "a lone surrogate": (request_of(b'{"model": "\\ud800"}'), 400, b"error"),
-    "deep JSON": (request_of(DEEP), 413, b"the request is nested deeper than 200 levels"),
+    "deep JSON": (request_of(DEEP), 400, b"the request is nested deeper than 200 levels"),
     "a key twice": (request_of(b'{"model": "tiny", "model": "other"}'), 400, b"error"),
     "another content type": (request_of(b"{}", content_type="text/plain"), 415, b"application/json"),
     "a form": (request_of(b"{}", content_type="multipart/form-data; boundary=x"), 415, b"application/json"),
