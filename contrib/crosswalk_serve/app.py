@@ -26,6 +26,8 @@ from crosswalk_serve.listing import Listing
 from crosswalk_serve.passthrough import Passthrough
 from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import BadRequestError
+from crosswalk_serve.stored_responses import StoredResponses
+from crosswalk_serve.token_counts import TokenCounts
 
 __all__ = ["create_app"]
 
@@ -53,7 +55,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         PluginError: a plugin is broken.
     """
     gateway = Gateway(config, clock=clock, **service_options)
-    listing = Listing(gateway)
+    listing, stored = Listing(gateway), StoredResponses(gateway)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -68,12 +70,16 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
     routes += [
         Route("/v1beta/models/{target:path}", generating, methods=["POST"]),
         Route("/v1/models/{target:path}", generating, methods=["POST"]),
-        Route("/v1/messages/count_tokens", listing.count_tokens, methods=["POST"]),
+        Route("/v1/messages/count_tokens", TokenCounts(gateway).answer, methods=["POST"]),
         Route("/v1/models", listing.models),
         Route("/v1/models/{id:path}", listing.model),
         Route("/v1/responses/compact", _absent, methods=["POST"]),
-        Route("/v1/responses/{id}", listing.response, methods=["GET", "DELETE"]),
+        Route("/v1/responses/{id}", stored.response),
+        Route("/v1/responses/{id}", stored.delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}/cancel", stored.cancel, methods=["POST"]),
+        Route("/v1/responses/{id}/input_items", stored.input_items),
         Route("/api/tags", listing.tags),
+        Route("/api/ps", listing.running),
         Route("/api/show", listing.show, methods=["POST"]),
         Route("/api/version", listing.version),
         Route("/healthz", listing.health),

@@ -37,6 +37,7 @@ from crosswalk_serve.relay import Relay, error_frame, is_native
 from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
+from crosswalk_serve.stored_responses import store_is_away
 
 __all__ = ["Ask"]
 
@@ -171,9 +172,7 @@ class Exchange:
         try:
             earlier = await self._gateway.conversations.find(self._caller.name, previous)
         except StoreError:
-            raise Refusal(
-                ErrorKind.SERVER, "earlier answers cannot be had now", status=503, retry_after=5
-            ) from None
+            raise store_is_away() from None
         if earlier is None:
             raise Refusal(
                 ErrorKind.INVALID_REQUEST,

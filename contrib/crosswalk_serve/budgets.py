@@ -8,7 +8,7 @@ from typing import Final
 from crosswalk.errors import ConfigurationError
 from crosswalk.prices import cost_of
 from crosswalk.service import ChatRequest
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, ResponseMetadata, UsageInfo
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, ResponseMetadata, Role, UsageInfo
 from crosswalk_serve.config import Config, Target
 from crosswalk_serve.estimated_usage import prompt_tokens
 from crosswalk_serve.routing import Route
@@ -36,7 +36,7 @@ def cost(response: ChatResponse, route: Route) -> float:
 def cost_of_tokens(usage: UsageInfo, route: Route, target: Target, model: str) -> float:
     """Return the cost of *usage* in US dollars, as far as known, if *target* has answered with *model*."""
     metadata = ResponseMetadata(target.provider, model, timedelta(0))
-    message, now = ChatMessage("assistant", ""), datetime.now(UTC)
+    message, now = ChatMessage(Role.ASSISTANT, ""), datetime.now(UTC)
     return cost(ChatResponse("-", message, FinishReason.STOP, usage, metadata, now, model), route)
 
 

@@ -311,7 +311,7 @@ HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
     "another charset": (request_of(b"{}", content_type="application/json; charset=utf-16"), 415, b"UTF-8"),
     "compressed": (request_of(b"{}", content_encoding="gzip"), 415, b"compressed"),
     "another method": (request_of(b"", method="PUT"), 405, b"Method Not Allowed"),
-    "another path": (request_of(b"{}", path="/v1/embeddings"), 404, b"Not Found"),
+    "another path": (request_of(b"{}", path="/v1/nothing"), 404, b"Not Found"),
     "a path from below": (request_of(b"{}", path="/v1/../../etc/passwd"), 404, b"Not Found"),
     "a web page": (request_of(b"{}", origin="https://evil.example"), 403, b"web pages"),
     "two lengths": (request_of(b"{}", content_length="2\r\ncontent-length: 3"), 400, b"no request in HTTP"),
