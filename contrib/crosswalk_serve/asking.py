@@ -30,12 +30,14 @@ from crosswalk_serve.http_reply import Reply
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.loading import load
-from crosswalk_serve.losses import dropped, dropped_fields, header_of
+from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
 from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.relay import Relay, error_frame, is_native
+from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
+from crosswalk_serve.stored_responses import store_is_away
 
 __all__ = ["Ask"]
 
@@ -170,9 +172,7 @@ class Exchange:
         try:
             earlier = await self._gateway.conversations.find(self._caller.name, previous)
         except StoreError:
-            raise Refusal(
-                ErrorKind.SERVER, "earlier answers cannot be had now", status=503, retry_after=5
-            ) from None
+            raise store_is_away() from None
         if earlier is None:
             raise Refusal(
                 ErrorKind.INVALID_REQUEST,
@@ -322,10 +322,7 @@ class Exchange:
         reserved, self._reserved = self._reserved, None
         await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:
-            labels = route.name, caller.name or ""
-            gateway.metrics.tokens.labels(*labels, "input").inc(usage.prompt_tokens)
-            gateway.metrics.tokens.labels(*labels, "output").inc(usage.completion_tokens)
-            gateway.metrics.dollars.labels(*labels).inc(dollars)
+            gateway.metrics.spent(route.name, caller.name, usage, dollars)
         if gateway.exchanges is not None:
             about: dict[str, Any] = {
                 "request_id": self.reply.id,
@@ -361,25 +358,18 @@ class Exchange:
         """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
         if self._reserved is not None:
             await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reserved)
+        reply, model = self.reply, "" if self._route is None else self._route.name
         seconds = perf_counter() - self._began
-        model = "" if self._route is None else self._route.name
-        form, key, metrics = self._form.value, self._caller.name or "", self._gateway.metrics
-        if metrics is not None:
-            metrics.requests.labels(form, model, key, str(self.reply.status)).inc()
-            metrics.seconds.labels(form, model).observe(seconds)
-            if self.reply.dropped:
-                metrics.dropped.labels(form, model).inc()
-        omitted = header_of(self.reply.dropped)
-        extra = {
-            "crosswalk.request.id": self.reply.id,
-            "crosswalk.form": form,
-            "crosswalk.key": key,
-            "crosswalk.dropped": omitted,
-            "gen_ai.request.model": model,
-            "http.response.status_code": self.reply.status,
-        }
-        said = f"{form} {model or '-'} {key or '-'} {self.reply.status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
-        _log.info("%s %s", self.reply.id, said, extra=extra)
+        record_request(
+            self._gateway,
+            reply.id,
+            self._form.value,
+            model,
+            self._caller.name,
+            reply.status,
+            seconds,
+            reply.dropped,
+        )
 
 
 def _unsayable(error: DangerousLossError) -> ErrorInfo:

@@ -8,12 +8,12 @@ from typing import Final
 from crosswalk.errors import ConfigurationError
 from crosswalk.prices import cost_of
 from crosswalk.service import ChatRequest
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, ResponseMetadata, UsageInfo
-from crosswalk_serve.config import Config
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, ResponseMetadata, Role, UsageInfo
+from crosswalk_serve.config import Config, Target
 from crosswalk_serve.estimated_usage import prompt_tokens
 from crosswalk_serve.routing import Route
 
-__all__ = ["check_prices", "cost", "most_cost"]
+__all__ = ["check_prices", "cost", "cost_of_tokens", "most_cost"]
 
 _ANSWER_TOKENS: Final = 4096
 """The tokens to reserve for an answer if neither the request nor the model's defaults have ``max_tokens``."""
@@ -33,28 +33,22 @@ def cost(response: ChatResponse, route: Route) -> float:
     return float(listed.amount) if listed is not None and listed.currency == "USD" else 0.0
 
 
+def cost_of_tokens(usage: UsageInfo, route: Route, target: Target, model: str) -> float:
+    """Return the cost of *usage* in US dollars, as far as known, if *target* has answered with *model*."""
+    metadata = ResponseMetadata(target.provider, model, timedelta(0))
+    message, now = ChatMessage(Role.ASSISTANT, ""), datetime.now(UTC)
+    return cost(ChatResponse("-", message, FinishReason.STOP, usage, metadata, now, model), route)
+
+
 def most_cost(request: ChatRequest, route: Route, answers: int) -> float:
     """Return the most that *answers* to *request* may cost in US dollars, at the most expensive endpoint of *route*.
 
     The prompt is estimated by its length. An answer counts with ``max_tokens``, or else with 4,096 tokens.
     """
     usage = UsageInfo(prompt_tokens(request), (request.max_tokens or _ANSWER_TOKENS) * answers)
-    message, now = ChatMessage("assistant", ""), datetime.now(UTC)
     return max(
-        cost(
-            ChatResponse(
-                id="-",
-                message=message,
-                finish_reason=FinishReason.LENGTH,
-                usage=usage,
-                metadata=ResponseMetadata(target.provider, model, timedelta(0)),
-                created=now,
-                model=model,
-            ),
-            route,
-        )
+        cost_of_tokens(usage, route, target, target.model or request.model or route.name)
         for target in route.model.endpoints
-        for model in [target.model or request.model or route.name]
     )
 
 

@@ -87,7 +87,8 @@ class Target:
         weight: its share of first attempts. With weights 3 and 1, the first gets three quarters. A server without a weight
             in a list with weights is asked only after the others have failed.
         options: fields for the body of every request, in the words of its API.
-        counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``, by default only ``anthropic`` has.
+        counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``. By default, ``anthropic`` has, ``vllm`` and
+            ``llamacpp`` are tried, and for others the gateway estimates.
     """
 
     provider: str

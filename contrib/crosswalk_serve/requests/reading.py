@@ -54,7 +54,7 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     """The JSON object that *body* is.
 
     Raises:
-        BadRequestError: it is none, has a key twice, or is beyond *limits* (then its status is 413).
+        BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
     """
     try:
         load_event(body, limits)
@@ -62,7 +62,7 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     except FieldError as error:
         problem, status = error.problem, 400
     except NestingTooDeepError as error:
-        problem, status = f"the request is nested deeper than {error.limit} levels", 413
+        problem, status = f"the request is nested deeper than {error.limit} levels", 400
     except LineTooLongError as error:
         problem, status = f"the request is longer than {error.limit} bytes", 413
     except (FramingError, orjson.JSONDecodeError) as error:
