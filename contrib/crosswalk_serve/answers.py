@@ -84,15 +84,17 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
         body = dump_json(said)
     if incoming.wants.namespaces and made.status == 200:
         said = load_json(body)
-        _add_namespaces(said["output"], incoming)
+        _name_in_namespaces(said["output"], incoming)
         body = dump_json(said)
     return Written(body, made.status, losses)
 
 
-def _add_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
-    """Say of each call in *items* the namespace in which the client has its tool, as its client looks for it there."""
+def _name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
+    """Name the tool of each call in *items* as the client has it: in its namespace, with its name there."""
     for item in items:
-        namespace = incoming.wants.namespaces.get(item.get("name", ""))
+        namespace, name = incoming.wants.namespaces.get(item.get("name", ""), (None, None))
+        if name is not None and "call" in item["type"]:
+            item["name"] = name
         if namespace is not None and item["type"] in ("function_call", "custom_tool_call"):
             item.setdefault("namespace", namespace)
 
@@ -282,7 +284,7 @@ class StreamWriter:
         """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
         if self._incoming.wants.namespaces:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
-            _add_namespaces(items, self._incoming)
+            _name_in_namespaces([event, *items], self._incoming)
         return self._echoing(event)
 
     def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:

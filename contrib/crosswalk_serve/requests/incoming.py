@@ -35,7 +35,8 @@ class Wants:
         background: whether to make the answer in the background (Responses).
         user: the client's name for its end user, or ``None`` without one.
         custom_tools: the names of the tools that take free text.
-        namespaces: the namespaces by the name of the tool (Responses). Tools without one are left out.
+        namespaces: the namespace of each tool that has one, and its name there, by the tool's name in the request
+            (Responses).
         load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
             for any other.
         defaults: options that only repeat the default, by name. Servers do not need them.
@@ -50,7 +51,7 @@ class Wants:
     background: bool = False
     user: str | None = None
     custom_tools: frozenset[str] = frozenset()
-    namespaces: Mapping[str, str] = attrs.field(factory=dict)
+    namespaces: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 
