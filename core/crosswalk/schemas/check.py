@@ -23,7 +23,16 @@ from crosswalk.schemas.errors import SchemaDefinitionError
 from crosswalk.schemas.json_schema import RULES
 from crosswalk.text import json_type_name
 
-__all__ = ["MOST", "ExactFloat", "Fault", "Finding", "Report", "compile_schema", "read_datetime"]
+__all__ = [
+    "MOST",
+    "ExactFloat",
+    "Fault",
+    "Finding",
+    "Report",
+    "compile_schema",
+    "folded_key",
+    "read_datetime",
+]
 
 
 MOST: Final = 50
@@ -81,13 +90,13 @@ class Report:
         violations: what is wrong.
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another, with that one.
-        has_defaults: whether an optional key is not there.
+        defaulted: the ``id`` of each object in which an optional key is not there.
     """
 
     violations: list[Finding] = attrs.field(factory=list)
     unknown: list[str] = attrs.field(factory=list)
     renamed: list[tuple[str, str]] = attrs.field(factory=list)
-    has_defaults: bool = False
+    defaulted: set[int] = attrs.field(factory=set)
     _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
 
     def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
@@ -96,7 +105,7 @@ class Report:
 
     def take(self, other: Report) -> None:
         """Add all entries of *other*."""
-        self.has_defaults |= other.has_defaults
+        self.defaulted |= other.defaulted
         for mine, theirs in (
             (self.violations, other.violations),
             (self.unknown, other.unknown),
@@ -231,7 +240,7 @@ class _Compiler:
         other = self.of(additional) if isinstance(additional, dict) else None
         folded: dict[str, list[str]] = {}
         for key in properties:
-            folded.setdefault(_folded(key), []).append(key)
+            folded.setdefault(folded_key(key), []).append(key)
         # A key that is required may have no schema.
         checked = [
             (key, step(key), properties.get(key, _anything))
@@ -261,7 +270,7 @@ class _Compiler:
                     is_missing = True
                     report.add("a required field is missing", path + at, Fault.MISSING)
                 else:
-                    report.has_defaults = True
+                    report.defaulted.add(id(value))
             for key in unknown:
                 made[key] = other(found[key], path + step(key), report) if other else found[key]
             if unknown and other is None:
@@ -276,12 +285,12 @@ class _Compiler:
         def renamed(
             value: dict[str, Any], unknown: list[str], path: str, report: Report
         ) -> tuple[dict[str, Any], list[str]]:
-            spelled = Counter(map(_folded, unknown))
+            spelled = Counter(map(folded_key, unknown))
             names: dict[str, str] = {}
             for key in unknown:
-                near = folded.get(_folded(key), [])
+                near = folded.get(folded_key(key), [])
                 missing = [name for name in near if name not in value]
-                if len(missing) == 1 and spelled[_folded(key)] == 1:
+                if len(missing) == 1 and spelled[folded_key(key)] == 1:
                     names[key] = missing[0]
                     report.renamed.append((path + step(key), missing[0]))
                 elif missing or any(value[name] != value[key] for name in near):
@@ -358,7 +367,7 @@ def _all_of(checks: list[Check]) -> Check:
     return check
 
 
-def _folded(key: str) -> str:
+def folded_key(key: str) -> str:
     """*key* without case, blanks, ``-``, ``_`` and accents."""
     plain = unicodedata.normalize("NFD", key.casefold())
     return "".join(each for each in plain if not (each.isspace() or each in "-_" or _is_accent(each)))

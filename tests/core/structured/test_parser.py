@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from decimal import Decimal
 
 import attrs
 import pytest
@@ -203,8 +205,9 @@ PIECES = ["Sure: ", '{"x"', ": 1", "2", ', "y": ', "2.", "5", "}", " Done."]
 
 def test_a_value_grows() -> None:
     steps = list(PARSER.parse_stream(PIECES))
-    assert [step.value for step in steps] == [Point(12), Point(12, 2.5), Point(12, 2.5)]
-    assert [step.partial for step in steps] == [True, True, False]
+    assert [step.fields for step in steps] == [{"x": 12}, {"x": 12, "y": 2.5}, None]
+    assert [step.value for step in steps] == [None, Point(12, 2.5), Point(12, 2.5)]
+    assert [step.partial for step in steps] == [False, True, False]
     assert [step.reason for step in steps] == ["truncated", "truncated", "success"]
 
 
@@ -233,7 +236,58 @@ def test_fields_are_shown_as_they_come_and_no_default_among_them() -> None:
         ({"body": "a text", "tags": ["x", "y"]}, {"body", "tags"}),
         (None, set()),
     ]
-    assert [step.value is None for step in steps] == [True, True, False, False, False, False]
+    assert [step.value is None for step in steps] == [True, True, True, True, False, False]
+    assert steps[-1].value == Article("a text", ["x", "y"])
+
+
+def test_an_object_that_is_closed_has_its_defaults() -> None:
+    pieces = ['[{"x": 1', "}, ", '{"x": 2', ', "y": 3', "}", "]"]
+    steps = list(StructuredParser(list[Point]).parse_stream(pieces))
+    assert [step.value for step in steps] == [
+        [Point(1)],
+        [Point(1), Point(2, 3)],
+        [Point(1), Point(2, 3)],
+    ]
+
+
+def test_fields_have_the_schema_s_keys_and_exact_values() -> None:
+    @attrs.frozen
+    class Bill:
+        sum: Decimal
+        when: datetime | None = None
+        parts: list[Decimal] = attrs.field(factory=list, metadata={"alias": "the-parts"})
+
+    pieces = ['{"Sum": 12.50', ', "The Parts": [1.10', "], ", '"when": "2024-05-01T10:00:00', '+02:00"', "}"]
+    *steps, last = StructuredParser(Bill).parse_stream(pieces)
+    assert [(step.fields, set(step.final)) for step in steps] == [
+        ({"sum": Decimal("12.50"), "the-parts": []}, {"sum"}),
+        ({"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")]}, {"sum", "the-parts"}),
+        (
+            {"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")], "when": "2024-05-01T10:00:00"},
+            {"sum", "the-parts"},
+        ),
+        (
+            {"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")], "when": "2024-05-01T10:00:00+02:00"},
+            {"sum", "the-parts"},
+        ),
+        (
+            {"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")], "when": "2024-05-01T10:00:00+02:00"},
+            {"sum", "the-parts", "when"},
+        ),
+    ]
+    assert str(last.value) == (
+        "Bill(sum=Decimal('12.50'), when=datetime.datetime(2024, 5, 1, 10, 0, "
+        "tzinfo=datetime.timezone(datetime.timedelta(seconds=7200))), parts=[Decimal('1.10')])"
+    )
+
+
+@pytest.mark.parametrize("body", ['the "new" one', 'a ("b") c', 'he said "stop" and "go" now'])
+def test_a_text_that_an_inner_quote_may_change_is_not_final(body: str) -> None:
+    text = f'{{"body": "{body}", "tags": []}}'
+    *steps, last = StructuredParser(Article).parse_stream(text)
+    assert last.unwrap().body == body
+    for step in steps:
+        assert "body" not in step.final or (step.fields or {})["body"] == body
 
 
 def test_a_step_that_breaks_a_rule_is_left_out() -> None:
@@ -307,7 +361,7 @@ def test_a_source_s_exception_comes_through() -> None:
         raise OSError("gone")
 
     stream = PARSER.parse_stream(source())
-    assert next(stream).value == Point(1)
+    assert next(stream).fields == {"x": 1}
     with pytest.raises(OSError, match="gone"):
         next(stream)
 
