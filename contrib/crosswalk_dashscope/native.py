@@ -10,7 +10,6 @@ from crosswalk.plugins import (
     FinishReason,
     MappingState,
     OpenAIChatDialect,
-    Provenance,
     Recognition,
     ResponseDelta,
     Segment,
@@ -224,7 +223,7 @@ def _content(
         texts.append(take_string(item, "text"))
         image = take_string(item, "image")
         if texts[-1] is None and not image:
-            state.note("message.content", Provenance.UNMAPPED)
+            state.note_unknown_part()
         if image:
             yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
     if not any(items):
