@@ -30,6 +30,8 @@ __all__ = ["DOCUMENTS", "INDEX", "ContentBlocks"]
 
 INDEX = "contentBlockIndex"
 _FILES = ("image", "audio", "video", "document")
+_KNOWN = {"text", "reasoningContent", "citationsContent", "citation", "toolUse", "toolResult", *_FILES}
+"""What a block, or a piece of one, may hold; one that holds nothing of it is new."""
 DOCUMENTS = {
     "pdf": "application/pdf",
     "csv": "text/csv",
@@ -68,6 +70,7 @@ class ContentBlocks(Blocks):
     def whole(self, number: int, item: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block that came at once."""
         block = self.open(number)
+        _note_unknown(item, state)
         yield from self._speak(block, item)
         if not item:
             return
@@ -78,11 +81,15 @@ class ContentBlocks(Blocks):
                 yield self.insert(_citation(citation))
             for part in take_objects(cited, "content"):
                 yield from self.say(SegmentType.TEXT, block, take_string(part, "text"))
-        yield from self.start(block, item, state)
+        yield from self._start(block, item, state)
         yield from self.complete(block)
 
     def start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block's start: a tool's, its result's or a file's."""
+        _note_unknown(start, state)
+        return self._start(block, start, state)
+
+    def _start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         use = take_object(start, "toolUse")
         if use is not None:
             kind = take_string(use, "type")  # the owner of the call
@@ -103,6 +110,7 @@ class ContentBlocks(Blocks):
 
     def delta(self, block: Block, delta: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a piece of *block*."""
+        _note_unknown(delta, state)
         yield from self._speak(block, delta)
         if not delta:
             return
@@ -135,6 +143,11 @@ class ContentBlocks(Blocks):
             yield from self.say(SegmentType.REASONING, block, take_string(inner, "text"))
             yield from self.keep(block, "signature", take_string(inner, "signature"))
             yield from self.keep(block, "encrypted", take_string(reasoning, "redactedContent"))
+
+
+def _note_unknown(block: dict[str, Any], state: MappingState) -> None:
+    if block and block.keys().isdisjoint(_KNOWN):
+        state.note_unknown_part()
 
 
 def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:

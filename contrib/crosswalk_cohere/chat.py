@@ -64,6 +64,7 @@ _EVENTS = (
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
 _KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
+_NAMES = [name for name, _ in _KINDS]
 _EMPTY = {
     SegmentType.TEXT: partial(ResponseDelta, content_delta=""),
     SegmentType.REASONING: partial(ResponseDelta, reasoning_delta=""),
@@ -170,8 +171,12 @@ class _Progress(Texts):
         self._is_open = True
         return expected
 
-    def content(self, content: dict[str, Any], *, begins: bool = False) -> Iterator[ResponseDelta]:
+    def content(
+        self, content: dict[str, Any], state: MappingState, *, begins: bool = False
+    ) -> Iterator[ResponseDelta]:
         """Return the text or the thinking of the last block, or of a piece of it. Other types have none."""
+        if content and content.keys().isdisjoint(_NAMES) and content.get("type") not in _NAMES:
+            state.note_unknown_part()
         for name, kind in _KINDS:
             text = take_string(content, name) if name in content else None
             if text is not None:
@@ -344,7 +349,7 @@ def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> I
         message["content"] = [{"type": "text", "text": message["content"]}]
     for number, content in enumerate(take_objects(message, "content")):
         seen.start_block(number)
-        yield from seen.content(content)
+        yield from seen.content(content, state)
     yield from seen.plan(take_string(message, "tool_plan"))
     yield from seen.finish_plan()
     for number, call in enumerate(take_objects(message, "tool_calls")):
@@ -366,7 +371,7 @@ def _piece(
         yield from seen.close()
     elif family == "content":
         expected = seen.start_block(index) if step == "start" else seen.block
-        yield from seen.content(take_object(message, "content") or {}, begins=step == "start")
+        yield from seen.content(take_object(message, "content") or {}, state, begins=step == "start")
     elif family == "tool-call" and step == "end":
         expected = index if seen.index < seen.calls else None
     elif family == "tool-call":

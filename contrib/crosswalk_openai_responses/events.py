@@ -188,6 +188,7 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     item, raw = answer.item(event), require_object(event.get("part"), "part")
     kind = look_string(raw, "type") or ""
     if kind not in wire.PARTS:
+        state.note_unknown_part()
         item.entry(event)[known.of] = [numbered(raw, take_count(event, wire.LISTS[known.of]) or 0)]
         del event["part"]
         return ()

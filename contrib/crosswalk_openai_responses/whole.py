@@ -51,6 +51,8 @@ def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) ->
     known = wire.ITEMS.get(item.type or "")
     role = None if known is None else known.role
     take_same(raw, "role", "assistant")
+    if known is None and ":" not in (item.type or ""):  # a vendor's own type may be ignored (Open Responses)
+        state.note_unknown_part()
     if role is wire.ItemRole.TEXT:
         yield from _texts(answer, raw, item, state)
     elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
@@ -101,6 +103,8 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
         for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
                 yield from part_deltas(answer, part, item.part(name, number, kind), state)
+            else:
+                state.note_unknown_part()
     # Details of the text before. The deltas of a text have no room for them.
     is_message = item.type == "message"
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING

@@ -58,7 +58,7 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
             refusals.append(take_string(item, "refusal"))
             item.pop("type", None)
         else:
-            state.note("message.content", Provenance.UNMAPPED)
+            state.note_unknown_part()
     if refusals:
         part["refusal"] = "".join(filter(None, refusals))
     if not any(items):

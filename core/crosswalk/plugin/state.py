@@ -213,6 +213,10 @@ class MappingState(Answer):
         else:
             self.provenance[path] = Provenance(provenance)
 
+    def note_unknown_part(self) -> None:
+        """Note that a part in the place of text has a type that no mapping knows. The answer is then not complete."""
+        self.provenance["message.content"] = Provenance.UNMAPPED
+
     def judge(self, verdict: ContentFilterResult) -> None:
         """Note a *verdict* of the provider's moderation. The worst of each category stays; filtered content ranks
         highest.
