@@ -20,7 +20,7 @@ import pyarrow as pa
 from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of
 from crosswalk.errors import CrosswalkError, MappingError
-from crosswalk.prices import cost_of
+from crosswalk.prices import check_prices, cost_of
 from crosswalk.records import Exchange, RecordError, read_record, with_facts
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.arrow import schema, to_arrow
@@ -30,7 +30,6 @@ from crosswalk_batch.options import (
     EXCHANGE,
     INPUT,
     Options,
-    check_prices,
     record_schema,
     rejects_schema,
     responses_schema,
@@ -216,6 +215,7 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 user=row.get("user"),
                 trace_id=row.get("trace_id"),
                 cost=cost,
+                cost_source=row.get("cost_source"),
             ),
         )
 
@@ -303,7 +303,7 @@ def _add_answer(record: _Record, response: ChatResponse, options: Options) -> No
     if exchange.latency is None and response.metadata.request_duration:
         known["latency"] = response.metadata.request_duration
     if exchange.cost is not None:
-        record.cost_source = "log"
+        record.cost_source = exchange.cost_source or "log"
     elif cost := cost_of(response) if options.with_prices else response.usage.cost:
         known["cost"] = cost.amount
         record.cost_source = "provider" if cost is response.usage.cost else "estimated"

@@ -17,6 +17,7 @@ from crosswalk.errors import (
     PluginError,
     StreamTooLargeError,
 )
+from crosswalk.prices import cost_of
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk.types.json import dump_json
@@ -36,7 +37,12 @@ _MAX_DIALECTS: Final = 1024
 
 
 def record_of(
-    exchange: Exchange, registry: Registry, keep_bytes: int, dialects: DialectCache
+    exchange: Exchange,
+    registry: Registry,
+    keep_bytes: int,
+    dialects: DialectCache,
+    *,
+    with_prices: bool = False,
 ) -> ObservedExchange:
     """Return the record of *exchange*, which has ended.
 
@@ -45,6 +51,7 @@ def record_of(
         registry: the registry of providers.
         keep_bytes: the maximum bytes of the decompressed body.
         dialects: the providers that earlier answers have shown. Updated by this one.
+        with_prices: whether to estimate a cost that the provider does not send.
     """
     request_headers = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
@@ -97,7 +104,11 @@ def record_of(
         return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reading.error is not None:
         dialects.pop(_server(exchange), None)  # another server may have taken its place
-    return _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
+    record = _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
+    if record.response is None:
+        return record
+    cost = cost_of(record.response) if with_prices else record.response.usage.cost
+    return attrs.evolve(record, cost=cost)
 
 
 def _provider(

@@ -147,6 +147,7 @@ def _known(answer: Answer) -> dict[str, Any]:
         "provider": record.provider,
         "status": record.status,
         "cost": record.cost,
+        "is_estimated": record.cost_source == "estimated",
         "session": record.session,
         "user": record.user,
         "tags": record.tags,

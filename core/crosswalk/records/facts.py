@@ -68,6 +68,7 @@ class Exchange:
         request: the request, as JSON or text.
         tags: the tags of the log, as JSON.
         cost: the cost, in the currency of the log.
+        cost_source: who states the cost, such as ``provider``, or ``estimated`` for a list price.
         session: the id of the session or conversation.
         user: the id of the user.
         trace_id: the id of the trace, in hex.
@@ -86,6 +87,7 @@ class Exchange:
     request: str | None = None
     tags: str | None = None
     cost: Decimal | None = None
+    cost_source: str | None = None
     session: str | None = None
     user: str | None = None
     trace_id: str | None = None
@@ -263,6 +265,7 @@ _READERS: Final = {
     "request": _json,
     "tags": _json,
     "cost": _cost,
+    "cost_source": _text,
     "session": _id,
     "user": _id,
     "trace_id": _id,
