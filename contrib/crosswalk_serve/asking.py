@@ -123,7 +123,7 @@ class Exchange:
         self._seals = seals = Seals(gateway.config, self._caller)
         self._incoming = incoming = seals.opened(self._read(body))
         name = incoming.request.model or ""
-        self._route = route = gateway.route(self._caller, name)
+        self._route = route = gateway.route(self._caller, name).for_form(self._form)
         block = Interruptible(self._receive)
         if incoming.wants.load is not None:
             await gateway.quotas.admit(self._caller)

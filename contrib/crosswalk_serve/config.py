@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import attrs
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError
 from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts
 
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 MIB = 1024 * 1024
+_FORMATS = {WireForm.ANTHROPIC: "messages", WireForm.OPENAI_RESPONSES: "responses"}
+"""The formats that servers have besides their own one."""
 
 
 def _above(least: float, *, whole: bool = False) -> Any:
@@ -87,6 +90,8 @@ class Target:
         weight: its share of first attempts. With weights 3 and 1, the first gets three quarters. A server without a weight
             in a list with weights is asked only after the others have failed.
         options: fields for the body of every request, in the words of its API.
+        formats: further formats of the server, ``messages`` or ``responses``. If a client speaks one of them, the server is
+            asked in it, without a conversion. Needs a ``base_url``.
         counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``. By default, ``anthropic`` has, ``vllm`` and
             ``llamacpp`` are tried, and for others the gateway estimates.
     """
@@ -99,7 +104,23 @@ class Target:
     takes_media: bool = True
     weight: float | None = attrs.field(default=None, validator=_POSITIVE)
     options: Mapping[str, Any] = attrs.field(factory=dict)
+    formats: tuple[Literal["messages", "responses"], ...] = ()
     counts_tokens: bool | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.formats and self.base_url is None:
+            raise ConfigurationError("other formats need the address of the server", key="base_url")
+
+    def in_format(self, form: WireForm) -> Target:
+        """Return the same server, asked in *form* if it has that format.
+
+        Its key is sent in the server's own header, too. Without a key, none of the environment's is sent.
+        """
+        if _FORMATS.get(form) not in self.formats:
+            return self
+        key = self.api_key or Secret("none")
+        headers = {"Authorization": Secret(f"Bearer {key.reveal()}"), **self.headers}
+        return attrs.evolve(self, provider=form.provider, api_key=key, headers=headers, formats=())
 
     def endpoint(self) -> Endpoint:
         """The endpoint for the service.

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, ResponseValidationError
 from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
 from crosswalk.wire import Limits
@@ -32,6 +33,7 @@ class Route:
         defaults: options for requests without them.
         options: additional options for each provider.
         passes_name: whether the endpoints are asked for the model by the client's name for it.
+        native: the routes for clients whose format an endpoint has besides its own one.
     """
 
     name: str
@@ -42,6 +44,11 @@ class Route:
     defaults: Mapping[str, Any]
     options: Mapping[str, Mapping[str, Any]]
     passes_name: bool
+    native: Mapping[WireForm, Route] = attrs.field(factory=dict)
+
+    def for_form(self, form: WireForm) -> Route:
+        """Return the route for clients of *form*."""
+        return self.native.get(form, self)
 
     def service(self, draw: Callable[[], float] = random.random) -> LLMService:
         """Return the service for one request. *draw* returns a number from 0 to 1, which chooses by weight."""
@@ -132,7 +139,13 @@ class Router:
         except (ConfigurationError, ResponseValidationError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
-        return Route(name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name)
+        route = Route(name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name)
+        native = {}
+        for form in WireForm:
+            endpoints = tuple(target.in_format(form) for target in model.endpoints)
+            if endpoints != model.endpoints:
+                native[form] = self._route(name, attrs.evolve(model, endpoints=endpoints), config)
+        return attrs.evolve(route, native=native)
 
     def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
         """Return the service for *targets*, in this order. Models with the same targets share one."""

@@ -142,6 +142,29 @@ def test_a_stream_in_the_clients_format_goes_out_to_the_byte(
     assert posted(at(upstream, path), path, **more) == b"".join(given.chunks)
 
 
+@pytest.mark.parametrize(
+    ("path", "events"),
+    [("/v1/messages", MESSAGES), ("/v1/responses", RESPONSES), ("/v1/chat/completions", CHAT)],
+)
+@pytest.mark.parametrize("key", [", api_key: sk-own", ""])
+def test_a_server_is_asked_in_its_further_formats(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch, path: str, events: Any, key: str
+) -> None:
+    """Its key is sent in both ways, and never one of the environment."""
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_RESPONSES_API_KEY"):
+        monkeypatch.setenv(name, "sk-of-another")
+    upstream.add(given := sends(path, events))
+    target = f"provider: llamacpp, base_url: '{upstream.url}', formats: [messages, responses]{key}"
+    models = f"tiny: [{{{target}}}, {{provider: vllm, base_url: 'http://127.0.0.1:1'}}]"
+    more = COUNTED if "chat" in path else {}
+    assert posted(config_of(upstream, models=models), path, **more) == b"".join(given.chunks)
+    (asked,) = upstream.requests
+    assert asked.path == path
+    own = "sk-own" if key else None if "chat" in path else "none"
+    assert asked.headers.get("authorization") == (own and f"Bearer {own}")
+    assert asked.headers.get("x-api-key", own) == own
+
+
 def test_a_count_event_that_was_not_asked_for_stays_out(upstream: ReplayServer) -> None:
     path = "/v1/chat/completions"
     upstream.add(given := sends(path, CHAT))
