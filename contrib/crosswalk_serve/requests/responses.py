@@ -18,8 +18,7 @@ from crosswalk.service import (
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
 from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.custom_tools import custom_definition
-from crosswalk_serve.requests.chat import answer_format, choice, definition, effort
+from crosswalk_serve.requests.chat import answer_format, choice, custom_definition, definition, effort
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import answer, incoming, model, options, take_neutral
 
@@ -64,7 +63,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         **options(body, "responses"),
         tools=tools,
         hosted_tools=hosted,
-        tool_choice=choice(body, nested=None),
+        tool_choice=choice(body, is_nested=False),
         response_format=None if text is None else answer_format(text.object("format"), nested=None),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
         stream=bool(body.flag("stream")),
@@ -264,7 +263,7 @@ def _tools(
                     tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
                 tool.give("name", name)
                 namespaces[name] = (namespace, inner)
-            own.append(definition(tool) if kind == "function" else _custom(tool))
+            own.append(definition(tool) if kind == "function" else custom_definition(tool))
             if kind == "custom":
                 custom.append(own[-1].name)
         elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
@@ -280,10 +279,3 @@ def _tools(
         else:
             tool.leave()
     return own, hosted, custom, namespaces
-
-
-def _custom(tool: Fields) -> ToolDefinition:
-    name = tool.need("name", tool.text("name"))
-    about, format = tool.text("description"), tool.plain("format")
-    with placed(tool):
-        return custom_definition(name, about, format)

@@ -120,6 +120,8 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
         request = altered(request, hosted_tools=known)
+    if not info.way_back.takes_custom_calls:
+        request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
     built = with_extra_options(_built(request, mapper), request)
     missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
     unsent = not_sent(sorted_request, built.body, built.dropped)

@@ -19,6 +19,7 @@ __all__ = [
     "read_calls",
     "read_choice",
     "read_content",
+    "read_custom_tool",
     "read_file",
     "read_format",
     "read_image",
@@ -150,12 +151,31 @@ def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def read_choice(choice: Fields, nested: str | None = "function") -> str | None:
-    """The name of the tool that *choice* wants, below *nested*; ``None`` for another choice, which stays unread."""
-    if choice.need("type", choice.text("type")) != "function":
+def read_custom_tool(tool: Fields) -> dict[str, Any]:
+    """Return the fields of the ``ToolDefinition`` that *tool* is, which takes free text."""
+    format = tool.plain("format")
+    if format is not None and isinstance(format.get("grammar"), dict):  # Chat Completions nests it
+        format = {**{name: value for name, value in format.items() if name != "grammar"}, **format["grammar"]}
+    return {
+        "name": tool.need("name", tool.text("name")),
+        "description": tool.text("description"),
+        "kind": "custom",
+        "input_format": format,
+    }
+
+
+def read_choice(choice: Fields, *, is_nested: bool = True) -> str | None:
+    """Return the name of the tool that *choice* requires, or ``None`` for another choice, which stays unread.
+
+    Args:
+        choice: the choice.
+        is_nested: whether the name is in an object under the type, as in Chat Completions.
+    """
+    kind = choice.need("type", choice.text("type"))
+    if kind not in ("function", "custom"):
         choice.leave()
         return None
-    tool = choice if nested is None else choice.need(nested, choice.object(nested))
+    tool = choice.need(kind, choice.object(kind)) if is_nested else choice
     return str(tool.need("name", tool.text("name")))
 
 

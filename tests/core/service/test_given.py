@@ -69,6 +69,16 @@ def test_openais_conversation_is_the_canonical_one() -> None:
     )
 
 
+def test_a_tool_that_takes_free_text_is_a_function_elsewhere() -> None:
+    tool = {"type": "custom", "custom": {"name": "c", "description": "d", "format": {"type": "text"}}}
+    request = ChatRequest("Hi", model="m", tools=[tool])
+    assert request.tools[0].as_function() == request.tools[0].as_function().as_function()
+    assert build_http_request(request, "openai").body["tools"] == [tool]
+    function = build_http_request(request, "vllm").body["tools"][0]["function"]
+    assert (function["name"], function["description"]) == ("c", "d")
+    assert function["parameters"]["required"] == ["input"]
+
+
 def test_what_is_read_is_what_is_sent() -> None:
     """The reader and the writer of OpenAI's form know the same."""
     request = {
