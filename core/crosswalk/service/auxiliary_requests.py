@@ -17,6 +17,7 @@ from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.exchange import HEADERS, Setup
 from crosswalk.service.failures import failure_of, retry_after_of
 from crosswalk.service.request import ChatRequest
+from crosswalk.service.waits import Wait
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json
@@ -93,7 +94,7 @@ async def fetch(
     Raises:
         ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
     """
-    wait = setup.new_wait()
+    wait = Wait()
     content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
     url = join_url(route.base_url, path)
     said = {**HEADERS, **(headers or {}), **route.headers}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import AsyncGenerator
 
 import attrs
 
@@ -21,30 +20,25 @@ from crosswalk.types.response import ChatResponse
 
 __all__ = ["cached"]
 
-T = TypeVar("T")
-P = ParamSpec("P")
-
 _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
 
-def cached(cache: AnswerCache, setup: Setup, *, blocks: bool) -> Middleware:
+def cached(cache: AnswerCache, setup: Setup) -> Middleware:
     """Return the middleware that answers a request of *setup* from *cache* if it has an answer, and stores new answers.
+
+    The cache is used in a thread.
 
     Args:
         cache: the store of answers.
         setup: that of the service: the key is the request to each endpoint, whether streamed or not.
-        blocks: whether the cache may block the caller. Otherwise it is used in a thread.
     """
-
-    async def ask(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return step(*args, **kwargs) if blocks else await asyncio.to_thread(step, *args, **kwargs)
 
     async def around(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
         key = _key(setup, request)
-        cached = None if key is None else await ask(cache.get, key)
+        cached = None if key is None else await asyncio.to_thread(cache.get, key)
         response = yield cached if isinstance(cached, ChatResponse) else request
         if key is not None and response is not cached and _is_whole(response):
-            await ask(cache.put, key, attrs.evolve(response, attempts=()))
+            await asyncio.to_thread(cache.put, key, attrs.evolve(response, attempts=()))
 
     return around
 

@@ -12,7 +12,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.decoding import body_of
 from crosswalk.service.loading import PLAIN, load_for_loop, refused, with_context
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, KeptInLoop
+from crosswalk.service.transport import Answer, Kept
 from crosswalk.service.waits import RESEND_SECONDS, Wait
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ClientTransport", "check_client", "is_plain"]
 
 
-class ClientTransport(KeptInLoop["httpx2.AsyncClient"]):
+class ClientTransport(Kept["httpx2.AsyncClient"]):
     """A :class:`Transport` over an ``httpx2.AsyncClient``.
 
     Args:

@@ -61,7 +61,6 @@ class Setup:
     Attributes:
         routes: the endpoints, in the order in which they are tried.
         transport: the HTTP client.
-        new_wait: makes the :class:`Wait` of a call, as the transport needs it.
         retry: the retry policy.
         timeouts: the time limits of an attempt.
         on_unsupported: how to treat options that a provider cannot express.
@@ -78,7 +77,6 @@ class Setup:
 
     routes: tuple[Route, ...]
     transport: Transport
-    new_wait: Callable[[], Wait]
     retry: RetryPolicy
     timeouts: Timeouts
     on_unsupported: OnUnsupported
@@ -114,7 +112,7 @@ class Slots(Protocol):
     async def take(self, wait: Wait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
-    def give_back(self, wait: Wait) -> None:
+    def give_back(self) -> None:
         """Free the slot of a call that has ended."""
 
 

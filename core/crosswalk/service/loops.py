@@ -1,7 +1,7 @@
 """Connections of an event loop, each for one request at a time. ``llhttp`` parses the answers (``httptools``).
 
 A general-purpose client costs several times as much as the rest of a call. Here a request is one write, a read is a future,
-and its limit is the call's, by one timer (:class:`crosswalk.service.waits.LoopWait`). Only connecting and writing have
+and its limit is the call's, by one timer (:class:`crosswalk.service.waits.Wait`). Only connecting and writing have
 separate limits here. While the caller does not read, little more than one piece is taken from the system, and the rest
 is left there. Failures are raised as the errors of ``httpcore2``, as by the other transports.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import select
+import socket
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
@@ -19,13 +21,12 @@ from typing import Any, Final, cast
 import httpcore2
 import httptools
 
-from crosswalk.service.chunks import HEAD_BYTES
-from crosswalk.service.sockets import is_readable
 from crosswalk.service.waits import RESEND_SECONDS, Wait
 
 __all__ = ["Connection", "Connections"]
 
 _MOST_KEPT: Final = 100
+_HEAD_BYTES: Final = 100 * 1024
 _KEPT_SECONDS: Final = 5.0
 _HEADER: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [^\x00-\x08\x0a-\x1f\x7f]*")
 _METHOD: Final = re.compile(r"[A-Z]+")
@@ -214,7 +215,7 @@ class Connection(AsyncIterator[bytes]):
             self._fault = error  # the data before it is read first
         if not self._has_head:
             self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES:
+            if self._head_bytes > _HEAD_BYTES:
                 raise httpcore2.RemoteProtocolError("the head of the answer is too long")
 
     @property
@@ -273,7 +274,7 @@ class Connection(AsyncIterator[bytes]):
     def is_usable(self, now: float) -> bool:
         """Whether an idle connection can be used at the time *now*: the loop may not have seen its end yet."""
         sock = self._pipe.transport.get_extra_info("socket")
-        return now - self.idle_since < _KEPT_SECONDS and not (self._pipe.has_news or is_readable(sock))
+        return now - self.idle_since < _KEPT_SECONDS and not (self._pipe.has_news or _is_readable(sock))
 
     def abort(self) -> None:
         """Close it."""
@@ -352,6 +353,18 @@ class Connections:
     def _close(self, connection: Connection) -> None:
         self._open.discard(connection)
         connection.abort()
+
+
+def _is_readable(sock: socket.socket) -> bool:
+    """Whether data, or the end, can be read from *sock* without waiting."""
+    number = sock.fileno()
+    if number < 0:
+        return True
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([number], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(number, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def _connected(origin: httpcore2.Origin, context: ssl.SSLContext, seconds: float | None) -> Connection:

@@ -26,11 +26,10 @@ from crosswalk.service.exchange import Setup
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.pools import LoopPool, ThreadPool
+from crosswalk.service.pools import LoopPool
 from crosswalk.service.request import Asked
 from crosswalk.service.stream import EventStream
 from crosswalk.service.transport import Transport
-from crosswalk.service.waits import LoopWait, ThreadWait
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
 
@@ -86,7 +85,7 @@ class LLMService:
             byte, or ``None`` for the settings' ``timeout_seconds``, else the defaults.
         base_url: the address of a single server, instead of endpoints. Its provider is detected from the server.
         proxy: the address of a proxy for all requests, or ``None`` to follow the environment.
-        max_concurrency: the number of calls that run at once in an event loop, or in all threads. Further calls wait. A
+        max_concurrency: the number of calls that run at once in an event loop. Further calls wait. A
             stream counts until it has ended. ``None`` for no limit.
         unknown: ``"keep"`` or ``"raise"``, for an event type or finish word that no mapping knows. If kept, it is logged
             once and marked in ``provenance``, and an answer with such a finish word is not ``is_complete``.
@@ -114,9 +113,6 @@ class LLMService:
             setting or argument is wrong.
         UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
-
-    _blocking = False
-    """Whether to block the calling thread, if that is possible. If so, :attr:`blocks` is true."""
 
     def __init__(
         self,
@@ -186,12 +182,10 @@ class LLMService:
         asked = [_as_endpoint(one) for one in endpoints]
         routes = tuple(_route(endpoint, known) for endpoint in asked)
         http = dict(client_options or {})
-        self.blocks = self._blocking and client is None and is_plain(http)
         retry = RetryPolicy.of(retry)
         self._setup = Setup(
             routes=routes,
-            transport=_transport(routes, client, http, blocks=self.blocks),
-            new_wait=ThreadWait if self.blocks else LoopWait,
+            transport=_transport(routes, client, http),
             retry=retry,
             timeouts=Timeouts.of(settings.timeout_seconds if timeout is None else timeout),
             on_unsupported=on_unsupported,
@@ -219,7 +213,7 @@ class LLMService:
                 )
             from crosswalk.service.caching import cached
 
-            innermost = cached(cache, self._setup, blocks=self.blocks)
+            innermost = cached(cache, self._setup)
             self._setup = attrs.evolve(self._setup, middleware=(*middleware, innermost))
         if not has_own_settings:
             apply_settings(settings)
@@ -503,14 +497,12 @@ def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
     return given
 
 
-def _transport(
-    routes: Iterable[Route], client: httpx2.AsyncClient | None, http: dict[str, Any], *, blocks: bool
-) -> Transport:
+def _transport(routes: Iterable[Route], client: httpx2.AsyncClient | None, http: dict[str, Any]) -> Transport:
     """Return what sends the requests: *client*, or a new client if connections alone are not enough, else connections."""
     if client is not None or not is_plain(http):
         return ClientTransport(client, http)
     is_secure = any(route.base_url.startswith("https:") for route in routes)
-    return (ThreadPool if blocks else LoopPool)(http, is_secure=is_secure)
+    return LoopPool(http, is_secure=is_secure)
 
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:
@@ -521,14 +513,3 @@ def _route(endpoint: Endpoint, known: Registry) -> Route:
             f"{endpoint.provider}: its plugin builds no requests, so it cannot be asked", key="provider"
         )
     return resolve(endpoint, mapper)
-
-
-class BlockingService(LLMService):
-    """An :class:`LLMService` for code without ``await``.
-
-    Attributes:
-        blocks: whether none of its awaits suspends, so that a call needs no event loop
-            (:func:`crosswalk.service.waits.run`). It is false for an HTTP client, or client options, that need a loop.
-    """
-
-    _blocking = True

@@ -27,6 +27,7 @@ from crosswalk.service.observe import Call, Observation
 from crosswalk.service.outcome import completed
 from crosswalk.service.replaying import replayed
 from crosswalk.service.request import Asked, ChatRequest, as_request
+from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
@@ -81,7 +82,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._raw_events = raw_events
         self._taken = 0  # of the present attempt's frames
         self._unreadable: int | None = None  # the number of the frame that could not be read
-        self._wait = setup.new_wait()
+        self._wait = Wait()
         self._source = self._through() if setup.middleware else self._batches()
         self.ready: deque[StreamEvent] = deque()
         """Events that have arrived and not been read."""
@@ -181,8 +182,6 @@ class EventStream(AsyncIterator[StreamEvent]):
         ``cancelled``. Does nothing to a stream that has ended.
         """
         self._wait.cancel()
-        if self._wait.holds():
-            return  # the reading further up ends now
         async with self._wait.lock:
             try:
                 async for batch in self._source:
@@ -326,7 +325,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             self._wait.end()
             await self._exchange.close()
             if held is not None:
-                held.give_back(self._wait)
+                held.give_back()
 
     def _prepare(self) -> dict[int, Failure]:
         """Prepare the request of each endpoint. Return the unusable endpoints with reasons. If all are, the first of them.

@@ -1,8 +1,7 @@
 """Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 
-There are three, which behave the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with
-Crosswalk's own connections, or a :class:`~crosswalk.service.pools.ThreadPool`, with those of ``httpcore2``. A service
-with a custom HTTP client, options for one, or a proxy from its environment uses a
+There are two, which behave the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with Crosswalk's
+own connections. A service with a custom HTTP client, options for one, or a proxy from its environment uses a
 :class:`~crosswalk.service.client.ClientTransport`.
 """
 
@@ -20,7 +19,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.service.policy import Timeouts
 from crosswalk.service.waits import Wait
 
-__all__ = ["Answer", "Kept", "KeptInLoop", "Transport"]
+__all__ = ["Answer", "Kept", "Transport"]
 
 C = TypeVar("C")
 
@@ -74,13 +73,17 @@ class Transport(Protocol):
 
 
 class Kept(ABC, Generic[C]):
-    """The client of a transport: made when first needed, and again in a forked process and in another event loop."""
+    """The client of a transport: made when first needed, and again in a forked process and in another event loop.
+
+    It is made in a thread, so that it does not block the loop.
+    """
 
     def __init__(self) -> None:
         self._client: C | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: int | None = None
         self._is_closed = False
+        self._making: asyncio.Future[C] | None = None
         self._left: list[C] = []  # of the process from which this one was forked
 
     @property
@@ -111,7 +114,7 @@ class Kept(ABC, Generic[C]):
             self._process = process
         return self._process != process
 
-    def _is_wanted(self, loop: asyncio.AbstractEventLoop | None = None) -> bool:
+    def _is_wanted(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether one has to be made, for *loop*. Connections belong to the loop in which they were made.
 
         Raises:
@@ -123,18 +126,6 @@ class Kept(ABC, Generic[C]):
                 self._left.append(self._client)  # closing it would end requests of that process
                 self._client = None
         return self._client is None or self._loop is not loop
-
-    def _closed(self) -> C | None:
-        """Mark it closed and return the former client, for the caller to close."""
-        self._is_closed = True
-        client, self._client = self._client, None
-        return client
-
-
-class KeptInLoop(Kept[C]):
-    """Like :class:`Kept`, for an event loop. The client is made in a thread, so that it does not block the loop."""
-
-    _making: asyncio.Future[C] | None = None
 
     async def ready(self) -> None:
         """See :class:`Transport`. Callers that come at the same time share one future."""
@@ -155,6 +146,8 @@ class KeptInLoop(Kept[C]):
 
     async def aclose(self) -> None:
         """See :class:`Transport`. The connections of another event loop are gone with it."""
-        client: Any = self._closed()
+        self._is_closed = True
+        client: Any = self._client
+        self._client = None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -21,7 +24,7 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
 )
-from crosswalk.service.sync import _Thread
+from crosswalk.service.thread import ReadAhead, ServiceThread
 from crosswalk.testing.faults import Cut, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import chunk, usage
@@ -183,7 +186,7 @@ def test_a_stream_of_another_event_loop_is_left_alone(server: ReplayServer, serv
     assert not stream.has_ended
 
 
-@pytest.fixture(params=[{}, {"http2": False}], ids=["in the thread that asks", "in a thread of its own"])
+@pytest.fixture(params=[{}, {"http2": False}], ids=["connections", "client"])
 def sync_service(server: ReplayServer, request: pytest.FixtureRequest) -> SyncLLMService:
     return SyncLLMService(
         Endpoint("vllm", model="m", base_url=server.url),
@@ -238,9 +241,28 @@ def test_closing_the_sync_service_while_another_thread_waits(
     assert streams[0].response.finish_reason is FinishReason.CANCELLED
 
 
+async def nothing() -> None: ...
+
+
+def test_events_that_came_while_the_thread_stopped_are_read() -> None:
+    class Stopping(ServiceThread):
+        def begin(self, work: Any) -> Any:
+            work.close()
+            future: Future[None] = Future()
+            future.cancel()
+            return future
+
+    stream: Any = SimpleNamespace(ready=deque(["last"]), has_ended=True)
+    ahead = ReadAhead(stream, Stopping(nothing))
+    assert [ahead.take() for _ in range(3)] == [["last"], [], []]
+    stream.has_ended = False  # it had not begun
+    with pytest.raises(CrosswalkError, match="the service was closed"):
+        ReadAhead(stream, Stopping(nothing)).take()
+
+
 def test_what_is_begun_while_the_thread_stops_is_ended() -> None:
-    thread = _Thread()
-    stopper = threading.Thread(target=lambda: (thread._loop, thread.stop()))
+    thread = ServiceThread(nothing)
+    stopper = threading.Thread(target=lambda: (thread._loop, thread.close()))
 
     async def forever() -> None:
         stopper.start()

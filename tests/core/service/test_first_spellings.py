@@ -53,6 +53,7 @@ from crosswalk.service import (
     UnsupportedRequestError,
 )
 from crosswalk.testing import Answer, ReplayServer
+from crosswalk.testing.faults import Stall
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
@@ -109,7 +110,7 @@ class TestText:
             list(service.stream("Hi", retry=0).text)
 
     def test_a_loop_that_is_left_ends_the_answer(self, server: ReplayServer, service: SyncLLMService) -> None:
-        server.add(Answer.text("Hello, world."))
+        server.add(Answer.text("Hello, world."), Stall(after_events=3))
         stream = service.stream("Hi")
         texts = stream.text
         assert next(texts)

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk.service import loops
 from crosswalk.service.loops import Connection, Connections, _Pipe, head_of
-from crosswalk.service.waits import LoopWait
+from crosswalk.service.waits import Wait
 from tries import tries
 
 HERE = httpcore2.Origin(b"http", b"127.0.0.1", 1)
@@ -298,7 +298,7 @@ def kept(
         connections = Connections(None)  # type: ignore[arg-type]  # there is no TLS
 
         async def ask() -> Connection:
-            return await connections.ask(origin, b"GET / HTTP/1.1\r\n\r\n", 5, LoopWait())
+            return await connections.ask(origin, b"GET / HTTP/1.1\r\n\r\n", 5, Wait())
 
         await use(connections, ask)
         await connections.aclose()
@@ -448,7 +448,7 @@ def refusing(error: BaseException) -> Any:
 def test_a_connection_that_is_not_made(error: Exception, kind: type[Exception]) -> None:
     async def main() -> None:
         with pytest.raises(kind):
-            await Connections(None).ask(HERE, b"", 1.0, LoopWait())  # type: ignore[arg-type]
+            await Connections(None).ask(HERE, b"", 1.0, Wait())  # type: ignore[arg-type]
 
     with asyncio.Runner(loop_factory=refusing(error)) as runner:
         runner.run(main())
@@ -467,7 +467,7 @@ def test_addresses_race_where_the_event_loop_can(monkeypatch: pytest.MonkeyPatch
         if not is_pythons:  # those of other makers try one address after the other
             monkeypatch.setattr(asyncio, "BaseEventLoop", type("Other", (), {}))
         with pytest.raises(httpcore2.ConnectError):
-            await Connections(None).ask(HERE, b"", 1.0, LoopWait())  # type: ignore[arg-type]
+            await Connections(None).ask(HERE, b"", 1.0, Wait())  # type: ignore[arg-type]
 
     with asyncio.Runner(loop_factory=Loop) as runner:
         runner.run(main())

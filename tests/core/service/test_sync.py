@@ -4,33 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
 import httpx2
+import orjson
 import pytest
 
-from crosswalk import CrosswalkError, FinishReason, RateLimitError
+from crosswalk import ChatResponse, CrosswalkError, FinishReason, RateLimitError
 from crosswalk.config import Settings
-from crosswalk.service import ChatRequest, Endpoint, SyncLLMService, Timeouts
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    SyncLLMService,
+    Timeouts,
+    UnsupportedRequestError,
+    thread as service_thread,
+)
 from crosswalk.service.client import ClientTransport
-from crosswalk.service.pools import LoopPool, ThreadPool
-from crosswalk.service.sync import forget_threads
-from crosswalk.service.waits import ThreadWait
+from crosswalk.service.pools import LoopPool
+from crosswalk.service.thread import READ_AHEAD
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import collect_garbage
 from wires import body, chunk
 
 ASK = ChatRequest("hi")
 ANSWER = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")])
 
 
-WAYS = {"in the thread that asks": {}, "in a thread of its own": {"http2": False}}
-"""Options of the HTTP client with which a call is made; those of the second way need an event loop."""
+WAYS = {"connections": {}, "client": {"http2": False}}
+"""Options of the HTTP client with which a call is made: the second way needs a client of its own."""
 
 
 @pytest.fixture(params=WAYS)
@@ -42,7 +52,6 @@ def service(server: ReplayServer, request: pytest.FixtureRequest) -> Iterator[Sy
         client_options={"verify": False, **WAYS[request.param]},
         timeout=Timeouts(total=60),
     ) as running:
-        assert running._service.blocks is (not WAYS[request.param])
         yield running
 
 
@@ -94,24 +103,111 @@ def test_another_thread_cancels(server: ReplayServer, service: SyncLLMService) -
     assert events.response.finish_reason is FinishReason.CANCELLED
 
 
-def test_an_interrupted_wait_ends_the_work(
-    server: ReplayServer, service: SyncLLMService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C while the next event is awaited: the connection is closed, and what came is there."""
+def test_ctrl_c_in_a_wait_ends_the_stream(server: ReplayServer, service: SyncLLMService) -> None:
+    """The connection is closed, and the text so far stays available."""
     server.add(ANSWER, Stall(after_events=1))
-    with service.stream(ASK) as events:
-        assert [next(events).event_type.value for _ in range(2)][-1] == "response.output_text.delta"
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr("concurrent.futures.Future.result", interrupted)
-            patched.setattr(ThreadWait, "hold", interrupted)
-            next(events)
-    assert events.response.finish_reason is FinishReason.CANCELLED
-    assert events.response.text == "Hel"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    waits = threading.Event()
+    target = threading.get_ident()
+    ctrl_c = threading.Thread(target=lambda: (waits.wait(), signal.pthread_kill(target, signal.SIGINT)))
+    ctrl_c.start()
+    try:
+        with service.stream(ASK) as events:
+            assert [next(events).event_type.value for _ in range(2)][-1] == "response.output_text.delta"
+            with pytest.raises(KeyboardInterrupt):
+                waits.set()
+                next(events)
+    finally:
+        waits.set()
+        ctrl_c.join()
+        signal.signal(signal.SIGINT, before)
     server.wait_for(lambda it: bool(it.disconnects))
+    assert [event.event_type.value for event in events][-1:] == ["response.incomplete"]
+    assert events.response.text == "Hel"
 
 
-def interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
+def test_a_stream_is_read_ahead_of_its_consumer_within_a_bound() -> None:
+    """A consumer that does not read holds the server back, and goes on when it reads again."""
+    pieces = 3 * READ_AHEAD
+    sent: list[int] = []
+
+    class Body(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for number in range(pieces):
+                sent.append(number)
+                yield b"data: " + orjson.dumps(chunk({"content": f"{number} "})) + b"\n\n"
+            yield b"data: " + orjson.dumps(chunk({}, "stop")) + b"\n\ndata: [DONE]\n\n"
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if b'"stream":true' in request.content:
+            return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Body())
+        return httpx2.Response(200, json=body({"content": "Hello."}))
+
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+    endpoint = Endpoint("vllm", model="m", base_url="http://server.test")
+    with SyncLLMService(endpoint, client=client, settings=Settings()) as service:
+        events = service.stream(ASK)
+        next(events)
+        service.complete(ASK)  # in the thread that reads: it has read as far as it goes
+        assert len(sent) == READ_AHEAD
+        assert events.partial.text == "".join(f"{number} " for number in sent)
+        assert "".join(events.text) == "".join(f"{number} " for number in range(pieces))
+        events = service.stream(ASK)
+        next(events)
+        service.complete(ASK)
+        service.close()
+        assert "".join(events.text) == "".join(f"{number} " for number in range(READ_AHEAD))
+        assert events.response.finish_reason is FinishReason.CANCELLED
+
+
+def test_a_stream_that_is_read_to_its_end_stays_there(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(ANSWER)
+    events = service.stream(ASK)
+    assert list(events)[-1].event_type.value == "response.completed"
+    assert list(events) == list(events) == []
+
+
+def test_an_error_in_place_of_an_event_is_raised_once(server: ReplayServer, service: SyncLLMService) -> None:
+    events = service.stream(ASK, provider_options={"vlm": {"a": 1}})
+    with pytest.raises(UnsupportedRequestError):
+        next(events)
+    assert list(events) == []
+
+
+def test_a_closed_service_leaves_what_was_read_ahead(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(ANSWER, Stall(after_events=1))
+    events = service.stream(ASK)
+    next(events)
+    server.wait_for(lambda it: bool(it.requests))
+    unread = service.stream(ASK)
+    service.close()
+    assert [event.event_type.value for event in events][-1] == "response.incomplete"
+    assert events.response.finish_reason is FinishReason.CANCELLED
+    events.cancel()  # does nothing
+    with pytest.raises(CrosswalkError, match="the service is closed"):
+        next(unread)
+
+
+def test_what_runs_in_the_thread_sees_the_callers_context_and_cannot_wait_for_it(
+    server: ReplayServer, service: SyncLLMService
+) -> None:
+    user: ContextVar[str] = ContextVar("user")
+    users: list[str] = []
+
+    async def asking(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+        users.append(user.get())
+        with pytest.raises(CrosswalkError, match="cannot wait for its own service"):
+            service.complete(ASK)
+        yield request
+
+    server.add(Answer.of_json(body({"content": "Hello."})))
+    server.add(ANSWER)
+    user.set("Ann")
+    with SyncLLMService(
+        Endpoint("vllm", model="m", base_url=server.url), settings=Settings(), middleware=[asking]
+    ) as service:
+        assert service.complete(ASK).text == "".join(service.stream(ASK).text) == "Hello."
+    assert users == ["Ann", "Ann"]
 
 
 def test_several_threads_share_a_service(server: ReplayServer, service: SyncLLMService) -> None:
@@ -125,11 +221,29 @@ def test_several_threads_share_a_service(server: ReplayServer, service: SyncLLMS
     assert texts == ["Hello."] * 8
 
 
+def service_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "crosswalk service"}
+
+
+def test_a_forgotten_service_ends_its_thread_once_its_streams_are_forgotten(server: ReplayServer) -> None:
+    server.add(ANSWER, Stall(after_events=1))
+    before = service_threads()
+    events = SyncLLMService(Endpoint("vllm", model="m", base_url=server.url), settings=Settings()).stream(ASK)
+    assert [next(events).event_type.value for _ in range(2)][-1] == "response.output_text.delta"
+    (started,) = service_threads() - before
+    del events
+    collect_garbage()
+    started.join()
+    server.wait_for(lambda it: bool(it.disconnects))
+
+
 def test_closing_ends_the_thread(server: ReplayServer, service: SyncLLMService) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})))
+    before = service_threads()
     service.complete(ASK)
+    (started,) = service_threads() - before
     service.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "crosswalk service"]
+    assert not started.is_alive()
     with pytest.raises(Exception, match="the service is closed"):
         service.complete(ASK)
     service.close()
@@ -192,25 +306,28 @@ def test_what_a_forked_process_forgets(
     server: ReplayServer, service: SyncLLMService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same within one process, whose id alone changes."""
-    server.add(Answer.of_json(body({"content": "Hello."})), times=None)
+    server.add(Answer.of_json(body({"content": "Hello."})))
+    server.add(ANSWER)
+    server.add(Answer.of_json(body({"content": "Hello."})))
     service.complete(ASK)
     events = service.stream(ASK)
+    next(events)
     with monkeypatch.context() as patched:
         patched.setattr("os.getpid", lambda: -1)
-        forget_threads()
+        service_thread._forget_threads()
         with pytest.raises(CrosswalkError, match="belongs to the process"):
             next(events)
         events.close()
+        del events
+        collect_garbage()
         assert service.complete(ASK).text == "Hello."
-        assert [request.connection for request in server.requests] == [1, 2]
+        assert server.requests[-1].connection > server.requests[0].connection
         (left,) = service._service._setup.transport._left
-    if service._service.blocks:
-        left.close()
-        return
-    ((loop, thread),) = service._runner._left
+    ((loop, old),) = service._thread._left
     asyncio.run_coroutine_threadsafe(left.aclose(), loop).result()
     loop.call_soon_threadsafe(loop.stop)
-    thread.join()
+    old.join()
+    service_thread.ServiceThread(service._service.aclose).forget()  # one that has not started
 
 
 def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +342,6 @@ def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch)
             for unused in (
                 ClientTransport(None, own),
                 LoopPool(own, is_secure=False),
-                ThreadPool(own, is_secure=False),
             ):
                 unused._process = 0
                 await unused.ready()  # nothing to leave behind

@@ -7,15 +7,11 @@ import gzip
 import socket
 import ssl
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpcore2
 import orjson
 import pytest
 
@@ -31,14 +27,10 @@ from crosswalk.service import (
     exchange,
     loops,
     pools,
-    sockets,
-    sync,
 )
-from crosswalk.service.chunks import Address, Tap
 from crosswalk.service.observe import LogObserver
-from crosswalk.service.sockets import Backend, Limit, Stream
-from crosswalk.service.waits import LoopWait, ThreadWait, run
-from crosswalk.testing.faults import Delay, Stall
+from crosswalk.service.waits import Wait
+from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk
@@ -64,7 +56,6 @@ def ask(endpoint: Endpoint, **options: Any) -> Any:
 
 def ask_sync(endpoint: Endpoint, **options: Any) -> Any:
     with SyncLLMService(endpoint, **{**OPTIONS, **options}) as service:
-        assert service._service.blocks
         return service.complete(ASK)
 
 
@@ -210,7 +201,6 @@ def test_a_pool_is_used_where_it_does_what_a_client_would(
     endpoint = Endpoint("vllm", model="m", base_url="http://127.0.0.1:9")
     service = LLMService(endpoint, client_options=options, settings=Settings())
     assert isinstance(service._setup.transport, pools.LoopPool) is is_plain
-    assert SyncLLMService(endpoint, client_options=options, settings=Settings())._service.blocks is is_plain
 
 
 def test_what_takes_long_is_not_loaded_in_the_event_loop(
@@ -237,38 +227,6 @@ def test_an_endpoints_model_is_a_text() -> None:
 
 
 # ------------------------------------------------------------------------------------ how waits end
-
-
-def test_a_silent_connection_is_read_on(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "_STEP", 0.01)
-    server.add(STREAM, Delay(0.05))
-    with SyncLLMService(at(server), **OPTIONS) as service, service.stream(ASK) as events:
-        assert [event.event_type.value for event in events][-1] == "response.completed"
-
-
-def test_an_answer_for_which_nobody_has_asked_is_no_answer() -> None:
-    """It stands behind that to the request before, and is taken for none to the next one."""
-    twice = (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(HELLO) + HELLO) * 2
-
-    def serve() -> None:
-        connection, _ = listener.accept()
-        with connection:
-            asked = b""
-            while not asked.endswith(b"}"):
-                asked += connection.recv(65536)
-            connection.sendall(twice)
-            while connection.recv(65536):
-                pass
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        endpoint = Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
-        with SyncLLMService(endpoint, **OPTIONS) as service:
-            assert service.complete(ASK).text == "Hello."
-            with pytest.raises(ServerError, match="broke"):
-                service.complete(ASK)
-        thread.join()
 
 
 def test_a_time_limit_is_kept_without_an_event_loop(server: ReplayServer) -> None:
@@ -327,7 +285,6 @@ def test_a_timeout_of_making_connections_is_no_limit_of_the_call(
         raise TimeoutError("a bug")
 
     monkeypatch.setattr(pools.LoopPool, "ready", fail)
-    monkeypatch.setattr(pools.ThreadPool, "ready", fail)
     with pytest.raises(TimeoutError, match="a bug"):
         way(at(server))
 
@@ -336,7 +293,7 @@ def test_a_timer_that_rings_too_early_is_set_again() -> None:
     """One timer serves all waits of a call: set for an early limit, it has nothing to say about a later one."""
 
     async def main() -> float:
-        wait = LoopWait()
+        wait = Wait()
         wait.begin()
         begin = wait.now()
         await wait.within(begin + 0.01, asyncio.sleep(0))
@@ -357,7 +314,7 @@ def test_a_timer_that_rings_too_early_is_set_again() -> None:
 
 def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
     async def main() -> None:
-        wait = LoopWait()
+        wait = Wait()
         wait.begin()
         task = asyncio.current_task()
         assert task is not None
@@ -372,139 +329,27 @@ def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
         asyncio.run(main())
 
 
-def test_a_pause_ends_when_the_call_does() -> None:
-    wait = ThreadWait()
-    wait.begin()
-    threading.Timer(0.01, wait.cancel).start()
-    run(wait.pause(60))
-    assert wait.is_cancelled
-    wait.end()
-
-
-def test_without_an_event_loop_nothing_may_wait_for_one() -> None:
-    async def wait() -> None:
-        await asyncio.sleep(1)
-
-    async def forever() -> None:
-        await SimpleFuture()
-
-    class SimpleFuture:
-        def __await__(self) -> Any:
-            yield
-
-    with pytest.raises(RuntimeError, match="without an event loop"):
-        run(forever())
-
-
-# ------------------------------------------------------------------------------------ single connections
-
-
-def limit(most: float | None = 5, *, when: float | None = None) -> Limit:
-    wait = ThreadWait()
-    wait.within(when, None)  # type: ignore[arg-type]  # nothing is awaited
-    return Limit(wait, most)
-
-
-def test_the_first_address_that_answers_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as gone:
-        good, bad = listener.getsockname(), gone.getsockname()
-        gone.close()
-        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", address) for address in (bad, good)]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-        with closing(Backend().connect_tcp("host", 1, limit())) as stream:
-            assert not stream.get_extra_info("is_readable")
-            assert stream.get_extra_info("ssl_object") is stream.get_extra_info("other") is None
-            stream.write(b"", limit())
-        assert stream.get_extra_info("is_readable")  # it is closed
-        with pytest.raises(httpcore2.ConnectTimeout):
-            Backend().connect_tcp("host", 1, limit(when=time.monotonic() - 1))
-        found.clear()
-        with pytest.raises(httpcore2.ConnectError, match="no address"):
-            Backend().connect_tcp("host", 1, limit())
-
-
-def test_a_host_that_nobody_knows() -> None:
-    with pytest.raises(httpcore2.ConnectError):
-        Backend().connect_tcp("a" * 70 + ".test", 1, limit())
-
-
-def test_an_interrupted_connecting_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object, **__: object) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Limit, "run", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        Backend().connect_tcp("127.0.0.1", 9, limit())
-
-
 @pytest.mark.parametrize("has_poll", [True, False])
 def test_a_connection_that_the_server_has_closed_is_readable(
     monkeypatch: pytest.MonkeyPatch, has_poll: bool
 ) -> None:
     if not has_poll:  # as on Windows
-        monkeypatch.delattr(sockets.select, "poll", raising=False)
+        monkeypatch.delattr(loops.select, "poll", raising=False)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        stream = Stream(ours, Tap(Address()))
-        assert not stream.get_extra_info("is_readable")
+        assert not loops._is_readable(ours)
         theirs.close()
-        assert stream.get_extra_info("is_readable")
-
-
-def test_a_read_ends_late_broken_or_cancelled() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        stream = Stream(ours, Tap(Address()))
-        with pytest.raises(httpcore2.ReadTimeout):
-            stream.read(10, limit(when=time.monotonic() + 0.01))
-        stream.write(bytes(50_000_000), limit())  # sent when the request is at its end
-        with pytest.raises(httpcore2.WriteTimeout):
-            stream.write(b"", limit(0.01))
-        ended = limit()
-        threading.Timer(0.01, ended.wait.cancel).start()
-        with pytest.raises(httpcore2.ReadError, match="the caller"):
-            while True:
-                stream.read(10**6, ended)
-        ended.wait.cancel()  # a connection that is gone is not shut again
-    with pytest.raises(httpcore2.ReadError):
-        stream.read(10, limit())
-    stream.write(b"x", limit())
-    with pytest.raises(httpcore2.WriteError):
-        stream.write(b"", limit())
-
-
-def test_what_is_done_when_the_caller_has_ended_it_is_not_given() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        given = limit()
-        with pytest.raises(httpcore2.WriteError, match="the caller"):
-            given.run(ours, given.wait.cancel, httpcore2.WriteTimeout, httpcore2.WriteError)
+        assert loops._is_readable(ours)
+    assert loops._is_readable(ours)
 
 
 # ------------------------------------------------------------------------------------ several threads
 
 
-def test_a_service_is_closed_while_another_thread_sends(server: ReplayServer) -> None:
-    pool = pools.ThreadPool({}, is_secure=False)
+def test_a_service_is_closed_while_a_call_begins() -> None:
+    pool = pools.LoopPool({}, is_secure=False)
     with pytest.raises(CrosswalkError, match="closed"):
-        run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), ThreadWait()))
-
-
-def test_two_threads_make_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that comes second finds what the first has made."""
-    pool = pools.ThreadPool({"verify": False}, is_secure=False)
-
-    class Lock:
-        def __enter__(self) -> None:
-            pool._client = made
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-    made: Any = object()
-    pool._lock = Lock()  # type: ignore[assignment]
-    run(pool.ready())
-    assert pool._client is made
+        asyncio.run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), Wait()))
 
 
 def test_the_pool_of_another_process_is_left(server: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,18 +381,6 @@ def test_calls_that_begin_meanwhile_do_not_hinder_closing(server: ReplayServer) 
 
     setup = SimpleNamespace(calls=Calls())
     assert exchange.Setup.open_calls(setup) == []  # type: ignore[arg-type]
-
-
-def test_events_that_came_while_the_thread_stopped_are_read() -> None:
-    stream: Any = SimpleNamespace(ready=deque(), has_ended=True, read_on=lambda: None)
-
-    class Stopping:
-        def run(self, _: object) -> None:
-            stream.ready.append("last")
-            raise sync._StoppedError("stopped")
-
-    events: Any = sync.SyncEventStream(stream, Stopping())  # type: ignore[arg-type]
-    assert next(events) == "last"
 
 
 def test_a_forgotten_stream_closes_its_connection(server: ReplayServer) -> None:
