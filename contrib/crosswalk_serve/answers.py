@@ -26,7 +26,17 @@ from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["StreamWriter", "Written", "addressed", "failed", "id_headers", "info_of", "whole"]
+__all__ = [
+    "StreamWriter",
+    "Written",
+    "addressed",
+    "alias_of",
+    "failed",
+    "id_headers",
+    "info_of",
+    "rename",
+    "whole",
+]
 
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
@@ -77,16 +87,31 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     if seal is not None and is_foreign:
         made = convert(sealed(response, seal), incoming.form, request=options)
     body = made.value
-    if incoming.wants.echo and made.status == 200:
+    alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
+    if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
         said = load_json(body)
-        for choice in said["choices"]:
+        rename(said, alias)
+        for choice in said["choices"] if incoming.wants.echo else ():
             choice["text"] = _prompt(incoming) + choice["text"]
-        body = dump_json(said)
-    if incoming.wants.namespaces and made.status == 200:
-        said = load_json(body)
-        _name_in_namespaces(said["output"], incoming)
+        if incoming.wants.namespaces:
+            _name_in_namespaces(said["output"], incoming)
         body = dump_json(said)
     return Written(body, made.status, losses)
+
+
+def alias_of(incoming: Incoming, server_model: str | None) -> str | None:
+    """Return the client's name for the model, or ``None`` if the server was asked for the same name."""
+    name = incoming.request.model
+    return name if server_model is not None and name != server_model else None
+
+
+def rename(event: dict[str, Any], alias: str | None) -> bool:
+    """Give the model of *event*, or of a whole answer, the name *alias*. Return whether it had a name."""
+    is_changed = False
+    for holder in (event, event.get("message"), event.get("response")) if alias is not None else ():
+        if type(holder) is dict and type(holder.get("model")) is str:
+            holder["model"], is_changed = alias, True
+    return is_changed
 
 
 def _name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
@@ -188,6 +213,7 @@ class StreamWriter:
         incoming: what the client has asked.
         partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
         token: as for :func:`addressed`.
+        server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
 
     Attributes:
@@ -199,16 +225,20 @@ class StreamWriter:
         incoming: Incoming,
         partial: Callable[[], ChatResponse],
         token: str = "",
+        server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     ) -> None:
         self._incoming, self._token, self._seal = incoming, token, seal
+        self._alias = alias_of(incoming, server_model)
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
         )  # its clients cannot add up the pieces of a custom call
         self._names = frozenset[str]() if is_chat else incoming.wants.custom_tools
         self._custom = CustomCalls(self._names)
         self._converter = StreamConverter.of(
-            incoming.form, lambda: addressed(incoming, partial(), token), request=_options(incoming)
+            incoming.form,
+            lambda: addressed(incoming, partial(), token),
+            request=_options(incoming),
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
@@ -282,6 +312,7 @@ class StreamWriter:
 
     def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
         """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
+        rename(event, self._alias)
         if self._incoming.wants.namespaces:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
             _name_in_namespaces([event, *items], self._incoming)

@@ -265,7 +265,8 @@ class Exchange:
         if sent is not None and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
         seal = partial(self._seals.of, form=self._form)
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, seal)
+        model = None if sent is None else sent.model
+        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, seal)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]

@@ -14,6 +14,7 @@ from crosswalk.convert import Loss, WireForm, error_body
 from crosswalk.errors import ErrorInfo
 from crosswalk.service import Sent
 from crosswalk.types import dump_json, load_json
+from crosswalk_serve.answers import alias_of, rename
 from crosswalk_serve.forms import media_type
 from crosswalk_serve.requests.incoming import Incoming
 
@@ -48,8 +49,7 @@ class Relay:
 
     def __init__(self, incoming: Incoming, sent: Sent) -> None:
         self._form = form = incoming.form
-        name = incoming.request.model
-        self._name = name if name != sent.model else None
+        self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
         self._errors: list[bytes] = []
@@ -74,7 +74,7 @@ class Relay:
 
     def _frame(self, data: bytes) -> bytes:
         counts = self._hides_usage and b'"usage"' in data
-        if self._name is None and not counts and self._form not in _NAMED and b'"error"' not in data:
+        if self._alias is None and not counts and self._form not in _NAMED and b'"error"' not in data:
             return _framed(self._form, {}, data)
         event = load_json(data)
         if type(event) is not dict:
@@ -84,23 +84,13 @@ class Relay:
             return b""
         number = event.get("sequence_number")
         self._number = number if type(number) is int else self._number
-        is_changed = self._rename(event)
+        is_changed = rename(event, self._alias)
         if counts and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL:
                 return b""
             del event["usage"]
             is_changed = True
         return _framed(self._form, event, dump_json(event) if is_changed else data)
-
-    def _rename(self, event: dict[str, Any]) -> bool:
-        """Give the model of *event* the client's name. Return whether it had another one."""
-        if self._name is None:
-            return False
-        is_changed = False
-        for holder in (event, event.get("message"), event.get("response")):
-            if type(holder) is dict and type(holder.get("model")) is str:
-                holder["model"], is_changed = self._name, True
-        return is_changed
 
 
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
