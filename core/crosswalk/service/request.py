@@ -130,7 +130,8 @@ class ToolDefinition:
         """Return the function that stands for a custom tool. Its description tells the format of the input in words."""
         if not self.is_custom:
             return self
-        format, about = self.input_format or {}, [self.description] if self.description else []
+        format: Mapping[str, Any] = self.input_format or {}
+        about = [self.description] if self.description else []
         if format.get("type") == "grammar":
             syntax, grammar = format.get("syntax"), format.get("definition")
             about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
