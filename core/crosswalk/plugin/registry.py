@@ -297,12 +297,17 @@ class Registry:
                     warnings.warn(
                         f"{owner}: not a provider id: {point.name[:40]!r}", RuntimeWarning, stacklevel=4
                     )
-                elif f"{point.name}@{distribution_of(point)}" not in self._blocked:
+                elif not self._is_blocked(point):
                     self._installed.setdefault(point.name, []).append(point)
             for several in self._installed.values():
                 if len(several) > 1:
                     several.sort(key=_precedence)
         return self._installed
+
+    def _is_blocked(self, point: Point) -> bool:
+        """Return whether *point* is blocked by ``provider@distribution``. Read its distribution only if needed."""
+        blocked = [name for name in self._blocked if name.startswith(f"{point.name}@")]
+        return bool(blocked) and f"{point.name}@{distribution_of(point)}" in blocked
 
     def _entry(self, name: str) -> ProviderEntry:
         blocked, overridden = name in self._blocked, self._entry_points().get(name, [])

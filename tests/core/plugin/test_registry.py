@@ -695,7 +695,7 @@ def test_a_resolved_provider_is_found_while_the_registry_is_busy() -> None:
         def name(self) -> str:
             """Take until the test is done."""
             reading.set()
-            go_on.wait(LONG)
+            assert go_on.wait(LONG), "the test waits for this"
             return "slow"
 
     point = EntryPoint("slow", "provider_slow", ENTRY_POINT_GROUP)._for(SlowDist("slow"))  # type: ignore[attr-defined]
