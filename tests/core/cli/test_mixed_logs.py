@@ -59,7 +59,7 @@ def check_lines_in_any_order(run: Run, tmp_path: Path, count: int) -> None:
 
 
 def test_each_line_gives_what_it_gives_alone(run: Run, tmp_path: Path) -> None:
-    check_lines_in_any_order(run, tmp_path, 600)
+    check_lines_in_any_order(run, tmp_path, 100)
 
 
 @pytest.mark.thorough

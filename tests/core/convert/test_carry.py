@@ -47,6 +47,7 @@ def form_of(answer: ChatResponse) -> WireForm | None:
     return (form_of_body(answer.raw_events[0]) if is_body else None) or source_form(answer)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("provider", broad_first(PROVIDERS))
 def test_every_recorded_answer_comes_back_from_two_other_formats(provider: str) -> None:
     ways = list(permutations(WireForm, 2))
