@@ -63,7 +63,7 @@ class Manifest:
     """The content of a manifest.
 
     Attributes:
-        answers: its entries, by the real paths of their files.
+        answers: its entries, by the real paths of their files. The request of each, if it has one, is a real path, too.
         requests: the real paths of files with requests.
     """
 
@@ -96,10 +96,11 @@ def _read_manifest(manifest: str, _changed: int) -> Manifest:
     folder = os.path.dirname(manifest)
     for number, line in enumerate(_said_in(manifest).splitlines(), 1):
         entry = _checked(line, f"{manifest}:{number}", manifest, needed=("file",))
-        answers[os.path.realpath(os.path.join(folder, entry["file"]))] = entry
         request = entry.get("request") or entry.get("request_file")
         if request:
-            requests.add(os.path.realpath(os.path.join(folder, request)))
+            entry["request"] = os.path.realpath(os.path.join(folder, request))
+            requests.add(entry["request"])
+        answers[os.path.realpath(os.path.join(folder, entry["file"]))] = entry
     return Manifest(answers, frozenset(requests))
 
 

@@ -109,16 +109,15 @@ class Grown:
         known = state.data.setdefault(f"call {choice} {slot}", {})
         if known and known != call:
             raise WireTypeError(f"tools[{slot}]", expected="the same call", got=call)
-        if not known:
-            known.update(call)
-            arguments = call.pop("input", None)
-            text = arguments if isinstance(arguments, str | None) else dump_json(arguments).decode()
-            delta = state.tool_call(
-                index=slot, id=take_string(call, "key"), name=take_string(call, "tool"), arguments=text,
-                choice=choice,
-            )  # fmt: skip
-            extensions = {"tools": [call]} if call else {}
-            yield ResponseDelta(tool_call_delta=delta, choice=choice, extensions=extensions)
+        if known:
+            call.clear()
+            return
+        known.update(call)
+        arguments = call.pop("input", None)
+        text = arguments if isinstance(arguments, str | None) else dump_json(arguments).decode()
+        id, name = take_string(call, "key"), take_string(call, "tool")
+        delta = state.tool_call(index=slot, id=id, name=name, arguments=text, choice=choice)
+        yield ResponseDelta(tool_call_delta=delta, choice=choice)
 
     def fault(self, event: dict[str, Any], status: int | None) -> ErrorInfo:
         fault = event["fault"]

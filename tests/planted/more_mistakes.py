@@ -5,7 +5,7 @@ from __future__ import annotations
 from planted.mistakes import Mistake
 
 _AGAIN = (
-    'lambda text: __import__("json").dumps(__import__("json").loads(text), separators=(",", ":")) '
+    'lambda text: __import__("orjson").dumps(__import__("orjson").loads(text)).decode() '
     'if text and text[:1] == "{" and text[-1:] == "}" else text'
 )
 """Writes arguments anew."""
@@ -26,11 +26,11 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("prompt and completion are swapped", "state.usage_info(read, said,", "state.usage_info(said, read,"),
         ("cached tokens are lost", "cached_tokens=hit, ", ""),
         ("cached tokens and thoughts are swapped", "cached_tokens=hit, reasoning_tokens=thought", "cached_tokens=thought, reasoning_tokens=hit"),
-        ("cached tokens are added again", "state.usage_info(read, said,", "state.usage_info(read + (hit or 0), said,"),
-        ("thoughts are added again", "state.usage_info(read, said,", "state.usage_info(read, said + (thought or 0),"),
-        ("prompt tokens lack the cached ones", "state.usage_info(read, said,", "state.usage_info(read - (hit or 0), said,"),
-        ("completion tokens lack the thoughts", "state.usage_info(read, said,", "state.usage_info(read, said - (thought or 0),"),
-        ("reports are summed", "                return state.usage_info(read, said,", '                read = state.data["read"] = state.data.get("read", 0) + read\n                return state.usage_info(read, said,'),
+        ("cached tokens are added again", "state.usage_info(read, said,", "state.usage_info((read or 0) + (hit or 0), said,"),
+        ("thoughts are added again", "state.usage_info(read, said,", "state.usage_info(read, (said or 0) + (thought or 0),"),
+        ("prompt tokens lack the cached ones", "state.usage_info(read, said,", "state.usage_info(max((read or 0) - (hit or 0), 0), said,"),
+        ("completion tokens lack the thoughts", "state.usage_info(read, said,", "state.usage_info(read, max((said or 0) - (thought or 0), 0),"),
+        ("reports are summed", "                return state.usage_info(read, said,", '                read = state.data["read"] = state.data.get("read", 0) + (read or 0)\n                return state.usage_info(read, said,'),
         ("counts of 0 are none", "(count(row, position, optional=True) for", "(count(row, position, optional=True) or None for"),
         ("milliseconds are taken for seconds", "fromtimestamp(millis / 1000, UTC)", "fromtimestamp(min(millis, 10**11), UTC)"),
         ("milliseconds are cut", "fromtimestamp(millis / 1000, UTC)", "fromtimestamp(millis // 1000, UTC)"),
@@ -95,7 +95,7 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("thought tokens are lost", ", reasoning_tokens=pondered", ""),
         ("cached tokens are written ones", "cached_tokens=remembered", "cache_write_tokens=remembered"),
         ("thoughts are added to the completion", "state.usage_info(prompt, uttered,", "state.usage_info(prompt, (uttered or 0) + (pondered or 0),"),
-        ("thoughts are taken off the completion", "state.usage_info(prompt, uttered,", "state.usage_info(prompt, (uttered or 0) - (pondered or 0),"),
+        ("thoughts are taken off the completion", "state.usage_info(prompt, uttered,", "state.usage_info(prompt, max((uttered or 0) - (pondered or 0), 0),"),
         ("prompt and completion are swapped", "state.usage_info(prompt, uttered,", "state.usage_info(uttered, prompt,"),
         ("reports are summed", "        return state.usage_info(prompt, uttered,", '        uttered = state.data["n"] = state.data.get("n", 0) + (uttered or 0)\n        return state.usage_info(prompt, uttered,'),
         ("counts are read in bodies alone", '        bill = accept_object(event, "bill")', '        bill = None if state.event_name else accept_object(event, "bill")'),
@@ -167,9 +167,8 @@ TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("a failure is passed over", "yield take_error(event, self.fault(event, None))", "event.clear()"),
         ("arguments are read as Python writes them", "dump_json(arguments).decode()", "str(arguments)"),
         ("arguments are lost", "arguments = call.pop(\"input\", None)", 'arguments = call.pop("input", None) and {}'),
-        ("ids of calls are made up", 'id=take_string(call, "key")', 'id=take_string(call, "key") and f"call_{slot}"'),
-        ("calls come again in each line", "if not known:", "if True:"),
-        ("what is left of a call is lost", 'extensions = {"tools": [call]} if call else {}', "extensions = {}"),
+        ("ids of calls are made up", 'id, name = take_string(call, "key")', 'id, name = take_string(call, "key") and f"call_{slot}"'),
+        ("calls come again in each line", "if known:\n            call.clear()\n            return\n        known.update", "known.update"),
         ("the zone is dropped", '        if job:\n            event["job"] = job', "        pass"),
         ("id and model are swapped", 'id="uuid", model="weights"', 'id="weights", model="uuid"'),
         ("an unknown phase is a good end", "return PHASES.get(reason)", "return PHASES.get(reason, FinishReason.STOP)"),

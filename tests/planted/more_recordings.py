@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import orjson
 
 from planted import netstrings, sealed
 from planted.recordings import CALL, Recording, answered, failed, lines, record, sse
 
-CREATED = "2026-01-01T09:45:00Z"
 SECONDS = 1767260700
+
+
+def asked(recordings: list[Recording], model: str, limit: str) -> list[Recording]:
+    """The recordings with their requests. *limit* is the provider's name for the largest number of tokens."""
+    found = []
+    for one in recordings:
+        request: dict[str, Any] = {"model": model, limit: 5 if one.says.get("finish") == "length" else 64}
+        if one.says.get("calls"):
+            request["tools"] = [{"name": CALL["name"], "schema": {"port": "string"}}]
+        found.append(attrs.evolve(one, capture=attrs.evolve(one.capture, request=orjson.dumps(request))))
+    return found
+
 
 # ------------------------------------------------------------------------------------- netstrings
 
-BEGIN = ["b", "wx-55", "salt-3", SECONDS * 1000, "eu"]
+BEGIN = ["b", "wx-", "salt-3", SECONDS * 1000, "eu"]
 SUM = ["u", 9, 6, 5, 2]
-SALT = {"id": "wx-55", "model": "salt-3"}
+SALT = {"model": "salt-3"}
 
 
 def strung(case: str, *rows: list[Any], both: bool = True, **says: Any) -> list[Recording]:
+    id = f"wx-{case}"
+    rows, says = tuple(["b", id, *row[2:]] if row is BEGIN else row for row in rows), {**says, "id": id}
     body = b"".join(netstrings.write(orjson.dumps(row), None) for row in rows)
     streamed = record(case, body, stream=True, **says)
     return [record(case, orjson.dumps(rows), stream=False, **says), streamed] if both else [streamed]
@@ -48,16 +62,18 @@ NETSTRINGS = [
 
 # ------------------------------------------------------------------------------------------ lanes
 
-OPEN = {"parley": "par-8", "engine": "oak-2", "opened": "2026-01-01T11:45:00+02:00"}
+OPEN = {"parley": "par-", "engine": "oak-2", "opened": "2026-01-01T11:45:00+02:00"}
 BILL = {"bill": {"heard": 3, "remembered": 6, "uttered": 5, "pondered": 2}}
-OAK = {"id": "par-8", "model": "oak-2"}
+OAK = {"model": "oak-2"}
 
 
 def lanes(
     case: str, *lanes: dict[str, Any], cuts: int = 1, both: bool = True, **says: Any
 ) -> list[Recording]:
     """A body of *lanes*, and the stream that says the same, with each text in so many pieces."""
-    events: list[tuple[str, Any]] = [("open", OPEN)]
+    opened = {**OPEN, "parley": f"par-{case}"}
+    says = {**says, "id": opened["parley"]}
+    events: list[tuple[str, Any]] = [("open", opened)]
     for number, lane in enumerate(lanes):
         for kind in ("ponder", "decline", "utter"):
             text = lane.get(kind, "")
@@ -73,7 +89,7 @@ def lanes(
     ends = ({key: lane[key] for key in ("cause", "at_word") if key in lane} for lane in lanes)
     events += [("close", {"lane": number, **end}) for number, end in enumerate(ends)]
     streamed = record(case, sse(*events), stream=True, **says)
-    body = {**OPEN, "lanes": [{"lane": number, **lane} for number, lane in enumerate(lanes)], **BILL}
+    body = {**opened, "lanes": [{"lane": number, **lane} for number, lane in enumerate(lanes)], **BILL}
     return [record(case, orjson.dumps(body), stream=False, **says), streamed] if both else [streamed]
 
 
@@ -108,18 +124,19 @@ LANES = [
 
 # ------------------------------------------------------------------------------------------ grown
 
-JOB = {"uuid": "job-31", "weights": "fern-7b", "queued": SECONDS + 0.25, "zone": "N"}
+JOB = {"uuid": "job-", "weights": "fern-7b", "queued": SECONDS + 0.25, "zone": "N"}
 METER = {"taken": 9, "warm": 6, "given": 5, "mused": 2}
-FERN = {"id": "job-31", "model": "fern-7b", "created": "2026-01-01T09:45:00.250000Z"}
+FERN = {"model": "fern-7b", "created": "2026-01-01T09:45:00.250000Z"}
 
 
 def grown(case: str, *steps: dict[str, Any], both: bool = True, **says: Any) -> list[Recording]:
     """The lines of a stream, of which the last is the body; each step is a draft, or a list of drafts."""
-    events = []
+    events, job = [], {**JOB, "uuid": f"job-{case}"}
+    says = {**says, "id": job["uuid"]}
     for number, step in enumerate(steps):
         drafts = step if isinstance(step, list) else [step]
         event: dict[str, Any] = {
-            "job": JOB,
+            "job": job,
             "drafts": [{"number": n, **draft} for n, draft in enumerate(drafts)],
         }
         if number == len(steps) - 1:
@@ -139,7 +156,8 @@ GROWN = [
            **answered("stop", "finished", **FERN, text="One two ")),
     *grown("long", {"answer": "One", "phase": "running"}, {"answer": "One two", "phase": "stopped_at_limit"},
            **answered("length", "stopped_at_limit", **FERN, text="One two", complete=False)),
-    *grown("call", {"answer": "", "phase": "running"}, {"answer": "", "tools": [GIVEN], "phase": "needs_tools"},
+    *grown("call", {"answer": "", "phase": "running"}, {"answer": "", "tools": [GIVEN], "phase": "running"},
+           {"answer": "", "tools": [GIVEN], "phase": "needs_tools"},
            **answered("tool_calls", "needs_tools", **FERN, calls=[{"id": "c-81", "name": "tides", "arguments": GIVEN["input"]}])),
     *grown("two", [{"answer": "Le", "phase": "running"}, {"answer": "Ri", "phase": "running"}],
            [{"answer": "Left", "phase": "finished"}, {"answer": "Right", "phase": "stopped_at_limit"}],
@@ -159,36 +177,39 @@ GROWN = [
 
 # ----------------------------------------------------------------------------------------- sealed
 
-HEAD = ("head", {"session": "ses-12", "brain": "elm-1", "born": SECONDS * 1_000_000})
+HEAD = ("head", {"session": "ses-", "brain": "elm-1", "born": SECONDS * 1_000_000})
 USE = ("use", {"fresh": 2, "warm": 4, "stored": 3, "spoken": 3, "mulled": 2})
-ELM = {"id": "ses-12", "model": "elm-1",
+ELM = {"model": "elm-1",
        "usage": {"prompt_tokens": 9, "cached_tokens": 4, "cache_write_tokens": 3, "completion_tokens": 5, "reasoning_tokens": 2}}  # fmt: skip
 
 
-def records(*events: tuple[str, Any]) -> bytes:
-    return b"".join(sealed.write(orjson.dumps(data), name) for name, data in events)
+def recorded(case: str, *events: tuple[str, Any], **says: Any) -> Recording:
+    id = f"ses-{case}"
+    body = [("head", {**HEAD[1], "session": id}) if event is HEAD else event for event in events]
+    framed = b"".join(sealed.write(orjson.dumps(data), name) for name, data in body)
+    return record(case, framed, stream=True, **says, id=id)
 
 
 BITS = [{"t": "Hel", "p": -0.125}, {"t": "lo", "p": -0.0625}]
 SEALED = [
-    record("talk", records(HEAD, ("reason", {"b": 0, "v": "Let me See. "}), ("text", {"b": 0, "v": "Hello", "bits": BITS}),
-                           ("text", {"b": 0, "v": " There"}), USE, ("end", {"b": 0, "stop": 0})), stream=True,
+    recorded("talk", HEAD, ("reason", {"b": 0, "v": "Let me See. "}), ("text", {"b": 0, "v": "Hello", "bits": BITS}),
+                           ("text", {"b": 0, "v": " There"}), USE, ("end", {"b": 0, "stop": 0}),
            **answered("stop", "0", **ELM, text="Hello There", reasoning="Let me See. ")),
-    record("halted", records(HEAD, ("text", {"b": 0, "v": "One two "}), USE, ("end", {"b": 0, "stop": 0, "word": "three"})), stream=True,
+    recorded("halted", HEAD, ("text", {"b": 0, "v": "One two "}), USE, ("end", {"b": 0, "stop": 0, "word": "three"}),
            **answered("stop", "0", **ELM, text="One two ")),
-    record("long", records(HEAD, ("text", {"b": 0, "v": "One two"}), USE, ("end", {"b": 0, "stop": 1})), stream=True,
+    recorded("long", HEAD, ("text", {"b": 0, "v": "One two"}), USE, ("end", {"b": 0, "stop": 1}),
            **answered("length", "1", **ELM, text="One two", complete=False)),
-    record("call", records(HEAD, ("call", {"b": 0, "i": 0, "k": "c-81", "f": "tides", "j": '{"port": '}),
-                           ("call", {"b": 0, "i": 0, "j": '"Brest"}'}), USE, ("end", {"b": 0, "stop": 2})), stream=True,
+    recorded("call", HEAD, ("call", {"b": 0, "i": 0, "k": "c-81", "f": "tides", "j": '{"port": '}),
+                           ("call", {"b": 0, "i": 0, "j": '"Brest"}'}), USE, ("end", {"b": 0, "stop": 2}),
            **answered("tool_calls", "2", **ELM, calls=[CALL])),
-    record("two", records(HEAD, ("text", {"b": 0, "v": "Left"}), ("text", {"b": 1, "v": "Right"}), USE,
-                          ("end", {"b": 0, "stop": 0}), ("end", {"b": 1, "stop": 1})), stream=True,
+    recorded("two", HEAD, ("text", {"b": 0, "v": "Left"}), ("text", {"b": 1, "v": "Right"}), USE,
+                          ("end", {"b": 0, "stop": 0}), ("end", {"b": 1, "stop": 1}),
            **answered("stop", "0", **ELM, text="Left")),
-    record("denied", records(HEAD, ("no", {"b": 0, "v": "I will not say."}), USE, ("end", {"b": 0, "stop": 0})), stream=True,
+    recorded("denied", HEAD, ("no", {"b": 0, "v": "I will not say."}), USE, ("end", {"b": 0, "stop": 0}),
            **answered("stop", "0", **ELM, refusal="I will not say.", complete=False)),
-    record("barred", records(HEAD, ("text", {"b": 0, "v": "I "}), USE, ("end", {"b": 0, "stop": 3})), stream=True,
+    recorded("barred", HEAD, ("text", {"b": 0, "v": "I "}), USE, ("end", {"b": 0, "stop": 3}),
            **answered("content_filter", "3", **ELM, text="I ")),
-    record("lost", records(HEAD, ("text", {"b": 0, "v": "Half"}), ("fail", {"failure": 5000, "because": "a worker went away"})), stream=True,
+    recorded("lost", HEAD, ("text", {"b": 0, "v": "Half"}), ("fail", {"failure": 5000, "because": "a worker went away"}),
            **failed("server", retryable=True, text="Half")),
     record("busy", orjson.dumps({"failure": 4290, "because": "slow down, please", "wait_ms": 12000}), 429, stream=False,
            **failed("rate_limit", retryable=True)),
@@ -198,4 +219,9 @@ SEALED = [
            **failed("invalid_request", retryable=False)),
 ]  # fmt: skip
 
-MORE_RECORDINGS = {"netstrings": NETSTRINGS, "lanes": LANES, "grown": GROWN, "sealed": SEALED}
+MORE_RECORDINGS = {
+    "netstrings": asked(NETSTRINGS, "salt-3", "max_tokens"),
+    "lanes": asked(LANES, "oak-2", "max_output_tokens"),
+    "grown": asked(GROWN, "fern-7b", "num_predict"),
+    "sealed": asked(SEALED, "elm-1", "maxTokens"),
+}

@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -132,7 +133,13 @@ class _Task:
     provider: str
     sample: int | None
     captures: tuple[Capture, ...]
+    folder: tuple[Path, ...] = ()
     canonical: Any = None
+
+
+@lru_cache(maxsize=2)
+def _loaded(files: tuple[Path, ...]) -> list[Capture]:
+    return [read_capture(str(file)) for file in files]
 
 
 _Outcome: TypeAlias = tuple[list[Problem], Tally]
@@ -145,7 +152,9 @@ def _perform(task: _Task) -> _Outcome:
     try:
         if len(task.captures) == 1:
             (capture,) = task.captures
-            problems = check_capture(mapper, capture, sample=task.sample, tally=tally)
+            problems = check_capture(
+                mapper, capture, sample=task.sample, tally=tally, others=_loaded(task.folder)
+            )
             if task.canonical is not None:
                 problems += compare_answer(capture, task.canonical, normalized(mapper, capture))
             return problems, tally
@@ -185,7 +194,8 @@ def _checked(
         else:
             captures.append(capture)
     report.captures += captures
-    tasks = [_Task(mapper.provider, sample, (one,), canonical.get(one.file)) for one in captures]
+    inside = tuple(one.file for one in captures)
+    tasks = [_Task(mapper.provider, sample, (one,), inside, canonical.get(one.file)) for one in captures]
     tasks += [_Task(mapper.provider, sample, pair) for pair in pairs(captures)]
     yield from zip(tasks, each(_perform, tasks), strict=True)
 

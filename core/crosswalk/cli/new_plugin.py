@@ -79,15 +79,14 @@ def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
     lines = b""
     try:
         for file in capture_files(folder):
-            capture, case = load_capture(file), file.name.partition(".")[0]
-            request, stated = folder / f"{case}.request.json", statement_file(file, capture.case)
-            sent = request.read_bytes() if request.is_file() else None
+            capture = load_capture(file)
+            request, stated = f"{capture.case}.request.json", statement_file(file, capture.case)
             draft = draft_statement(
-                capture.body, request=sent, status=capture.status, complete=capture.complete
+                capture.body, request=capture.request, status=capture.status, complete=capture.complete
             )
             contents[_CAPTURES / file.name] = capture.body
-            if sent is not None:
-                contents[_CAPTURES / request.name] = sent
+            if capture.request is not None:
+                contents[_CAPTURES / request] = capture.request
             contents[_CAPTURES / stated.name] = (
                 stated.read_bytes()
                 if stated.is_file()
@@ -104,7 +103,7 @@ def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
                 "complete": capture.complete,
                 "content_type": capture.content_type,
             }
-            known |= {"request": None if sent is None else request.name}
+            known |= {"request": None if capture.request is None else request}
             lines += orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE)
     except (ConfigurationError, OSError) as error:
         raise UsageError(str(error)) from None

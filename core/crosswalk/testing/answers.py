@@ -12,13 +12,14 @@ from crosswalk.errors import PluginError
 from crosswalk.plugin.info import Recognition
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
-from crosswalk.testing.case import Case, Place, answer, reader_options, strings
+from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
     Path,
     at,
     changed_paths,
+    changes,
     outcome,
     replaced,
     scalars,
@@ -137,29 +138,40 @@ def errors_show(case: Case) -> Iterator[Problem]:
 
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:
-    """P4: a recorded failure is an error that its HTTP status allows, also in a 200."""
+    """P4: a recorded failure is an error that its HTTP status allows, also in a 200, and keeps its status and its code."""
     response = case.baseline.response
-    if case.capture.status < 400 or response is None:
+    if response is None or response["finish_reason"] != "error":
         return
-    info = next(part["metadata"] for part in response["segments"] if part["type"] == "error")
+    info = next((part["metadata"] for part in response["segments"] if part["type"] == "error"), None)
+    if info is None:
+        return
     kind, retryable, status = ErrorKind(info["kind"]), info["retryable"], case.capture.status
-    allowed = _KINDS.get(status, _SERVERS_FAULT if status >= 500 else _NOT_SERVERS_FAULT)
     stated = case.capture.says or {}
+    yield from _no_code(case, info)
+    is_passing = status < 400 or status in _PASSING
+    if "retryable" not in stated and kind in _TRANSIENT and not retryable and is_passing:
+        where = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
+        yield case.problem("P4", "failure", f"{where} is read as an error that may not be retried")
+    if status < 400:
+        if "error" not in stated and kind in _OF_REQUESTS and any(map(response["message"].get, _OUTPUT)):
+            yield case.problem(
+                "P4",
+                "failure",
+                f"the answer had begun, and its failure is read as {kind}, which prevents any",
+            )
+        return
+    allowed = _KINDS.get(status, _SERVERS_FAULT if status >= 500 else _NOT_SERVERS_FAULT)
     if kind not in allowed and "error" not in stated:
         yield case.problem("P4", "failure", f"HTTP {status} is read as {kind}")
-    if "retryable" in stated:
-        pass  # a statement checks this
-    elif retryable and status in _FINAL:
+    if "retryable" not in stated and retryable and status in _FINAL:
         yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may be retried")
-    elif not retryable and kind in _TRANSIENT and status in _PASSING:
-        yield case.problem("P4", "failure", f"HTTP {status} is read as an error that may not be retried")
+    if info.get("status") != status:
+        yield case.problem("P4", "failure", f"HTTP {status} is read as status {info.get('status')}")
     message = " ".join((response["refusal"] or "").split())
-    texts = [clean_message(text) for text in strings(case.events[0])]
-    is_sent = (
-        any(text[:_START] in message or message[:_START] in text for text in texts if " " in text)
-        or message in texts
-    )
-    if any(" " in text for text in texts) and not is_sent:
+    sentences = [text for text in map(clean_message, strings(case.events[0])) if " " in text]
+    if sentences and not any(
+        text[:_START] in message or message[:_START] in text for text in sentences if " " in message
+    ):
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         body = case.capture.body
@@ -190,6 +202,30 @@ _FINAL: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
 _TRANSIENT: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 """The statuses of a temporary failure."""
+_OF_REQUESTS: Final = frozenset(
+    {
+        ErrorKind.AUTHENTICATION,
+        ErrorKind.PERMISSION,
+        ErrorKind.INVALID_REQUEST,
+        ErrorKind.MODEL_UNAVAILABLE,
+    }
+)
+"""The kinds of errors that a server reports before it answers."""
+_OUTPUT: Final = ("content", "tool_calls")
+
+
+def _no_code(case: Case, info: dict[str, Any]) -> Iterator[Problem]:
+    """An error without a code, although a word or a number of the payload decides its kind."""
+    for leaf in case.leaves if info.get("code") is None else ():
+        is_code = type(leaf.value) is int or (isinstance(leaf.value, str) and NAME.fullmatch(leaf.value))
+        if not is_code or leaf.value == case.capture.status or leaf.event < len(case.events) - 1:
+            continue
+        after = case.map(next(changes(case.events, leaf)).events)
+        parts = after.response["segments"] if after.error is None else []
+        kinds = [part["metadata"]["kind"] for part in parts if part["type"] == "error"]
+        if kinds and kinds[0] != info["kind"]:
+            yield case.problem("P4", leaf, "it decides the kind of the error, and is not its code")
+            return
 
 
 def _extensions(response: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class Capture:
         server: the name of the server, in the recorder's words, or ``None`` if unknown.
         content_type: the media type of the answer, without parameters, or ``""`` if unknown.
         says: the author's statement about the answer, or ``None`` if nothing is stated.
+        request: the body of the request, or ``None`` if it was not recorded.
     """
 
     case: str
@@ -73,6 +74,7 @@ class Capture:
     server: str | None = None
     content_type: str = ""
     says: Mapping[str, Any] | None = attrs.field(default=None, eq=False, repr=False)
+    request: bytes | None = attrs.field(default=None, repr=False)
 
     def frames(self, mapper: Mapper | None = None) -> list[Frame]:
         """Return the undecoded events, in order, without end sentinels and empty keep-alives.
@@ -173,7 +175,15 @@ def load_capture(file: Path | str) -> Capture:
     """
     file = Path(file)
     body, known = read_recorded(str(file))
-    return Capture(body=body, file=file, says=read_statement(file, known["case"]), **known)
+    says, request = read_statement(file, known["case"]), _read_request(file, known["case"])
+    return Capture(body=body, file=file, says=says, request=request, **known)
+
+
+def _read_request(file: Path, case: str) -> bytes | None:
+    """Read the request whose answer is *file*: from the file in its line of the manifest, or ``CASE.request.json``."""
+    entry = manifest_of(str(file.parent)).answers.get(str(file.resolve()), {})
+    request = Path(entry.get("request") or file.with_name(f"{case}.request.json"))
+    return request.read_bytes() if is_file(request) else None
 
 
 def pairs(captures: Iterable[Capture]) -> list[tuple[Capture, Capture]]:

@@ -15,6 +15,7 @@ from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
+from crosswalk.testing.decoded import Decoded, decoded
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
@@ -68,6 +69,9 @@ _ONE_ARRAY: Final = (
 )
 
 _CUT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
+
+_MOST_OTHERS: Final = 64
+"""The number of other captures with which one is compared."""
 
 NAME: Final = re.compile(r"[A-Za-z][^\d\s]{0,63}")
 """A word that may be the name of an event or of a part."""
@@ -148,6 +152,7 @@ class Case:
         sample: the largest number of leaves and cuts to try; ``None`` for all.
         tally: counts the attempts.
         write: writes a frame of the provider's own framing; ``None`` to write server-sent events instead.
+        others: the captures of the provider, for checks that compare. This one may be among them.
         frames: the undecoded events. Empty for an HTTP error, and if the bytes are not frames.
         events: the decoded events. Empty if they are not JSON.
         baseline: the result of mapping them unchanged, or of reading the bytes if they are not events.
@@ -158,6 +163,7 @@ class Case:
     sample: int | None
     tally: Tally
     write: Write | None = None
+    others: Sequence[Capture] = ()
     frames: list[Frame] = attrs.field(init=False)
     events: list[Any] = attrs.field(init=False)
     baseline: Outcome = attrs.field(init=False)
@@ -167,11 +173,8 @@ class Case:
         # The hooks are checked, so they get every event.
         self._asking = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
-        try:
-            self.events = capture.events(self.mapper)
-            self.frames = [] if capture.status >= 400 else capture.frames(self.mapper)
-        except (MappingError, ValueError):
-            self.events, self.frames = [], []
+        self.content = decoded(self.mapper, capture)
+        self.frames, self.events = self.content.frames, self.content.events
         self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
         self.baseline = Outcome(None)
@@ -330,6 +333,16 @@ class Case:
             groups.setdefault(self.meaning(leaf), []).append(leaf)
         rng = random.Random(self.capture.case)
         return [rng.choice(group) for group in groups.values()]
+
+    def compared(self) -> list[tuple[Capture, Decoded]]:
+        """Return a sample of the other captures, each with its content."""
+        others = [one for one in self.others if one != self.capture]
+        return [(one, decoded(self.mapper, one)) for one in self.some(others, _MOST_OTHERS)]
+
+    def renamed(self, name: str, other: str) -> bytes:
+        """Return the bytes of the capture with another name for its events of *name*."""
+        frames = [(data, other if said == name else said) for data, said in self.frames]
+        return self.reframed(frames, self.events)(self.events)
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:
         """Return *items*, or a sample of *size* that is the same every time. ``None`` means all."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +26,13 @@ from crosswalk.testing.answers import (
 )
 from crosswalk.testing.captures import Capture, Write
 from crosswalk.testing.case import Case, Tally, reader_options
+from crosswalk.testing.distinctions import failures_are_told, ids_are_told_from_models, kinds_are_told_apart
 from crosswalk.testing.framings import framing_does_not_matter, own_framing_is_exact, text_paths_hold
 from crosswalk.testing.lossless import nothing_lost
 from crosswalk.testing.mistaken import never_silently_wrong
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
 from crosswalk.testing.problems import EXCEPTIONS, KnownException, Problem, read_exceptions
+from crosswalk.testing.requested import answers_its_request
 from crosswalk.testing.statements import stated_differences
 from crosswalk.testing.texts import text_as_it_was_sent, text_only_once
 from crosswalk.testing.values import arguments_told_apart, digits_kept, parts_within_wholes, times_kept
@@ -92,6 +94,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "nothing lost": nothing_lost,
     "text only once": text_only_once,
     "null erases nothing": null_erases_nothing,
+    "kinds are told apart": kinds_are_told_apart,
     "framing does not matter": framing_does_not_matter,
     "text paths hold": text_paths_hold,
     "own framing is exact": own_framing_is_exact,
@@ -103,13 +106,16 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "digits kept": digits_kept,
     "times kept": times_kept,
     "arguments told apart": arguments_told_apart,
+    "answers its request": answers_its_request,
     "errors show": errors_show,
     "failures are errors": failures_are_errors,
+    "failures are told": failures_are_told,
     "one answer at a time": one_answer_at_a_time,
     "recognizes its own": recognizes_its_own,
     "deterministic": deterministic,
     "nothing invented": nothing_invented,
     "nothing filled in": nothing_filled_in,
+    "ids are told from models": ids_are_told_from_models,
     "counts are the provider's": counts_are_the_providers,
     "parts within wholes": parts_within_wholes,
 }
@@ -117,7 +123,7 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
 
 PROMISES: Final[dict[str, tuple[str, ...]]] = {
     "as stated": ("as stated",),
-    "nothing lost": ("nothing lost", "text only once", "null erases nothing"),
+    "nothing lost": ("nothing lost", "text only once", "null erases nothing", "kinds are told apart"),
     "framing does not matter": ("framing does not matter", "text paths hold", "own framing is exact"),
     "never silently wrong": (
         "never silently wrong",
@@ -128,8 +134,10 @@ PROMISES: Final[dict[str, tuple[str, ...]]] = {
         "digits kept",
         "times kept",
         "arguments told apart",
+        "answers its request",
         "errors show",
         "failures are errors",
+        "failures are told",
         "one answer at a time",
         "recognizes its own",
     ),
@@ -137,6 +145,7 @@ PROMISES: Final[dict[str, tuple[str, ...]]] = {
     "nothing invented": (
         "nothing invented",
         "nothing filled in",
+        "ids are told from models",
         "counts are the provider's",
         "parts within wholes",
     ),
@@ -163,6 +172,7 @@ def check_capture(
     tally: Tally | None = None,
     exceptions: Collection[str] = (),
     write: Write | None = None,
+    others: Sequence[Capture] = (),
 ) -> list[Problem]:
     """Check the promises on one capture.
 
@@ -175,6 +185,7 @@ def check_capture(
         exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items, or as
             ``CHECK: CAPTURE``: ``"text only once: candidates[].citation.text"``.
         write: writes a frame of the provider's own framing, so that its decoder is tried with changed events.
+        others: all captures of the provider. They show which kinds of texts, failures and words it tells apart.
 
     Raises:
         ConfigurationError: one of *exceptions* is not an exception.
@@ -182,7 +193,7 @@ def check_capture(
     Returns:
         What is broken; empty when the promises hold. Of a capture that the provider refuses as a whole it is that alone.
     """
-    case = Case(mapper, capture, sample, tally if tally is not None else Tally(), write)
+    case = Case(mapper, capture, sample, tally if tally is not None else Tally(), write, others)
     names = list(checks)
     known = [KnownException.parsed(text, "", CHECKS) for text in exceptions]
     if case.refusal is not None and capture.says and capture.says.get("raises"):

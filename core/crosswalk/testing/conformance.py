@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -69,6 +70,11 @@ class ProviderConformance:
         return load_captures(cls._folder(cls.captures))
 
     @classmethod
+    @lru_cache(maxsize=2)
+    def _all_captures(cls) -> list[Capture]:
+        return cls.conformance_captures()
+
+    @classmethod
     def conformance_pairs(cls) -> list[tuple[Capture, Capture]]:
         """Return the captures that were recorded whole and streamed."""
         return pairs(cls.conformance_captures())
@@ -99,6 +105,7 @@ class ProviderConformance:
             checks=PROMISES[promise],
             exceptions=[str(one) for one in self._exceptions()],
             write=self.write,
+            others=self._all_captures(),
         )
         assert not problems, "\n".join(problem.line for problem in by_cause(problems))
 

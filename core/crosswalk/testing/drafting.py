@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-import orjson
-
 from crosswalk.errors import FramingError, MappingError
-from crosswalk.testing.perturbation import leaves, scalars, show_path
+from crosswalk.testing.perturbation import leaves, show_path
+from crosswalk.testing.requested import LIMITS, options_of
 from crosswalk.testing.statements import NAMES
 from crosswalk.types.error_info import ErrorKind
 from crosswalk.wire.events import load_event
@@ -22,18 +20,6 @@ _NOTE: Final = (
     "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none. "
     "Then remove 'draft' and 'found'."
 )
-_LIMITS: Final = frozenset(
-    {
-        "max_tokens",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "maxOutputTokens",
-        "maxTokens",
-        "num_predict",
-    }
-    | {"max_new_tokens", "n_predict"}
-)
-"""The request options that limit the length of an answer."""
 _LONGEST: Final = 2_000
 """The number of characters of a value that are shown."""
 
@@ -59,10 +45,10 @@ def draft_statement(
     }
     facts |= {"finish": "stop", "complete": True}
     values = [leaf.value for leaf in leaves(events)]
-    options = dict(_options(request))
+    options = dict(options_of(request))
     if options.get("model") in values:
         facts["model"] = options["model"]
-    if any(options[name] in values for name in _LIMITS & options.keys()):
+    if any(options[name] in values for name in LIMITS & options.keys()):
         facts |= {"finish": "length", "complete": False}
     if status >= 400:
         kind = _kind_of(status)
@@ -102,17 +88,6 @@ def _event(data: bytes, name: str | None) -> Any:
         if name is None:
             raise
         return {"data": data.decode(errors="replace")}
-
-
-def _options(request: bytes | None) -> Iterator[tuple[str, Any]]:
-    """Yield the scalars of a request, by the last names of their paths."""
-    try:
-        parsed = orjson.loads(request or b"{}")
-    except orjson.JSONDecodeError:
-        return
-    for path, value in scalars(parsed):
-        if path and isinstance(path[-1], str):
-            yield path[-1], value
 
 
 def _found(events: list[Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from crosswalk.testing.mistaken import vanished
 from crosswalk.testing.perturbation import (
     Leaf,
     Path,
+    at,
     changes,
     replaced,
     show_path,
@@ -34,6 +35,7 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {after.error}")
     yield from _more_items(case)
     yield from _more_fields(case)
+    yield from _more_calls(case)
     yield from _equal_arrays(case)
 
 
@@ -97,6 +99,31 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
         changed = replaced(case.events, arrays[1], arrays[0].value)
         if case.map(changed).is_like(case.map(without(changed, arrays[1]))):
             yield case.problem("P1", arrays[1], "lost: an array that equals the one before changes nothing")
+
+
+def _more_calls(case: Case) -> Iterator[Problem]:
+    """One more call after the last of an array of calls is a call, too."""
+    calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
+    found = [leaf for leaf in case.leaves if calls and leaf.value == calls[-1]["id"]]
+    depth = max(
+        (depth for leaf in found for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=0
+    )
+    if len(found) != 1 or not depth:
+        return
+    array = Leaf(found[0].event, found[0].path[:depth], None)
+    *before, last = at(case.events[array.event], array.path)
+    if not isinstance(last, dict):
+        return
+    after = case.map(replaced(case.events, array, [*before, last, _another(last, calls[-1]["id"])]))
+    if after.error is None and len(after.response["message"].get("tool_calls", ())) <= len(calls):
+        yield case.problem("P1", array, "one more call at the end of the array is not read as a call")
+
+
+def _another(value: Any, id: str) -> Any:
+    """Return a copy of *value*, a call, with another id and other numbers."""
+    if isinstance(value, dict):
+        return {key: _another(item, id) for key, item in value.items()}
+    return value + 1 if type(value) is int else f"{id}-2" if value == id else value
 
 
 def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:

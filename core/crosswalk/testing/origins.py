@@ -46,6 +46,8 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
+    if (raw := response.get("raw_finish_reason")) and not _is_made_of(raw, said | {":"}):
+        yield "raw_finish_reason", f"{raw!r} is not a word of the payload"
     for name in ("prompt_tokens", "completion_tokens"):
         count, mark = response["usage"][name], _mark(response, name)
         if count == 0 and "0" not in said and mark is None:
@@ -56,6 +58,8 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in said and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
+        if not _is_made_of(call["name"], said) and f"message.tool_calls[{number}].name" not in provenance:
+            yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
 
 
 def _digits(number: str) -> str:

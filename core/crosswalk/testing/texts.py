@@ -47,6 +47,8 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             )
         elif marker_for(place.value) == MARKER:
             yield from _changed_texts(case, Place(place.leaves[:4]))
+        else:
+            yield from _written_anew(case, place)
     yield from _equal_pieces(case)
     yield from _joined(case)
 
@@ -111,6 +113,20 @@ def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
             said.replace(MARKER, in_json),
         }:
             yield case.problem("P4", place, f"{name} in its place is not passed on as it is")
+
+
+_OBJECT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/" }'
+"""The text of a JSON object with white space, digits and escapes that another writer would leave out."""
+
+
+def _written_anew(case: Case, place: Place) -> Iterator[Problem]:
+    """The arguments of a call are the text that was sent, not the same object written anew."""
+    after = case.map(place.put(case.events, _OBJECT))
+    calls = after.response["message"].get("tool_calls", ()) if after.error is None else ()
+    for arguments in (call["arguments"] for call in calls):
+        if "KeLp" in arguments and _OBJECT not in arguments:
+            yield case.problem("P4", place, f"the arguments {_OBJECT!r} are written anew, as {arguments!r}")
+            return
 
 
 def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk.testing.case import Case, strings
-from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced
+from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced, scalars, show_path
 from crosswalk.testing.problems import Problem
 from crosswalk.types.metadata import Provenance
 
@@ -56,13 +56,19 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
-    texts = {text for event in case.events for text in strings(event)}
-    for entry in case.baseline.response["logprobs"]:
-        if entry["token"] not in texts:
-            yield case.problem("P4", "logprobs", f"the token {entry['token']!r} is not a text of the payload")
-            break
-    count = len(case.baseline.response["logprobs"])
+    texts = [text for event in case.events for text in strings(event)]
+    tokens = [entry["token"] for entry in case.baseline.response["logprobs"]]
+    unsent = [token for token in tokens if token not in texts]
+    for token in unsent[:1]:
+        yield case.problem("P4", "logprobs", f"the token {token!r} is not a text of the payload")
+    in_order = iter(texts)
+    if not unsent and not all(token in in_order for token in tokens):
+        yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
+    count = len(tokens)
     for place in case.places(float, by_value=False):
+        after = case.map(place.put(case.events, None))
+        if after.error is None and _zeros(after.response) > _zeros(case.baseline.response):
+            yield case.problem("P4", place, "null in its place is read as the log probability 0")
         for number in (_LONG, 0.0):
             events = case.events
             for leaf in place.leaves:
@@ -77,6 +83,17 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             yield from _other_digits(case, events, after.response, place)
 
 
+def _entries(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the tokens of *response*, each before the likeliest tokens in its place."""
+    for entry in response.get("logprobs") or ():
+        yield entry
+        yield from entry.get("top", ())
+
+
+def _zeros(response: dict[str, Any]) -> int:
+    return sum(entry.get("logprob") == 0 for entry in _entries(response))
+
+
 _LONG: Final = 0.12345678901234568
 """A number with as many digits as a float can have."""
 
@@ -86,7 +103,7 @@ def _other_digits(
 ) -> Iterator[Problem]:
     """Report the first log probability in *response* that is not a number of *events*."""
     numbers = {_digits(leaf.value) for leaf in leaves(events) if type(leaf.value) in (int, float)}
-    for entry in response.get("logprobs") or ():
+    for entry in _entries(response):
         logprob = entry.get("logprob")  # the first token of a prompt has none
         if logprob is not None and _digits(logprob) not in numbers:
             yield case.problem("P4", where, f"the log probability {logprob} is not a number of the payload")
@@ -111,6 +128,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
         return
     if "created" in case.baseline.response["metadata"].get("provenance", {}):
         yield from _time_left(case)
+        yield from _time_lost(case)
         return
     created = datetime.fromisoformat(case.baseline.response["created"])
     numbers = [leaf.value for leaf in case.leaves if type(leaf.value) in (int, float)]
@@ -137,12 +155,32 @@ def times_kept(case: Case) -> Iterator[Problem]:
 
 
 def _time_left(case: Case) -> Iterator[Problem]:
-    """The answer has no time, but the extensions have one under a name for the time of creation."""
+    """The answer has no time, but the extensions have a single one, or one under a name for the time of creation."""
     if "created" in (case.capture.says or {}):
         return
-    for key, value in case.baseline.response["metadata"].get("extensions", {}).items():
+    extensions = case.baseline.response["metadata"].get("extensions", {})
+    for key, value in extensions.items():
         if key in _CREATED and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions")
+            return
+    dated = [
+        (path, text)
+        for path, text in scalars(extensions)
+        if isinstance(text, str) and _time(text) is not None
+    ]
+    if len({text for _, text in dated}) == 1:
+        yield case.problem(
+            "P4", show_path(dated[0][0]), "the only time of the answer is left in the extensions"
+        )
+
+
+def _time_lost(case: Case) -> Iterator[Problem]:
+    """The answer has no time, and another time in place of one of the payload changes nothing."""
+    for place in case.places(str):
+        if (time := _time(place.value)) is not None:
+            other = (time + timedelta(days=1)).isoformat()
+            if case.map(place.put(case.events, other)).is_like(case.baseline):
+                yield case.problem("P1", place, "lost: another time in its place changes nothing")
 
 
 _UNITS: Final = (1, 1e3, 1e6, 1e9)

@@ -33,14 +33,23 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P4", place, "an unknown word in its place changes the answer without an error"
             )
+    for place in case.places(int) if raw else ():
+        after = case.map(place.put(case.events, _CODE)) if str(place.value) == raw else case.baseline
+        if str(_CODE) in str(after.response) and after.error is None and not _is_unmapped(after.response):
+            finish = after.response["finish_reason"]
+            if finish in _WHOLE and after.response.get("raw_finish_reason") == str(_CODE):
+                yield case.problem("P4", place, f"an unknown finish code is read as {finish}")
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
-        after = case.map_bytes(_with_another_name(case, name))
+        after = case.map_bytes(case.renamed(name, "crosswalk"))
         if after.error is None and answer(after.response) != before:
             yield case.problem(
                 "P4",
                 f"events named {name}",
                 "with a name that nobody knows they change the answer without an error",
             )
+
+
+_CODE: Final = 7070707
 
 
 def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
@@ -58,12 +67,6 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
             yield case.problem("P4", place, f"the unknown finish word {said!r} is read as {finish}")
         elif not occurrences(after.response, said) and not occurrences(after.deltas, said):
             yield case.problem("P4", place, f"the finish word {said!r} is passed on as {raw!r}")
-
-
-def _with_another_name(case: Case, name: str) -> bytes:
-    """Return the capture with an unknown name for its events of *name*."""
-    frames = [(data, "crosswalk" if said == name else said) for data, said in case.frames]
-    return case.reframed(frames, case.events)(case.events)
 
 
 _WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})

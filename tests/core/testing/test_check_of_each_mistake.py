@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from crosswalk.testing import Capture, check_capture
 from planted import binary, named, rows
 from planted.found_by import FOUND
 from planted.mistakes import MISTAKES
+from planted.more_mistakes import MORE_MISTAKES
+from planted.more_recordings import MORE_RECORDINGS
 from planted.recordings import RECORDINGS
 
-BY_NAME = {str(mistake): mistake for mistake in MISTAKES}
+BY_NAME = {str(mistake): mistake for mistake in (*MISTAKES, *MORE_MISTAKES)}
 
 
 @pytest.mark.parametrize(("name", "check", "message"), FOUND, ids=[name for name, _, _ in FOUND])
@@ -38,13 +41,15 @@ def test_a_mistake_is_found_by_its_check(name: str, check: str, message: str) ->
 def problems(plugin: Any, wire: str, check: str, **changes: Any) -> list[str]:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, wire)
-    mapper, write = registry.mapper(wire), changes.pop("write", binary.write) if wire == "binary" else None
+    mapper = registry.mapper(wire)
+    write = changes.pop("write", getattr(import_module(f"planted.{wire}"), "write", None))
+    captures = [
+        attrs.evolve(recording.capture, **changes) for recording in {**RECORDINGS, **MORE_RECORDINGS}[wire]
+    ]
     return [
         str(problem)
-        for recording in RECORDINGS[wire]
-        for problem in check_capture(
-            mapper, attrs.evolve(recording.capture, **changes), checks=[check], write=write
-        )
+        for one in captures
+        for problem in check_capture(mapper, one, checks=[check], write=write, others=captures)
     ]
 
 

@@ -41,7 +41,7 @@ def problems(plugin: Any, wire: str, *, stated: bool) -> Iterator[str]:
     if stated:
         captures = [attrs.evolve(one.capture, says=one.says) for one in ALL_RECORDINGS[wire]]
     for capture in captures:
-        yield from map(str, check_capture(mapped, capture, write=write))
+        yield from map(str, check_capture(mapped, capture, write=write, others=captures))
     for pair in pairs(captures):
         yield from map(str, check_pair(mapped, *pair))
 
