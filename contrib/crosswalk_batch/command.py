@@ -139,6 +139,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="map nothing: read every file of the output, and say which are missing or damaged",
     )
     parser.add_argument(
+        "--add",
+        action="store_true",
+        help="add the inputs to an output that is done, such as a new day; those that are in it already are left out",
+    )
+    parser.add_argument(
         "--report", metavar="FILE", help="write what was done there as JSON, by error and by layout"
     )
     parser.add_argument(
@@ -202,7 +207,7 @@ def run(arguments: argparse.Namespace) -> int:
     if unknown := {*arguments.columns} - {*responses_schema(job.options).names}:
         raise UsageError(f"--columns: no column {min(unknown)!r}")
     try:
-        total = job.run(_engine(arguments, job))
+        total = job.run(_engine(arguments, job), is_adding=arguments.add)
     except StoppedError as error:
         say(f"crosswalk batch: {error}")
         return _STOPPED

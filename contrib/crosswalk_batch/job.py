@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -46,6 +47,7 @@ class Job:
         options: how records are mapped.
         piece_bytes: the bytes of input in a part.
         column: the column of Parquet with the answers.
+        additions: the first input and the first part of each run that added inputs.
     """
 
     inputs: list[Input]
@@ -53,6 +55,7 @@ class Job:
     options: Options = attrs.field(factory=Options)
     piece_bytes: int = 8 * MIB
     column: str = "body"
+    additions: tuple[tuple[int, int], ...] = ()
 
     def described(self) -> dict[str, Any]:
         """Return the job as plain JSON, the first line of its manifest."""
@@ -67,6 +70,7 @@ class Job:
             "places": [
                 {"path": each.path, "name": each.name, "changed": each.changed} for each in self.inputs
             ],
+            "additions": self.additions,
         }
         plain: dict[str, Any] = orjson.loads(orjson.dumps(made))
         return plain
@@ -87,14 +91,12 @@ class Job:
                 "keep": {name: tuple(path) for name, path in options["keep"].items()},
             }
             return cls(
-                inputs=[
-                    Input(**{**each, **location, "files": tuple(each["files"])})
-                    for each, location in zip(made["inputs"], made["places"], strict=True)
-                ],
+                inputs=_inputs_of(made),
                 output=Output(str(folder), **made["output"]),
                 options=Options(**given),
                 piece_bytes=made["piece_bytes"],
                 column=made["column"],
+                additions=_additions_of(made),
             )
         except (ValueError, TypeError, KeyError) as error:
             raise ConfigurationError(f"{Path(folder) / MANIFEST}: it cannot be read: {error!r}") from None
@@ -104,20 +106,38 @@ class Job:
         """The bytes of all inputs."""
         return sum(each.size for each in self.inputs)
 
-    def cut(self) -> Iterator[Piece | InputError]:
-        """Yield the pieces of all inputs, and an error for each input that cannot be read to its end."""
-        yield from pieces(self.inputs, size=self.piece_bytes, column=self.column, options=self.options)
+    def cut(self, part: int = 0) -> Iterator[Piece | InputError]:
+        """Yield the pieces of the inputs, and an error for each input that cannot be read to its end.
 
-    def run(self, engine: Engine) -> Total:
+        Args:
+            part: the first part that is needed. Inputs whose addition ended before it are not read.
+        """
+        ends = [start for start, _ in self.additions]
+        for (start, number), end in zip([(0, 0), *self.additions], [*ends, None], strict=True):
+            following = [first for _, first in self.additions if first > number]
+            if not following or following[0] > part:
+                yield from pieces(
+                    self.inputs[start:end],
+                    size=self.piece_bytes,
+                    column=self.column,
+                    options=self.options,
+                    number=number,
+                )
+
+    def run(self, engine: Engine, *, is_adding: bool = False) -> Total:
         """Do the remaining work of the job, and redo parts with missing or damaged files.
+
+        Args:
+            engine: performs the tasks.
+            is_adding: whether to add the inputs to the output of an earlier run.
 
         Raises:
             UsageError: the output belongs to another job.
             StoppedError: a file cannot be written, an input has changed, or a process died.
         """
         try:
-            with manifest_at(self.output.folder, self.described()) as manifest:
-                job = self._named_as(manifest.job)
+            with manifest_at(self.output.folder, self.described(), is_adding=is_adding) as manifest:
+                job = self._as_stored(manifest.job)
                 damaged = {part.part for part in manifest.parts if any(self.output.damages(part))}
                 if damaged or not manifest.total.is_done:
                     job._go_on(manifest, engine, damaged)
@@ -128,20 +148,27 @@ class Job:
         except InputError as error:
             raise StoppedError(str(error)) from None
 
-    def _named_as(self, described: dict[str, Any]) -> Job:
-        """Return this job with the input names of its first run, which may have been in another folder."""
-        names = [location["name"] for location in described["places"]]
-        return attrs.evolve(
-            self,
-            inputs=[attrs.evolve(each, name=name) for each, name in zip(self.inputs, names, strict=True)],
-        )
+    def _as_stored(self, described: dict[str, Any]) -> Job:
+        """Return this job with all inputs of its manifest, under the names of their first run.
+
+        They are read where this job has them, or else where they were then.
+        """
+        here: dict[tuple[Any, ...], deque[Input]] = {}
+        for each in self.inputs:
+            here.setdefault(_key(each), deque()).append(each)
+        inputs = []
+        for each in _inputs_of(described):
+            found = here.get(_key(each))
+            inputs.append(attrs.evolve(found.popleft(), name=each.name) if found else each)
+        return attrs.evolve(self, inputs=inputs, additions=_additions_of(described))
 
     def _go_on(self, manifest: Manifest, engine: Engine, damaged: Set[int]) -> None:
         faults: list[str] = []
         done, is_done = manifest.total.parts, manifest.total.is_done
+        first = min({*damaged, done})
 
         def tasks() -> Iterator[Task]:
-            for piece in self.cut():
+            for piece in self.cut(first):
                 if isinstance(piece, InputError):
                     faults.append(str(piece))
                 elif piece.number in damaged or piece.number >= done:
@@ -162,7 +189,7 @@ class Job:
                 progress.advance(part.weight)
                 if line := pace.line(manifest.total):
                     progress.say(line)
-        for each in self.inputs:
+        for each in self.inputs[max((start for start, part in self.additions if part <= first), default=0) :]:
             each.check()
         if not is_done:
             manifest.close_with(faults)
@@ -190,6 +217,22 @@ class Job:
                 f"{self.output.folder}: part {before.part} differs from its first version; "
                 "map the inputs again, into another folder"
             )
+
+
+def _inputs_of(described: dict[str, Any]) -> list[Input]:
+    return [
+        Input(**{**each, **location, "files": tuple(each["files"])})
+        for each, location in zip(described["inputs"], described["places"], strict=True)
+    ]
+
+
+def _additions_of(described: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    return tuple((start, part) for start, part in described["additions"])
+
+
+def _key(each: Input) -> tuple[Any, ...]:
+    """Return the properties that stay the same when *each* is moved, as a key."""
+    return each.kind, each.size, each.digest, each.files
 
 
 def _optional(make: Callable[[Any], T], value: Any) -> T | None:

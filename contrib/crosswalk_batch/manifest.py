@@ -1,5 +1,7 @@
 """The manifest of a job: a line for the job, one for each finished part, in order, and one for the end.
 
+If inputs are added later, a line for them follows, their parts, and another end.
+
 A line counts when it is complete, so a job that is killed while writing one continues after the line before. The files of
 a part are on disk before its line is written. Object storage cannot append, so each line is an object there.
 """
@@ -29,6 +31,7 @@ __all__ = ["MANIFEST", "Manifest", "Part", "Total", "is_finished", "manifest_at"
 
 MANIFEST: Final = "crosswalk-batch.jsonl"
 _PLACES: Final = "places"
+_ADDITIONS: Final = "additions"
 _OBJECTS: Final = "crosswalk-batch"
 """The folder of the manifest's lines in object storage."""
 
@@ -105,9 +108,10 @@ class Manifest(ABC):
     Args:
         location: the output of the job.
         job: the job as plain JSON. A location holds the output of one job only.
+        is_adding: whether the inputs of *job* are added to those of an earlier run. Inputs that are there already are not.
 
     Attributes:
-        job: the job as it was first run. Its inputs may have been in another location then.
+        job: the job as it was first run, with the inputs that were added. They may have been in another location then.
         total: the sum of all parts.
         parts: the finished parts, in order.
 
@@ -116,8 +120,9 @@ class Manifest(ABC):
         OSError: it cannot be written.
     """
 
-    def __init__(self, location: str, job: dict[str, Any]) -> None:
+    def __init__(self, location: str, job: dict[str, Any], *, is_adding: bool = False) -> None:
         self._location = location
+        self._is_adding = is_adding
         self.job = job
         self.total = Total()
         self.parts: list[Part] = []
@@ -133,32 +138,52 @@ class Manifest(ABC):
         return None
 
     @abstractmethod
-    def _write(self, name: str, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any]) -> None:
         """Append a line."""
 
     def _resume(self, lines: list[bytes]) -> None:
         """Read the existing *lines*, or start with a line for the job."""
+        if not lines:
+            self._write(self.job)
+            return
+        requested = self.job
         try:
-            said = [orjson.loads(line) for line in lines]
-            changed = [
-                key for key in self.job if said and key != _PLACES and said[0].get(key) != self.job[key]
-            ]
-            if changed:
-                raise UsageError(
-                    f"{self._location} holds the output of another job ({', '.join(changed)} differ): "
-                    "name another folder, or remove it"
-                )
-            self.job = said[0] if said else self.job
-            for line in said[1:]:
+            self.job, *others = [orjson.loads(line) for line in lines]
+            for line in others:
                 self._take(line)
+            self._check(requested)
+            new = _missing(requested, self.job) if self._is_adding else {}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UsageError(f"{self._location}: its manifest cannot be read: {error}") from None
+        if new:
+            if not self.total.is_done:
+                raise UsageError(f"{self._location}: its job is not done; run that first, then add to it")
+            self._write(new)
+            self._take(new)
+
+    def _check(self, requested: dict[str, Any]) -> None:
+        """Check that *requested* is the same job.
+
+        Raises:
+            UsageError: it is another one.
+        """
+        skipped = {_PLACES, _ADDITIONS} | ({"inputs"} if self._is_adding else set())
+        changed = [key for key in requested if key not in skipped and self.job.get(key) != requested[key]]
+        if changed:
+            hint = "--add adds inputs to it; or " if changed == ["inputs"] else ""
+            raise UsageError(
+                f"{self._location} holds the output of another job ({', '.join(changed)} differ): "
+                f"{hint}name another folder, or remove it"
+            )
 
     def _take(self, line: dict[str, Any]) -> None:
         if "part" in line:
             self._count(Part(**line))
+        elif _PLACES in line:
+            self.job = _with_inputs(self.job, line, self.total.parts)
+            self.total.is_done = False
         else:
-            self.total.faults, self.total.is_done = line["faults"], True
+            self._finish(line["faults"])
 
     def _count(self, part: Part) -> None:
         if part.part != len(self.parts):
@@ -168,14 +193,40 @@ class Manifest(ABC):
 
     def add(self, part: Part) -> None:
         """Record that *part*, the next in order, is finished."""
-        self._write(f"part-{part.part:06}", attrs.asdict(part))
+        self._write(attrs.asdict(part))
         self._count(part)
 
     def close_with(self, faults: list[str]) -> None:
         """Record that the job is complete, with the *faults* of its inputs."""
-        line = {"records": self.total.records, "rejects": self.total.rejects, "faults": faults}
-        self._write("done", line)
-        self.total.faults, self.total.is_done = faults, True
+        self._write({"records": self.total.records, "rejects": self.total.rejects, "faults": faults})
+        self._finish(faults)
+
+    def _finish(self, faults: list[str]) -> None:
+        self.total.faults = [*dict.fromkeys([*self.total.faults, *faults])]
+        self.total.is_done = True
+
+
+def _missing(requested: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
+    """Return the line for the inputs of *requested* that *job* does not have, or nothing."""
+    there = Counter(map(orjson.dumps, job["inputs"]))
+    new = []
+    for each in zip(requested["inputs"], requested[_PLACES], strict=True):
+        identity = orjson.dumps(each[0])
+        if there[identity]:
+            there[identity] -= 1
+        else:
+            new.append(each)
+    return {"inputs": [one for one, _ in new], _PLACES: [location for _, location in new]} if new else {}
+
+
+def _with_inputs(job: dict[str, Any], line: dict[str, Any], parts: int) -> dict[str, Any]:
+    """Return *job* with the inputs that *line* adds after *parts* parts."""
+    return {
+        **job,
+        "inputs": [*job["inputs"], *line["inputs"]],
+        _PLACES: [*job[_PLACES], *line[_PLACES]],
+        _ADDITIONS: [*job[_ADDITIONS], [len(job["inputs"]), parts]],
+    }
 
 
 class _LocalManifest(Manifest):
@@ -194,10 +245,8 @@ class _LocalManifest(Manifest):
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._file.seek(0)
             lines = _whole_lines(self._file.read())
-            self._resume(lines)
             self._file.truncate(sum(map(len, lines)))
-            if not lines:
-                self._write("job", self.job)
+            self._resume(lines)
         except BaseException as error:
             self._file.close()
             if isinstance(error, BlockingIOError):
@@ -210,7 +259,7 @@ class _LocalManifest(Manifest):
     ) -> None:
         self._file.close()
 
-    def _write(self, name: str, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any]) -> None:
         rest = orjson.dumps(line) + b"\n"
         while rest:
             rest = rest[self._file.write(rest) :]
@@ -223,29 +272,26 @@ class _RemoteManifest(Manifest):
     def __enter__(self) -> Self:
         self._store = RemoteStore(self._location)
         lines = list(_object_lines(self._store))
+        self._next = len(lines)
         self._resume(lines)
-        if not lines:
-            self._write("job", self.job)
         return self
 
-    def _write(self, name: str, line: dict[str, Any]) -> None:
-        self._store.write(f"{_OBJECTS}/{name}.json", orjson.dumps(line) + b"\n")
+    def _write(self, line: dict[str, Any]) -> None:
+        self._store.write(f"{_OBJECTS}/{self._next:08}.json", orjson.dumps(line) + b"\n")
+        self._next += 1
 
 
 def _object_lines(store: RemoteStore) -> Iterator[bytes]:
-    """Yield the lines of a manifest in object storage: the job, the parts in order, and the end."""
-    names = list(store.names(_OBJECTS))
-    first, last = f"{_OBJECTS}/job.json", f"{_OBJECTS}/done.json"
-    parts = [name for name in names if name not in (first, last)]
-    for name in (first, *parts, last):
-        if name in names:
-            yield store.read(name)
+    """Yield the lines of a manifest in object storage, in the order of their numbers."""
+    return map(store.read, sorted(store.names(_OBJECTS)))
 
 
-def manifest_at(location: str, job: dict[str, Any]) -> Manifest:
+def manifest_at(location: str, job: dict[str, Any], *, is_adding: bool = False) -> Manifest:
     """Return the manifest of *job* at *location*, a path or a URL. See :class:`Manifest`."""
     path = local_path(location)
-    return _RemoteManifest(location, job) if path is None else _LocalManifest(path, job)
+    if path is None:
+        return _RemoteManifest(location, job, is_adding=is_adding)
+    return _LocalManifest(path, job, is_adding=is_adding)
 
 
 def _whole_lines(data: bytes) -> list[bytes]:
@@ -260,9 +306,15 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
         ConfigurationError: the manifest is missing or cannot be read.
     """
     try:
-        lines = _lines_of(folder)
-        return lines[0], [Part(**line) for line in lines[1:] if "part" in line]
-    except (OSError, ValueError, TypeError, IndexError) as error:
+        job, *lines = _lines_of(folder)
+        parts: list[Part] = []
+        for line in lines:
+            if "part" in line:
+                parts.append(Part(**line))
+            elif _PLACES in line:
+                job = _with_inputs(job, line, len(parts))
+        return job, parts
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise ConfigurationError(f"{Path(folder) / MANIFEST}: it cannot be read: {error}") from None
 
 

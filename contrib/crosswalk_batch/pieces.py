@@ -67,7 +67,12 @@ class Piece:
 
 
 def pieces(
-    inputs: Iterable[Input], *, size: int, column: str = "body", options: Options | None = None
+    inputs: Iterable[Input],
+    *,
+    size: int,
+    column: str = "body",
+    options: Options | None = None,
+    number: int = 0,
 ) -> Iterator[Piece | InputError]:
     """Cut *inputs* into pieces of about *size* bytes, always the same ones. Small consecutive inputs share a piece.
 
@@ -78,8 +83,8 @@ def pieces(
         size: the decompressed bytes of a piece. A record is never cut.
         column: the column of Parquet with the answers.
         options: how records will be mapped. The further columns of Parquet that they use are read.
+        number: the number of the first piece.
     """
-    number = 0
     group: list[Piece] = []
     for piece in _each_piece(inputs, size, column, _further(options or Options())):
         if group and (isinstance(piece, InputError) or not _fits(group, piece, size)):

@@ -237,11 +237,7 @@ def test_a_job_reads_and_writes_object_storage(
     assert done.status == 0
     assert "27 records: 24 mapped, 3 rejected" in done.err
     found = stored(s3("out"))
-    assert {
-        "crosswalk-batch/job.json",
-        "crosswalk-batch/part-000000.json",
-        "crosswalk-batch/done.json",
-    } <= found.keys()
+    assert {f"crosswalk-batch/{number:08}.json" for number in range(3)} <= found.keys()
     run("batch", "in", "--output", "out", *PARTED)
     local = pq.read_table("out/responses")
     remote = pa.concat_tables(
@@ -254,6 +250,11 @@ def test_a_job_reads_and_writes_object_storage(
     assert run("batch", "--output", s3("out"), "--verify").status == 0
     assert run("batch", s3("in"), "--output", s3("out"), *PARTED) == done
     assert run("batch", s3("in/a.jsonl"), "--output", s3("out"), *PARTED).status == 2  # another job
+    put(s3("in/new.jsonl"), data)
+    assert run("batch", s3("in"), "--output", s3("out"), *PARTED, "--add").status == 0
+    assert run("batch", s3("in"), "--output", s3("out"), *PARTED, "--add").status == 0
+    assert run("batch", "--output", s3("out"), "--verify").status == 0
+    assert sum("responses/" in name for name in stored(s3("out"))) > sum("responses/" in name for name in found)
     assert run("batch", s3("in/b/e.txt"), "--output", "text").status == 2
     assert run("batch", s3("none"), "--output", "none").status == 2
 

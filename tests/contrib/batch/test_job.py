@@ -28,7 +28,7 @@ from crosswalk_batch.job import Job, Pace
 from crosswalk_batch.manifest import MANIFEST, Part, Total, manifest_at, read_manifest
 from crosswalk_batch.parts import Output, Task, perform, stored
 
-from .conftest import Done, contents, lines, ollama, record, rows
+from .conftest import Done, contents, lines, ollama, packed, record, rows
 
 Run = Callable[..., Done]
 
@@ -544,3 +544,73 @@ def test_a_job_is_what_its_manifest_says(run: Run) -> None:
     assert job.options.keep == {"tenant": ("a", "b")}
     assert job.inputs == find_inputs(["log.jsonl"], Path("out"))
     assert registry.mapper(job.options.provider or "").provider == "ollama"
+
+
+# ---------------------------------------------------------------------------------------- more inputs
+
+
+def ids(folder: str = "out") -> list[str]:
+    """The ids of the answers in *folder*, part by part."""
+    return [row["record_id"] for row in rows(folder)]
+
+
+def test_a_new_day_is_added_to_an_output(run: Run) -> None:
+    Path("logs").mkdir()
+    log(record(2), name="logs/day2.jsonl")
+    assert run("batch", "logs", "--output", "out", "--add").status == 0
+    log(record(1), name="logs/day1.jsonl")
+    refused = run("batch", "logs", "--output", "out")
+    assert (refused.status, "(inputs differ): --add adds inputs to it" in refused.err) == (2, True)
+    before = contents(Path("out/responses"))
+    for arguments in (["logs"], ["logs/day1.jsonl"], ["logs"]):
+        done = run("batch", *arguments, "--output", "out", "--add")
+        assert (done.status, done.err) == (0, "2 records: 2 mapped, 0 rejected\n")
+    assert ids() == ["r2", "r1"]
+    assert contents(Path("out/responses")).items() >= before.items()
+    assert run("batch", "logs", "--output", "out", "--verify").status == 0
+    assert run("diff", "--stored", "out").status == 0
+    assert run("batch", "logs", "--output", "out", "--add", "--unknown", "keep").status == 2
+
+
+def test_two_inputs_with_the_same_bytes_are_added_twice(run: Run) -> None:
+    log(record(1), name="one.jsonl")
+    run("batch", "one.jsonl", "--output", "out")
+    log(record(1), name="two.jsonl")
+    for arguments in (["one.jsonl"], ["two.jsonl", "one.jsonl"], ["one.jsonl", "two.jsonl"]):
+        run("batch", *arguments, "--output", "out", "--add")
+    assert ids() == ["r1", "r1"]
+
+
+def test_earlier_inputs_are_read_again_only_to_replace_a_part(run: Run) -> None:
+    for number in range(3):
+        log(record(number), name=f"{number}.jsonl")
+        run("batch", f"{number}.jsonl", "--output", "out", "--add")
+    whole = contents(Path("out"))
+    Path("0.jsonl").unlink()
+    Path("out/responses/part-000001.parquet").unlink()
+    done = run("batch", "2.jsonl", "--output", "out", "--add")
+    assert (done.status, "part 1 was missing or damaged; it is there again" in done.err) == (0, True)
+    assert contents(Path("out")) == whole
+    Path("out/responses/part-000000.parquet").unlink()
+    done = run("batch", "2.jsonl", "--output", "out", "--add")
+    assert (done.status, "0.jsonl: No such file" in done.err) == (3, True)
+
+
+def test_an_addition_that_was_stopped_continues(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(record(0), b"{", name="0.jsonl")
+    Path("1.jsonl.gz").write_bytes(packed(lines(record(1)), "gz")[:-1])
+    run("batch", "0.jsonl", "--output", "whole")
+    assert run("batch", "1.jsonl.gz", "--output", "whole", "--add").status == 1
+
+    def stopping(task: Task) -> Any:
+        raise OSError("full")
+
+    run("batch", "0.jsonl", "--output", "out")
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "perform", stopping)
+        for arguments in (["1.jsonl.gz"], ["0.jsonl", "1.jsonl.gz"]):
+            assert run("batch", *arguments, "--output", "out", "--add", "--jobs", 1).status == 3
+        unfinished = run("batch", "whole", "--output", "out", "--add")
+    assert (unfinished.status, "its job is not done; run that first" in unfinished.err) == (2, True)
+    assert run("batch", "1.jsonl.gz", "--output", "out", "--add").status == 1
+    assert contents(Path("out")) == contents(Path("whole"))
