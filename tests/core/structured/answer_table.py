@@ -241,7 +241,7 @@ def closed_too_early() -> Iterator[Row]:
     ):  # fmt: skip
         yield Book, DUNE_TEXT + tail, REFUSED, False
         yield Book, f"```json\n{DUNE_TEXT}\n```{tail}", REFUSED, False
-    for head in (f"{{{isbn}}}\n", f"{isbn}\n", f"```json\n{{{isbn}}}\n```\n", f"{{'isbn': '978-0',}} and "):
+    for head in (f"{{{isbn}}}\n", f"{isbn}\n", f"```json\n{{{isbn}}}\n```\n", "{'isbn': '978-0',} and "):
         yield Book, head + DUNE_TEXT, REFUSED, False
     for tail in (f'\n{{"book": {{{isbn}}}}}', '\nisbn: ["978-0"]', f'\n[{{"x": {{{isbn}}}}}]'):
         yield Book, DUNE_TEXT + tail, REFUSED, False
