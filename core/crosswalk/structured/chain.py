@@ -159,7 +159,7 @@ class _Found(Generic[T]):
         region: its position.
         stage: how it was read.
         candidate: the value, or what is wrong.
-        keys: the folded keys of the object or its items. If it cannot be read, those before the error.
+        keys: its folded keys. If it cannot be read, those of the outermost object before the error.
         said: its JSON, to find equal ones. Empty if there is no value.
         has_comments: whether there are comments in it.
         data: the decoded JSON.
@@ -286,6 +286,7 @@ class _Search(Generic[T]):
             any(each.keys & keys for each in after)
             or any(each.keys & self._names - last.keys for each in found if not each.said)
             or repeats_key(keys, self._scan.prose(end, bare=True))
+            or repeats_key(self._names - last.keys, self._scan.prose(end=start, bare=True))
             or is_among_own_keys(self._text, start, end, keys)
             or is_operand(self._text, end)
         ):
@@ -422,9 +423,10 @@ def _digits(number: Any) -> str:
 
 
 def _keys(data: Any) -> frozenset[str]:
-    """The keys of an object, or of the objects of a list, as :func:`folded_key` writes them."""
-    objects = data if type(data) is list else [data]
-    return frozenset(folded_key(key) for each in objects if type(each) is dict for key in each)
+    """The keys of an object, of the one that it wraps, or of those in a list, as :func:`folded_key` writes them."""
+    if type(data) is dict:
+        return frozenset(map(folded_key, data)).union(*(map(_keys, data.values()) if len(data) == 1 else ()))
+    return frozenset[str]().union(*map(_keys, data)) if type(data) is list else frozenset()
 
 
 def _closeness(candidate: Candidate[Any]) -> int:

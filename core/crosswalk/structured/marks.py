@@ -53,7 +53,7 @@ _CHANNEL: Final = (
 )
 CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 
-_TOOL: Final = r"(?:tool|function)s?[_\u2581 ]?(?:response|result|output)s?"
+_TOOL: Final = r"(?:tool|function)s?(?:[_\u2581 -]?calls?)?[_\u2581 -]?(?:response|result|output)s?"
 _ROLE: Final = r"<\|(?:im_start|start_header_id|start_of_role|start)\|>(?!(?:assistant|think|answer)\b)\w"
 _HIDDEN: Final = (
     rf"(?P<tool>(?:<[|\uff5c]?|\[)(?:start_)?{_TOOL}(?:[_\u2581](?:start|begin))?(?:\s[^<>\n]{{0,99}})?(?:[|\uff5c]?>|\]))"

@@ -46,7 +46,7 @@ _NEXT: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _STRING_OF_JSON: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
-_STRUCTURE: Final = re.compile(rf"[{_QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+```|//|/\*")
+_STRUCTURE: Final = re.compile(rf"[{_QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+(?:```|~~~)|//|/\*")
 _BLANK: Final = re.compile(rf"{SPACE}*+")
 _ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
 _SPACE_TO_END: Final = re.compile(r"\s*+\Z")

@@ -241,6 +241,12 @@ def closed_too_early() -> Iterator[Row]:
     ):  # fmt: skip
         yield Book, DUNE_TEXT + tail, REFUSED, False
         yield Book, f"```json\n{DUNE_TEXT}\n```{tail}", REFUSED, False
+    for head in (f"{{{isbn}}}\n", f"{isbn}\n", f"```json\n{{{isbn}}}\n```\n", "{'isbn': '978-0',} and "):
+        yield Book, head + DUNE_TEXT, REFUSED, False
+    for tail in (f'\n{{"book": {{{isbn}}}}}', '\nisbn: ["978-0"]', f'\n[{{"x": {{{isbn}}}}}]'):
+        yield Book, DUNE_TEXT + tail, REFUSED, False
+    echo = '{"type": "object", "properties": {"title": {}, "isbn": {"type": "string"}}}'
+    yield Book, f"{DUNE_TEXT}\nSchema: {echo}", DUNE, False
     yield Book, f"book: {DUNE_TEXT}\nisbn: 978-0", REFUSED, False
     yield Book, f"isbn: 978-0\nbook: {DUNE_TEXT}", REFUSED, False
     yield Book, f"- book: {DUNE_TEXT}\n  isbn: unknown", REFUSED, False
@@ -519,6 +525,7 @@ def cut() -> Iterator[Row]:
     yield list[Book], f"```json\n[{DUNE_TEXT}, {EMMA_TEXT}\n```", Refused("truncated")
     yield Tags, '```\n{"items": ["a", "b"\n```', Refused("truncated")
     yield Book, f"```json\n{DUNE_TEXT[:-1]}\n```", DUNE
+    yield Book, f"~~~json\n{DUNE_TEXT[:-1]}\n~~~", DUNE
     yield Book, f"<answer>{DUNE_TEXT[:20]}", Refused("truncated")
     yield Book, "<answer>", Refused("truncated")
     yield Book, f"Draft: {EMMA_TEXT}\n<answer>", Refused("truncated")
@@ -541,7 +548,8 @@ def others() -> Iterator[Row]:
         ("<|start_header_id|>ipython<|end_header_id|>\n\n", "<|eot_id|>"), ("<|im_start|>tool\n", "<|im_end|>"),
         ("<|im_start|>user\n", "<|im_end|>"), ("<|start_header_id|>user<|end_header_id|>\n", "<|eot_id|>"),
         ("<|start|>functions.book to=assistant<|channel|>commentary<|message|>", "<|end|>"),
-        ("<|start_of_role|>tool_response<|end_of_role|>", "<|end_of_text|>"),
+        ("<|start_of_role|>tool_response<|end_of_role|>", "<|end_of_text|>"), ("<tool-response>", "</tool-response>"),
+        ("<tool_call_result>", "</tool_call_result>"), ("<ToolOutput name='x'>", "</ToolOutput>"),
     )  # fmt: skip
     for opening in (
         "[TOOL_RESULTS]",
