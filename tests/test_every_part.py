@@ -10,7 +10,17 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from crosswalk import ChatMessage, ImagePart, TextPart, ToolCall, normalize, registry
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    ImagePart,
+    TextPart,
+    ToolCall,
+    from_json,
+    normalize,
+    registry,
+    to_json,
+)
 from crosswalk.service import ChatRequest, HTTPRequest, Turn, UnsupportedRequestError, build_http_request
 
 PROVIDERS: Final = sorted(
@@ -375,5 +385,13 @@ def test_each_part_is_sent_or_named(target: str) -> None:
             assert "messages" in error.options, error
             return
         assert [*unnamed(talk, built)] == []
+        stored = [
+            attrs.evolve(from_json(to_json(turn), ChatResponse), raw_events=())
+            if isinstance(turn, ChatResponse)
+            else from_json(to_json(turn), ChatMessage)
+            for turn in talk.turns
+        ]
+        again = build_http_request(ChatRequest(stored, model="m"), target, on_unsupported="drop")
+        assert (again.body, again.dropped) == (built.body, built.dropped)
 
     check()
