@@ -102,7 +102,9 @@ class Seals:
             sealed = self._read(seal)
             same = None if sealed is None else _as_client_has_it(sealed, turn)
             if same is None:
-                segments = [one for one in turn.segments if seal not in one.metadata.values()]
+                segments = [
+                    one for one in (_without(seal, each) for each in turn.segments) if one is not None
+                ]
                 turns.append(attrs.evolve(turn, segments=segments))
                 notes.append(Dropped(turn.id, _FOREIGN if sealed is None else _CHANGED, refuses=False))
             else:
@@ -146,6 +148,16 @@ def _seal_in(turn: Turn) -> str | None:
             if isinstance(value, str) and value.startswith(_PREFIX):
                 return value
     return None
+
+
+def _without(seal: str, segment: Segment) -> Segment | None:
+    """Return *segment* without *seal*, or ``None`` for reasoning, which only the seal can prove."""
+    if seal not in segment.metadata.values():
+        return segment
+    if segment.type is SegmentType.REASONING:
+        return None
+    metadata = {key: value for key, value in segment.metadata.items() if value != seal}
+    return attrs.evolve(segment, metadata=metadata)
 
 
 def _as_client_has_it(sealed: ChatResponse, turn: ChatResponse) -> ChatResponse | None:

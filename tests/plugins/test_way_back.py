@@ -916,7 +916,7 @@ def test_what_a_plugin_forgets_is_named() -> None:
     first = attrs.evolve(first, segments=[*first.segments, signed])
     asked = ChatRequest([USER, first, MORE], model="m")
     built = build_http_request(asked, "forgetful", registry=registry)
-    missing = ["reasoning", "the signature of a part", "state (plan)"]
+    missing = ["reasoning", "a signature", "state (plan)"]
     assert named(built) == [("messages[1]", f"{what}: the API has no place for it") for what in missing]
 
 

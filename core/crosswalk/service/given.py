@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 Turn: TypeAlias = ChatMessage | ChatResponse
-"""One turn of a conversation: a message, or a model's complete answer."""
+"""One turn of a conversation: a message, or a model's complete answer. Only an answer has an owner, and state of its own."""
 Given: TypeAlias = Turn | Mapping[str, Any] | Dumpable
 """A turn, or a value that can be converted to one: a dictionary in OpenAI's chat form, or an SDK's message."""
 Messages: TypeAlias = str | Given | Iterable[Given]

@@ -23,7 +23,7 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ImagePart, Role, TextPart
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.segment import Segment, SegmentType
+from crosswalk.types.segment import CitationRef, Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["not_sent", "with_own_parts"]
@@ -101,6 +101,7 @@ class _Sorter:
                 self._name(number, "moved to the beginning: the API has system messages there alone")
         if message.name and message.role is not Role.TOOL and not facts.names_speakers:
             self._name(number, f"the speaker's name: {_NO_PLACE}")
+            message = attrs.evolve(message, name=None)
         if message.is_error and not facts.knows_failures:
             self._name(number, "that the tool has failed: the API has no word for it")
         if not self._takes_media and has_media(message):
@@ -454,6 +455,9 @@ class _Content:
 
 def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
     """Return the parts of *turn* that have to be in the body: the name of each, and the test for its presence."""
+    message = message_of(turn)
+    if message.name and message.role is not Role.TOOL:
+        yield "the speaker's name", _has_pair(("name", message.name))
     if not isinstance(turn, ChatResponse):
         if not isinstance(turn.content, str) and turn.content is not None:
             for part in turn.content:
@@ -463,9 +467,12 @@ def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
     for segment in turn.segments:
         if segment.type in _SPOKEN and (text := segment.content.strip()):
             yield str(segment.type), _holds(text)
-        for key in ("signature", "encrypted"):
+        for note in segment.annotations if segment.type is SegmentType.CITATION else ():
+            if isinstance(note, CitationRef) and note.source:
+                yield "citations", _holds(note.source)
+        for key, what in (("signature", "a signature"), ("encrypted", "encrypted reasoning")):
             if value := segment.metadata.get(key):
-                yield f"the {key} of a part", _holds(str(value))
+                yield what, _holds(str(value))
     for pair in _leaves(answer_state(turn)):
         yield f"state ({pair[0]})", _has_pair(pair)
 

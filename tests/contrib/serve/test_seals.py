@@ -12,6 +12,7 @@ import pytest
 
 from contrib_serve import asking, config_of
 from crosswalk import CanonicalJSONError
+from crosswalk.testing import strict_rules
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import KeyHash
@@ -151,6 +152,19 @@ def summed(path: str, frames: str) -> dict[str, Any]:
 
 
 @pytest.fixture
+def rules() -> str:
+    """The provider whose rules the server has. Tests that talk to another one set it."""
+    return "gemini"
+
+
+@pytest.fixture
+def upstream(rules: str) -> Iterator[ReplayServer]:
+    with ReplayServer(rules=strict_rules(rules)) as server:
+        yield server
+    assert server.refusals == ()
+
+
+@pytest.fixture
 def gemini_server(upstream: ReplayServer) -> ReplayServer:
     """A server that calls a tool, then answers."""
     upstream.add(Answer.of_json(gemini(*PARTS)))
@@ -209,6 +223,7 @@ CLAUDE = [
 ]
 
 
+@pytest.mark.parametrize("rules", ["anthropic"])
 @pytest.mark.parametrize("blocks", [CLAUDE, CLAUDE[:1] + CLAUDE[2:3], CLAUDE[:2]], ids=len)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("path", [FORMS[0], FORMS[1], GEMINI])
@@ -250,6 +265,7 @@ def claude_events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
+@pytest.mark.parametrize("rules", ["anthropic"])
 @pytest.mark.parametrize("is_forged", [False, True])
 def test_a_client_of_gemini_may_spell_its_seal_in_the_other_base64(
     upstream: ReplayServer, is_forged: bool
