@@ -13,13 +13,9 @@ from crosswalk.plugins import (
     CallIds,
     ErrorInfo,
     ErrorKind,
-    MappingState,
-    UsageInfo,
     WayBack,
-    accept_objects,
     error_info,
     refined,
-    take_same,
 )
 from crosswalk_openai.dialect import NO_REASONING, ChatDialect
 
@@ -72,14 +68,6 @@ class Moonshot(ChatDialect):
         """Whether a choice has counts. TGI has a null there."""
         choices = (choice for choice in event["choices"] if type(choice) is dict)
         return any(type(choice.get("usage")) is dict for choice in choices)
-
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """Take the counts of the event, or those inside its choices. Equal counts in both places count once."""
-        inside = None
-        for choice in accept_objects(event, "choices"):
-            if "usage" in choice and not take_same(choice, "usage", event.get("usage")):
-                inside = super().map_usage(choice, state) or inside
-        return super().map_usage(event, state) or inside
 
     def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
         """Read the error's ``type``, which says more than its status."""

@@ -30,22 +30,30 @@ def in_choice(counts: Any, **more: Any) -> dict[str, Any]:
 HELLO = chunk({"role": "assistant", "content": "Hello"})
 
 
+SERVERS = pytest.mark.parametrize(
+    "provider", ["moonshot", "openai", "vllm"]
+)  # Kimi is also asked as OpenAI is
+
+
 @pytest.mark.parametrize("at_top", [None, usage(12, 3)], ids=["in the choice alone", "at the top as well"])
-def test_usage_inside_the_choice_counts_once(at_top: Any) -> None:
+@SERVERS
+def test_usage_inside_the_choice_counts_once(provider: str, at_top: Any) -> None:
     ends = [in_choice(usage(12, 3)), {**chunk({}), "choices": [], "usage": at_top}]
-    response = read("moonshot", sse(HELLO, *ends))[1]
+    response = read(provider, sse(HELLO, *ends))[1]
     assert response.usage == UsageInfo(12, 3)
     assert "usage" not in response.metadata.extensions
 
 
-def test_the_same_counts_in_one_event_count_once() -> None:
-    response = read("moonshot", sse(HELLO, in_choice(usage(12, 3), usage=usage(12, 3))))[1]
+@SERVERS
+def test_the_same_counts_in_one_event_count_once(provider: str) -> None:
+    response = read(provider, sse(HELLO, in_choice(usage(12, 3), usage=usage(12, 3))))[1]
     assert response.usage == UsageInfo(12, 3)
     assert "choices" not in response.metadata.extensions
 
 
-def test_the_counts_of_the_event_win_over_others_in_its_choice() -> None:
-    response = read("moonshot", sse(HELLO, in_choice(usage(12, 3), usage=usage(13, 3))))[1]
+@SERVERS
+def test_the_counts_of_the_event_win_over_others_in_its_choice(provider: str) -> None:
+    response = read(provider, sse(HELLO, in_choice(usage(12, 3), usage=usage(13, 3))))[1]
     assert response.usage == UsageInfo(13, 3)
 
 

@@ -418,11 +418,17 @@ class OpenAIChatDialect:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``."""
-        if "usage" not in event:
-            return None
-        usage = accept_object(event, "usage")
-        return self.usage_info(usage, state) if usage else None
+        """See the hook ``map_usage``. Some servers send the counts inside a choice; equal ones in both places count once."""
+        inside = None
+        choices = event.get("choices")
+        for choice in choices if type(choices) is list else ():
+            if type(choice) is dict and choice.get("usage"):
+                counts = (
+                    None if take_same(choice, "usage", event.get("usage")) else accept_object(choice, "usage")
+                )
+                inside = (self.usage_info(counts, state) if counts else None) or inside
+        usage = accept_object(event, "usage") if "usage" in event else None
+        return (self.usage_info(usage, state) if usage else None) or inside
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Return the counts of a usage object, or ``None`` without any."""

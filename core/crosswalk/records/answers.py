@@ -43,6 +43,8 @@ def answer_of(record: dict[str, Any], layout: Layout) -> Answer:
         return answer
     if value in (None, {}, "") and (error := _error_object(record, layout)) is not None:
         return Answer(dump_json({"type": "error", "error": error}), layout.dialect or "openai")
+    if type(value) is dict and value.keys() == {"type", "message"}:  # the inner error alone
+        value = {"type": "error", "error": value}
     where = field or layout.answer.get("message")
     location = ".".join(where.paths[0]) if where is not None else "response"
     if value is None:

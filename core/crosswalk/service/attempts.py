@@ -27,6 +27,7 @@ class Failure:
         cancelled: it was ended by the caller.
         is_final: no other endpoint is tried either: nothing was sent, and the author of the request has to know, or the
             answer was received whole.
+        is_retry_requested: the server asks for a retry (``x-should-retry: true``), whatever the kind of error.
     """
 
     info: ErrorInfo
@@ -35,6 +36,7 @@ class Failure:
     error: CrosswalkError | None = None
     cancelled: bool = False
     is_final: bool = False
+    is_retry_requested: bool = False
 
 
 class RetryState:
@@ -86,7 +88,8 @@ class RetryState:
             return None
         info = failure.info
         asked = failure.retry_after or 0.0
-        worth_it = info.retryable and info.kind in policy.kinds and asked <= policy.max_retry_after
+        is_listed = info.kind in policy.kinds or failure.is_retry_requested
+        worth_it = info.retryable and is_listed and asked <= policy.max_retry_after
         if worth_it and self.attempt < self._most:
             # Full jitter: random below a bound that doubles. Beyond 2**1000 a float overflows, and any bound is reached.
             bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))

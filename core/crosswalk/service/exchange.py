@@ -322,7 +322,9 @@ class Exchange:
             return None
         assert self._answer is not None, "the server has answered"
         headers = self._answer.headers
-        return Failure(should_retry(headers, info), retry_after_of(headers, info.raw), response)
+        told = should_retry(headers, info)
+        is_requested = told is not info and told.retryable
+        return Failure(told, retry_after_of(headers, info.raw), response, is_retry_requested=is_requested)
 
     def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
         """Return the failure of this attempt if *error* prevents its bytes from being read.

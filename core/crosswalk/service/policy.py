@@ -83,7 +83,8 @@ class RetryPolicy:
     """The errors to retry, the number of attempts, and the waits between them.
 
     An attempt is repeated at the same endpoint if its error is of one of *kinds* and the provider does not declare
-    a retry useless (a used-up quota). The wait is random, up to a bound that doubles with each attempt, on top of
+    a retry useless (a used-up quota). The server's ``x-should-retry`` decides, if it sends one.
+    The wait is random, up to a bound that doubles with each attempt, on top of
     the server's ``Retry-After``. The next endpoint is tried if an endpoint has used up its attempts, or if its error is
     not worth repeating but of one of *failover_kinds*. An endpoint that keeps failing is tried last for a
     while, so that not every call waits for it.

@@ -284,6 +284,15 @@ def test_plain_bodies_and_batch_results_are_records(run: Run, tmp_path: Path) ->
     assert "crosswalk normalize: a path is keys with dots between them" in wrong.err
 
 
+def test_a_batch_result_may_hold_the_error_with_or_without_its_envelope(run: Run, tmp_path: Path) -> None:
+    error = {"type": "overloaded_error", "message": "Later."}
+    results = [{"type": "errored", "error": one} for one in ({"type": "error", "error": error}, error)]
+    file = records(tmp_path, *({"custom_id": "a", "result": result} for result in results))
+    wrapped, flat = lines(run("normalize", file, "--created", WHEN, "--partial").out)
+    assert wrapped["segments"] == flat["segments"]
+    assert flat["segments"][0]["metadata"]["kind"] == "rate_limit"
+
+
 def test_what_is_stored_beside_other_records_can_be_compared(run: Run, tmp_path: Path) -> None:
     result = {"custom_id": "b", "result": {"type": "succeeded", "message": line("batched")}}
     file = records(tmp_path, line("plain"), result, {"deep": {"answer": line("deep")}})

@@ -219,6 +219,32 @@ def test_retry_after_is_kept(server: ReplayServer, service_of: Make) -> None:
     assert first.extra["waited_seconds"] >= 0.001
 
 
+@pytest.mark.parametrize(
+    ("status", "header", "attempts"), [(400, "true", 2), (429, "false", 1), (503, "false", 1), (400, "", 1)]
+)
+def test_the_server_decides_whether_to_retry(
+    server: ReplayServer, service_of: Make, status: int, header: str, attempts: int
+) -> None:
+    refused = attrs.evolve(Answer.failure(status), headers={"X-Should-Retry": header})
+    server.add(refused).add(HELLO)
+    if attempts == 1:
+        failure(service_of(server))
+    else:
+        complete(service_of(server))
+    assert len(server.requests) == attempts
+
+
+@pytest.mark.parametrize(("headers", "seconds"), [({"Retry-After": "0.001, 0.002"}, 0.002), ({}, 0.25)])
+def test_a_wait_that_came_twice_or_in_the_error_is_kept(
+    server: ReplayServer, service_of: Make, headers: dict[str, str], seconds: float
+) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.25s"}]
+    error = {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}
+    server.add(attrs.evolve(Answer.of_json({"error": error}, status=429), headers=headers)).add(HELLO)
+    first, _ = complete(service_of(server)).attempts
+    assert first.extra["retry_after"] == seconds
+
+
 def test_a_retry_after_that_is_too_long_is_not_waited_for(server: ReplayServer, service_of: Make) -> None:
     server.add(Answer.failure(429, retry_after=3600), times=None)
     error = failure(service_of(server))
