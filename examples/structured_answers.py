@@ -66,9 +66,9 @@ def main(arguments: list[str]) -> int:
             print(f"{number}. {result.stage}: {value_to_json(result.value).decode()}")
         else:
             print(f"{number}. {result.reason}{''.join(f'; {error}' for error in result.errors)}")
-    seen = metrics.snapshot()
-    print(f"{seen.parses} answers, {seen.success_rate or 0:.0%} with a value")
-    return 0 if seen.success_rate == 1 else 1
+    parses, success_rate = sum(metrics.get_stats()["counters"].values()), metrics.get_success_rate()
+    print(f"{parses} answers, {success_rate:.0%} with a value")
+    return 0 if success_rate == 1 else 1
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ without those whose text stood here already, ``fresh``: 5 of 192 were wrong succ
 ``unseen``: 6 of 101 and 0 of 45. Then the code was mended for those too.
 
 When prose ceased to be judged, 257 outcomes were revised after a run: 203 became ``taken_back``, 25 of other rules became
-values, and 29 are refused now (labels such as ``Final:``, and comments).
+values, and 29 are refused now (labels such as ``Final:``, and comments). When comments
+came to stand for members, seven of which a reader would find the value became ``unread``, and which-039 and which-040, an answer
+in two objects, became ``refused``.
 
 Revised after a run before, the outcome and not the code: othercode-099, nothing-010, tongues-037, drafts-024, calls-031, calls-036,
 units-039, units-040, halves-027, mixed-045, mixed-046, mixed-053, leftout-044, thirteen of ``preface``, and fresh-fences-007

@@ -47,9 +47,35 @@ def responses(*events: dict[str, Any], content: dict[str, Any] | None = None) ->
     return b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in (begins, *events, ends))
 
 
+def body(*output: dict[str, Any]) -> bytes:
+    about = {"object": "response", "id": "r", "model": "m", "created_at": 1767225600}
+    return orjson.dumps({**about, "status": "completed", "output": output})
+
+
+def gemini(*parts: dict[str, Any]) -> bytes:
+    return orjson.dumps({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]})
+
+
+def cohere(content: list[dict[str, Any]]) -> bytes:
+    answer = {"role": "assistant", "content": content}
+    return orjson.dumps({"id": "c", "message": answer, "finish_reason": "COMPLETE"})
+
+
+def bedrock(*content: dict[str, Any]) -> bytes:
+    return orjson.dumps(
+        {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"}
+    )
+
+
+def dashscope(content: list[dict[str, Any]]) -> bytes:
+    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+    return orjson.dumps({"request_id": "d", "output": {"choices": [choice]}})
+
+
 CALL = {"id": "k", "type": "function", "function": {"name": "go", "arguments": "{}"}}
 USE = {"type": "tool_use", "id": "k", "name": "go", "input": {}}
 TEXT = {"type": "text", "text": "Let me look"}
+NEW = {"type": "hologram", "data": "x"}
 NOVEL = {"type": "response.output_gesture.delta", "delta": "waves"}
 
 CASES: list[tuple[str, bytes, str, str | None]] = [
@@ -63,6 +89,22 @@ CASES: list[tuple[str, bytes, str, str | None]] = [
     ("openai", chunks({"content": "Hi"}, finish="bored"), "stop", "unknown_finish_reason"),
     ("openai_responses", responses(NOVEL), "stop", "unknown_event"),
     ("openai_responses", responses(), "stop", None),
+    # A part of a type that no mapping knows, in the place of text.
+    ("openai", chat({"content": [NEW]}), "stop", "unknown_event"),
+    ("openai", chat({"content": [TEXT, NEW]}), "stop", "unknown_event"),
+    ("openai_responses", responses(content=NEW), "stop", "unknown_event"),
+    ("openai_responses", body({"type": "message", "content": [NEW]}), "stop", "unknown_event"),
+    ("openai_responses", body({"type": "hologram", "id": "h"}), "stop", "unknown_event"),
+    ("openai_responses", body({"type": "acme:trace", "id": "h"}), "stop", None),
+    ("anthropic", message(NEW, stop="end_turn"), "stop", "unknown_event"),
+    ("gemini", gemini({"hologram": {"data": "x"}}), "stop", "unknown_event"),
+    ("gemini", gemini({"text": "Hi", "novel": 1}, {"thoughtSignature": "x"}, {}), "stop", None),
+    ("cohere", cohere([NEW]), "stop", "unknown_event"),
+    ("cohere", cohere([TEXT]), "stop", None),
+    ("bedrock", bedrock({"hologram": {"data": "x"}}), "stop", "unknown_event"),
+    ("bedrock", bedrock({"text": "Hi", "novel": 1}), "stop", None),
+    ("dashscope", dashscope([{"hologram": "x"}]), "stop", "unknown_event"),
+    ("mistral", chat({"content": [NEW]}), "stop", "unknown_event"),
     # The server says that it calls tools, and no call came.
     ("vllm", chat({"content": "<tool_call>{"}, "tool_calls"), "tool_calls", "missing_call"),
     ("sglang", chunks({"content": "I call"}, finish="tool_calls"), "tool_calls", "missing_call"),

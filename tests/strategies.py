@@ -25,6 +25,7 @@ from crosswalk.types import (
     ContentFilterResult,
     ContentFilterSeverity,
     ContentPart,
+    Correction,
     Cost,
     FilePart,
     FinishReason,
@@ -99,6 +100,13 @@ usage_infos = st.builds(
 )
 tool_calls = st.builds(ToolCall, names, names, texts | st.just('{"city": "Bern"}'))
 tool_call_deltas = st.builds(ToolCallDelta, indexes, optional(names), optional(names), optional(texts))
+corrections = st.builds(
+    lambda kind, text, start, length: Correction(kind, text, start, start + length),
+    st.sampled_from([SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL]),
+    texts,
+    counts,
+    st.integers(0, 99),
+) | st.builds(Correction, st.just(SegmentType.TOOL_CALL), texts, st.just(0), counts, indexes)
 token_logprobs: st.SearchStrategy[TokenLogprob] = st.recursive(
     st.builds(TokenLogprob, texts, optional(finite_floats), optional(tuples(st.integers(0, 255)))),
     lambda inner: st.builds(
@@ -205,6 +213,7 @@ _delta_fields: dict[str, st.SearchStrategy[Any]] = {
     "reasoning_delta": texts,
     "refusal_delta": texts,
     "segment": segments,
+    "correction": corrections,
     "raw_finish_reason": texts,
     "logprobs": tuples(token_logprobs),
     "extensions": frozen_objects,
@@ -265,6 +274,7 @@ BY_TYPE: dict[type, st.SearchStrategy[Any]] = {
     ToolCallDelta: tool_call_deltas,
     UsageDetails: usage_details,
     UsageInfo: usage_infos,
+    Correction: corrections,
     Cost: costs,
 }
 """Every type with a JSON object of its own, and its values."""

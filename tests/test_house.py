@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import pkgutil
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 
 import pytest
 import yaml
@@ -156,9 +157,14 @@ def plain() -> dict[str, str]:
     return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "PYTHON": "false"}
 
 
-def released(folder: Path, tag: str) -> str:
+def released(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
-        ["sh", "scripts/release", tag], cwd=folder, env=plain(), capture_output=True, text=True, check=False
+        ["sh", "scripts/release", *arguments],
+        cwd=folder,
+        env=plain(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode != 0
     return done.stderr.strip()
@@ -175,3 +181,23 @@ def test_a_release_is_refused_where_something_does_not_fit(clone: Path) -> None:
     git(clone, "commit", "-qam", "Undo")
     git(clone, "tag", "-f", "v0.7.0")
     assert released(clone, "v0.7.0") == 'CHANGELOG.md has no section "## [0.7.0] - YYYY-MM-DD"'
+    assert (
+        released(clone, "v0.7.0", "--dry-run") == ""
+    )  # a dry run needs no date, no tag and no clean checkout
+    assert released(clone, "v0.9.0", "--dry-run") == 'CHANGELOG.md has no section "## [0.9.0]"'
+
+
+def test_links_of_the_long_description_are_absolute_or_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    interface = "hatchling.metadata.plugin.interface"  # of the build's environment
+    for part in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
+        monkeypatch.setitem(sys.modules, part, SimpleNamespace(__path__=[]))
+    monkeypatch.setitem(sys.modules, interface, SimpleNamespace(MetadataHookInterface=object))
+    metadata = SimpleNamespace(**runpy.run_path(str(ROOT / "scripts/package_metadata.py")))
+    readme = "![A](docs/a.svg) [B](docs/b.md#c) [D](https://d.example) [E](#e)"
+    assert metadata.long_description(readme, "") == " B [D](https://d.example) [E](#e)"
+    assert metadata.long_description(readme, "https://r.example/o/n") == (
+        "![A](https://r.example/o/n/raw/main/docs/a.svg) [B](https://r.example/o/n/blob/main/docs/b.md#c)"
+        " [D](https://d.example) [E](#e)"
+    )
+    assert metadata.urls("") == {}
+    assert metadata.urls("https://r.example/o/n")["Issues"] == "https://r.example/o/n/issues"

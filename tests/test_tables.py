@@ -1,7 +1,8 @@
-"""The crosswalk tables in docs/ are what the mapping does now; ``scripts/tables`` writes them."""
+"""The providers' pages show the current mapping and notes. ``scripts/provider_pages.py`` writes them."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from crosswalk.cli import main
 from crosswalk.plugin.registry import registry
 
-ROOT = Path(__file__).parents[1]
-
+sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+from provider_pages import ROOT, head, page
 
 PROVIDERS = sorted(folder.name for folder in (ROOT / "tests/captures").iterdir() if folder.is_dir())
 LONG = ("llamacpp", "openai_responses", "sglang", "vllm")
@@ -31,5 +32,16 @@ def test_the_table_is_current(provider: str, capsys: pytest.CaptureFixture[str])
     status = main(["table", provider, "--format", "markdown", str(captures)])
     written = capsys.readouterr().out
     assert status == 0
-    page = ROOT / f"docs/crosswalk-{provider}.md"
-    assert written == page.read_text(encoding="utf-8"), f"{page} is stale: run scripts/tables"
+    path = ROOT / f"docs/crosswalk-{provider}.md"
+    assert page(provider, written) == path.read_text(encoding="utf-8"), (
+        f"{path} is stale: run scripts/provider_pages.py"
+    )
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_page_begins_with_address_key_and_notes(provider: str) -> None:
+    begin = head(provider)
+    assert (ROOT / f"docs/crosswalk-{provider}.md").read_text(encoding="utf-8").startswith(begin)
+    assert "| Address | " in begin
+    assert "| API key | " in begin
+    assert "\n- " in begin

@@ -152,6 +152,8 @@ class ContentBlocks(Blocks):
                     yield self.insert(Segment(SegmentType.TOOL_CALL, "", about))
             case kind if not wire.is_known_block(kind):
                 block["type"] = kind
+                if kind not in wire.STATE_BLOCKS:
+                    state.note_unknown_part()
             case kind if wire.is_server_call(kind):
                 given = take_object(block, "input")
                 self.hold(opened, kind, {**_item(kind, block), "input": given})

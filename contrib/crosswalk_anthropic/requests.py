@@ -204,7 +204,7 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
     source: dict[str, Any] = {"type": "url", "url": part.url}
-    if part.data is not None:
+    if part.url is None:
         source = {"type": "base64", "media_type": media_type_of(part), "data": part.data}
     if isinstance(part, ImagePart):
         return {"type": "image", "source": source}

@@ -20,7 +20,7 @@ import pyarrow as pa
 from crosswalk import normalize, registry
 from crosswalk.commands import Provider, provider_of
 from crosswalk.errors import CrosswalkError, MappingError
-from crosswalk.prices import cost_of
+from crosswalk.prices import check_prices, cost_of
 from crosswalk.records import Exchange, RecordError, read_record, with_facts
 from crosswalk.types import ChatResponse, Provenance
 from crosswalk_batch.arrow import schema, to_arrow
@@ -30,7 +30,6 @@ from crosswalk_batch.options import (
     EXCHANGE,
     INPUT,
     Options,
-    check_prices,
     record_schema,
     rejects_schema,
     responses_schema,
@@ -148,7 +147,7 @@ class _Record:
             *(self.source, self.number, facts.id),
             *(facts.created, latency, facts.vendor, facts.model, facts.status),
             *(None if facts.cost is None else amount(facts.cost), self.cost_source),
-            *(facts.tags, facts.request),
+            *(facts.tags, facts.session, facts.user, facts.trace_id, facts.request),
             *(facts.kept.get(name) for name in options.keep),
         )
 
@@ -212,7 +211,11 @@ def _records(batch: pa.RecordBatch) -> Iterator[_Record]:
                 status=row.get("status"),
                 request=row.get("request"),
                 tags=row.get("tags"),
+                session=row.get("session"),
+                user=row.get("user"),
+                trace_id=row.get("trace_id"),
                 cost=cost,
+                cost_source=row.get("cost_source"),
             ),
         )
 
@@ -300,7 +303,7 @@ def _add_answer(record: _Record, response: ChatResponse, options: Options) -> No
     if exchange.latency is None and response.metadata.request_duration:
         known["latency"] = response.metadata.request_duration
     if exchange.cost is not None:
-        record.cost_source = "log"
+        record.cost_source = exchange.cost_source or "log"
     elif cost := cost_of(response) if options.with_prices else response.usage.cost:
         known["cost"] = cost.amount
         record.cost_source = "provider" if cost is response.usage.cost else "estimated"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from importlib.util import find_spec
 from typing import Any, Final, Literal
 
 import attrs
@@ -33,6 +32,9 @@ EXCHANGE: Final = pa.schema(
         ("cost", AMOUNT),
         ("cost_source", TEXT),
         ("tags", TEXT),
+        ("session", TEXT),
+        ("user", TEXT),
+        ("trace_id", TEXT),
         ("request", TEXT),
     ]
 )
@@ -52,7 +54,7 @@ INPUT: Final = pa.schema(
         ("server", TEXT),
         ("fault", TEXT),
         *PLACE,
-        *(field for field in EXCHANGE if field.name != "cost_source"),
+        *EXCHANGE,
     ]
 )
 """The columns of a batch of records. Either ``body``, or ``line`` for a whole line of a log, is required."""
@@ -135,9 +137,3 @@ class Options:
 
 
 _REJECT_COLUMNS: Final = ("provider", "error", "body", "line", "partial")
-
-
-def check_prices() -> None:
-    """Raise ``ConfigurationError`` if the extra for prices is not installed."""
-    if find_spec("genai_prices") is None:
-        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'")

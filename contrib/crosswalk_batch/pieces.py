@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.records import layout_of_lines
+from crosswalk.records import is_session, layout_of_lines, record_lines
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
 from crosswalk_batch.columns import BYTES, TEXT
@@ -32,6 +32,9 @@ from crosswalk_batch.storage import open_file
 __all__ = ["Piece", "pieces", "records"]
 
 _MOST_FILES: Final = 5000
+_HEAD_LINES: Final = 40
+_HEAD: Final = 4 * MIB
+"""The first lines of a log, which decide its layout, and their maximum bytes."""
 _BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fault"))
 """Columns of Parquet with the same meaning as in a batch of records."""
 
@@ -129,9 +132,14 @@ def _further(options: Options) -> tuple[str, ...]:
 
 
 def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+    head = list(_first_lines(each))
+    if is_session(head):
+        yield from _session(each, size)
+        return
+    found = layout_of_lines(head)
+    layout = None if found is None else found.name
     with opened(each) as (file, position, fault):
         first, start, before = 1, 0, 0
-        layout: str | None = None
         most = size + LONGEST + MIB  # of a record that is too long so much that it can be seen
         while block := file.read(size):
             rows, length, blocks = block.count(b"\n"), len(block), [block]
@@ -139,16 +147,41 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
                 rows, length = rows + block.endswith(b"\n"), length + len(block)
                 if length <= most:
                     blocks.append(block)
-            if start == 0:
-                found = layout_of_lines(
-                    line for line in blocks[0].removeprefix(BOM).split(b"\n", 40) if line.strip()
-                )
-                layout = None if found is None else found.name
             data = None if each.kind == "lines" else b"".join(blocks)
             yield Piece(0, each, first, start, min(length, most), position() - before, layout, data)
             first, start, before = first + rows, start + length, position()
         if fault():
             raise InputError(f"{each.name}: line {first}: {fault()}")
+
+
+def _first_lines(each: Input) -> Iterator[bytes]:
+    """Yield the first lines of a log, without empty ones. An incomplete line counts as damaged."""
+    left = _HEAD
+    with opened(each) as (file, _, _):
+        for number in range(_HEAD_LINES):
+            line = file.readline(left)
+            left -= len(line)
+            if line.strip():
+                yield line.removeprefix(BOM) if number == 0 else line
+
+
+def _session(each: Input, size: int) -> Iterator[Piece]:
+    """Yield the pieces of a session file, whose lines are joined to one for each answer."""
+    rows: list[dict[str, Any]] = []
+    first, length, before = 1, 0, 0
+    with opened(each) as (file, position, fault):
+        for line in record_lines(file):
+            is_long = line.data is None or len(line.data) > LONGEST
+            row = {"fault": too_long("line")} if is_long else {"line": line.data}
+            rows.append({"source": each.name, "number": line.number, **row})
+            length += len(line.data or b"")
+            if length >= size:
+                yield _of_rows(each, rows, first, position() - before)
+                first, length, before, rows = first + len(rows), 0, position(), []
+        if rows:
+            yield _of_rows(each, rows, first, position() - before)
+        if fault():
+            raise InputError(f"{each.name}: {fault()}")
 
 
 def _captures(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:

@@ -18,7 +18,11 @@ from crosswalk_batch.parts import REJECTS_FOLDER, RESPONSES_FOLDER
 
 __all__ = ["report_rows"]
 
-_SHARED: Final = ("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source")
+_LABELS: Final = ("session", "user", "tags")
+_SHARED: Final = (
+    *("time", "vendor", "requested_model", "status", "latency_seconds", "cost", "cost_source"),
+    *_LABELS,
+)
 _ANSWERS: Final = (*_SHARED, "model", "usage", "finish_reason", "error_kind", "metadata", "message")
 _REJECTS: Final = (*_SHARED, "provider", "error", "partial")
 
@@ -57,6 +61,7 @@ def _shared(row: dict[str, Any]) -> dict[str, Any]:
         "latency": row["latency_seconds"],
         "cost": row["cost"],
         "is_estimated": row["cost_source"] == "estimated",
+        **{name: row[name] for name in _LABELS},
     }
 
 

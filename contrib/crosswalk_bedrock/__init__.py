@@ -1,8 +1,8 @@
-"""Amazon Bedrock: Converse and ConverseStream, of whatever model.
+"""Amazon Bedrock: Converse and ConverseStream, of any model.
 
-Facts: provider document "Amazon Bedrock Converse". A stream's events may come as SDKs give them, wrapped in their name, or
-as frames that carry the name; :mod:`crosswalk_bedrock.eventstream` cuts the binary framing of the wire. The bodies of
-InvokeModel are the model vendor's own: the vendor's provider reads them.
+Facts: provider document "Amazon Bedrock Converse". A stream's events may come wrapped in their name, as from SDKs, or
+as frames with the name. :mod:`crosswalk_bedrock.eventstream` decodes the binary framing. Bodies of InvokeModel have the
+format of the model's vendor, so the vendor's provider reads them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bedrock", "EventStreamError", "plugin"]
 
-_LONGEST_MS = 10**14  # three thousand years; a duration cannot hold much more
+_LONGEST_MS = 10**14  # three thousand years, nearly the longest duration
 _FINISH_REASONS = {
     "end_turn": FinishReason.STOP,
     "stop_sequence": FinishReason.STOP,
@@ -63,7 +63,7 @@ _FINISH_REASONS = {
     "content_filtered": FinishReason.CONTENT_FILTER,
     "malformed_model_output": FinishReason.ERROR,
     "malformed_tool_use": FinishReason.ERROR,
-    "": FinishReason.ERROR,  # it ended, and did not say why
+    "": FinishReason.ERROR,  # it ended without a reason
 }
 
 
@@ -89,13 +89,13 @@ ACCESS = Access(
 
 
 class _Message:
-    """How far a message has come.
+    """The progress of a message.
 
     Attributes:
-        event: what the event is that is just being mapped.
+        event: the present event.
         blocks: its content blocks.
-        has_begun: whether its start has come.
-        has_metadata: whether what follows its end has come, where the usage is.
+        has_begun: whether its start has arrived.
+        has_metadata: whether the metadata after its end, with the usage, has arrived.
     """
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Bedrock:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``: frames have padding of their own; SDKs wrap events, and leave it out."""
+        """See the hook ``provider_info``. Frames have padding, and SDKs wrap events without it."""
         return ProviderInfo(
             title="Amazon Bedrock",
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
@@ -195,7 +195,7 @@ class Bedrock:
                 if read.wrapper is None:
                     event.clear()
                 else:
-                    del event[read.wrapper]  # what stands beside it is no part of the error
+                    del event[read.wrapper]  # extra keys are not part of the error
             case _:
                 message.begin()
                 said = take_object(take_object(payload, "output") or {}, "message") or {}
@@ -229,20 +229,20 @@ class Bedrock:
         found = state.usage_info(
             prompt, completion, cached_tokens=cached, cache_write_tokens=written, details=_lifetimes(usage)
         )
-        accept_object(usage, "serverToolUsage")  # mostly empty: then it says nothing
+        accept_object(usage, "serverToolUsage")  # mostly empty, which carries no information
         look_at_count(usage, "totalTokens")
         take_same(usage, "totalTokens", None if found is None else found.total_tokens)
         return found
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``: what is left of a stream's events stands where a body has it."""
+        """See the hook ``extensions``. The residue of a stream's events has the paths of a body."""
         message = state.own(_Message)
         return at_home(event, message.event, message.blocks.last)
 
 
 def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
-    """The tokens written to the cache by how long they stay there; other lifetimes stay in the usage."""
+    """Take the tokens written to the cache by lifetime. Other lifetimes stay in the usage."""
     found: dict[str, int] = {}
     for item in accept_objects(usage, "cacheDetails"):
         ttl = item.get("ttl")
@@ -258,9 +258,9 @@ def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
 
 
 def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """Who answered, how long it took, and what a guardrail found.
+    """Take the model, the duration, and the findings of a guardrail.
 
-    The duration stays in the extensions as well: a measured one is another.
+    The duration stays in the extensions as well, because a measured one differs.
     """
     for name, key in (("ResponseMetadata", "RequestId"), ("$metadata", "requestId")):
         if name in part:
@@ -277,13 +277,13 @@ def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDel
 
 
 def _is_event(name: str, said: Any) -> bool:
-    """Whether *said* under *name* is an event in its wrapping, or an exception in it."""
+    """Return whether *said* under *name* is a wrapped event or exception."""
     is_exception = name.endswith("Exception")
     return type(said) is dict and (is_exception or (name in MARKS and said.keys() >= {*MARKS[name]}))
 
 
-# What a guardrail found, in the prompt and in the answer (section 8). The trace stays in the extensions, where all of it
-# is; what a guardrail found is shown in segments as well.
+# The findings of a guardrail in the prompt and in the answer (section 8). The trace stays in the extensions completely.
+# The findings are also segments.
 
 
 _FINDINGS = (
@@ -325,7 +325,7 @@ def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
 
 
 def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The object under *key*, or those of an array; they stay, as does an empty array."""
+    """Return the object under *key*, or those of an array. They stay, like an empty array."""
     value = container.get(key)
     if type(value) is list:
         return accept_objects(container, key) if value else []

@@ -1,4 +1,4 @@
-"""Content blocks: what they and their pieces stand for, whole and streamed (sections 2 and 3).
+"""Reads content blocks and their pieces, whole and streamed (sections 2 and 3).
 
 A whole block and the pieces of a streamed one go through the same functions.
 """
@@ -30,6 +30,8 @@ __all__ = ["DOCUMENTS", "INDEX", "ContentBlocks"]
 
 INDEX = "contentBlockIndex"
 _FILES = ("image", "audio", "video", "document")
+_KNOWN = {"text", "reasoningContent", "citationsContent", "citation", "toolUse", "toolResult", *_FILES}
+"""What a block, or a piece of one, may hold; one that holds nothing of it is new."""
 DOCUMENTS = {
     "pdf": "application/pdf",
     "csv": "text/csv",
@@ -44,14 +46,14 @@ DOCUMENTS = {
 
 
 class ContentBlocks(Blocks):
-    """The content blocks of one message, in order of appearance; the last is the one that was spoken of last."""
+    """The content blocks of one message, in order of appearance. The last one belongs to the latest event."""
 
     index_key = INDEX
 
     def at(self, payload: dict[str, Any]) -> Block:
-        """The block that *payload* speaks of, a new one where it was not seen; without an index the last one.
+        """Return the block of *payload*, a new one if needed. Without an index it is the last one.
 
-        The index is taken where it is the one that the order of events says.
+        The index is taken if it follows from the order of events.
         """
         index, last = self.take_index(payload), self.last
         block = self.find(index)
@@ -68,6 +70,7 @@ class ContentBlocks(Blocks):
     def whole(self, number: int, item: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block that came at once."""
         block = self.open(number)
+        _note_unknown(item, state)
         yield from self._speak(block, item)
         if not item:
             return
@@ -78,14 +81,18 @@ class ContentBlocks(Blocks):
                 yield self.insert(_citation(citation))
             for part in take_objects(cited, "content"):
                 yield from self.say(SegmentType.TEXT, block, take_string(part, "text"))
-        yield from self.start(block, item, state)
+        yield from self._start(block, item, state)
         yield from self.complete(block)
 
     def start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block's start: a tool's, its result's or a file's."""
+        _note_unknown(start, state)
+        return self._start(block, start, state)
+
+    def _start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         use = take_object(start, "toolUse")
         if use is not None:
-            kind = take_string(use, "type")  # whose call it is
+            kind = take_string(use, "type")  # the owner of the call
             if kind is not None and kind.endswith("server_tool_use"):
                 self.hold(block, "toolUse", _about(use, kind))
             else:
@@ -103,6 +110,7 @@ class ContentBlocks(Blocks):
 
     def delta(self, block: Block, delta: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a piece of *block*."""
+        _note_unknown(delta, state)
         yield from self._speak(block, delta)
         if not delta:
             return
@@ -122,7 +130,7 @@ class ContentBlocks(Blocks):
             yield self.insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
 
     def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
-        """The segment of a server's tool, of what that gave, and of a file of which only the start came."""
+        """Return the segment of a server's tool, of its result, or of a file with only its start."""
         return _media(name, about) if name in _FILES else super().held_segment(block, name, about)
 
     def _speak(self, block: Block, said: dict[str, Any]) -> Iterator[ResponseDelta]:
@@ -137,8 +145,13 @@ class ContentBlocks(Blocks):
             yield from self.keep(block, "encrypted", take_string(reasoning, "redactedContent"))
 
 
+def _note_unknown(block: dict[str, Any], state: MappingState) -> None:
+    if block and block.keys().isdisjoint(_KNOWN):
+        state.note_unknown_part()
+
+
 def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:
-    """What a segment says of a server tool's call or result: all of *item*, with its id as ``id``."""
+    """Return the metadata of a server tool's call or result: all of *item*, with its id as ``id``."""
     for name in ("toolUseId", "name", "type", "status"):
         look_at(item, name, str)
     about = take_whole(item)
@@ -149,7 +162,7 @@ def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _citation(citation: dict[str, Any]) -> Segment:
-    """The segment of one citation: the cited words as content, all that it says as metadata."""
+    """Return the segment of one citation: the cited words as content, all of its fields as metadata."""
     words = [look_at(part, "text", str) or "" for part in accept_objects(citation, "sourceContent")]
     web = look_at(look_at(citation, "location", dict) or {}, "web", dict) or {}
     names = (look_at(web, "url", str), look_at(citation, "source", str), look_at(citation, "title", str))
@@ -159,7 +172,7 @@ def _citation(citation: dict[str, Any]) -> Segment:
 
 
 def _file(item: dict[str, Any]) -> dict[str, Any]:
-    """All that *item* says of a file, but for what is of a wrong type."""
+    """Return the fields of *item*, a file, except those of a wrong type."""
     look_at(item, "format", str)
     source = look_at(item, "source", dict) or {}
     look_at(source, "bytes", str)

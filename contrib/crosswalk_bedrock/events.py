@@ -1,4 +1,4 @@
-"""What an event is: wrapped in its name, named by its frame, or a whole body; where its rest belongs (sections 1 to 3)."""
+"""The kinds of events: wrapped, framed, or a whole body. Also the paths of their residue (sections 1 to 3)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MARKS = {
     "messageStop": ("stopReason",),
     "metadata": ("usage", "metrics"),
 }
-"""What every event of the kind has, under its name and in a frame."""
+"""The keys of every event of the kind, under its name and in a frame."""
 _PARTS = {"contentBlockStart": "start", "contentBlockDelta": "delta", "contentBlockStop": ""}
-"""Where an event about a block says it."""
+"""The key of the block's index."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -39,9 +39,9 @@ class Event:
 
     Attributes:
         kind: the name of its type, or ``body``, or ``error``.
-        payload: what it says; of an error the exception.
-        wrapper: the key that holds the payload; ``None`` where the frame's name told, and of a body.
-        name: the exception's name; ``None`` where only its payload tells, and for anything else.
+        payload: its content, or the exception of an error.
+        wrapper: the key of the payload, or ``None`` for framed events and bodies.
+        name: the exception's name, or ``None`` if only its payload has it, and for other events.
     """
 
     kind: str
@@ -51,11 +51,11 @@ class Event:
 
     @classmethod
     def of(cls, event: dict[str, Any], frame: str | None) -> Event:
-        """What *event* is: SDKs give ``{"messageStop": {…}}``, a *frame* has the name beside the payload.
+        """Return the kind of *event*. SDKs give ``{"messageStop": {…}}``, and a *frame* has the name separately.
 
         Raises:
-            WireTypeError: it has something else than an object under its name.
-            UnknownEventError: it is of no known type.
+            WireTypeError: the value under its name is not an object.
+            UnknownEventError: its type is unknown.
         """
         for name in MARKS:
             if event.get(name) is not None:
@@ -73,21 +73,21 @@ class Event:
         if "output" in event or "stopReason" in event:
             return cls("body", event)
         if isinstance(event.get("message"), str) and len(event) <= 2:
-            return cls("error", event)  # an HTTP error whose status nobody kept
+            return cls("error", event)  # an HTTP error without its status
         word = event_type(event) or frame or next(iter(event), "")[:60]
         raise unknown_event({"type": word or None})
 
 
 def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str, Any]:
-    """What is left of *event*, where a body has it.
+    """Return the residue of *event* at the path of a body.
 
-    Of ``messageStart`` that is ``output.message``, of an event about a content block ``output.message.content`` under the
-    block's index, of the others, and of padding, the top. Nothing takes another's place: then it stays where it was.
+    For ``messageStart`` that is ``output.message``, for an event of a content block ``output.message.content`` under the
+    block's index, and for the others, and padding, the top. It never replaces another value, and then keeps its path.
 
     Args:
-        event: what is left of the event.
-        read: what the event is.
-        last: the block that was spoken of last; ``None`` before the first.
+        event: the residue of the event.
+        read: the kind of the event.
+        last: the block of the latest event, or ``None`` before the first.
     """
     if read.kind in ("body", "error"):
         return event
@@ -102,7 +102,7 @@ def at_home(event: dict[str, Any], read: Event, last: Block | None) -> dict[str,
 
 
 def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, Any]:
-    """What is left of the message, taken out of *payload*."""
+    """Take the residue of the message out of *payload*."""
     if kind == "messageStart":
         return {name: payload.pop(name) for name in [*payload] if name != "p"}
     if kind not in _PARTS:
@@ -128,20 +128,20 @@ _KINDS = {
     "modelnotready": (ErrorKind.RATE_LIMIT, True),
     "servicequotaexceeded": (ErrorKind.RATE_LIMIT, False),
 }
-"""By the exception's name in small letters, without ``Exception``; the other names are words that the general rules know."""
+"""By the exception's name in lower case, without ``Exception``. The general rules cover the other names."""
 
 _BY_WORDS = (ErrorKind.AUTHENTICATION, ErrorKind.MODEL_UNAVAILABLE, ErrorKind.CONTEXT_OVERFLOW)
-"""What the message tells more exactly than the name: every complaint about a request is a ``ValidationException``."""
+"""Messages that are more exact than the name, because every complaint about a request is a ``ValidationException``."""
 
 
 def bedrock_error(status: int | None, body: Any, name: str | None = None) -> ErrorInfo:
-    """What an error says.
+    """Read an error.
 
     Args:
-        status: the HTTP status; ``None`` for an exception inside a stream.
+        status: the HTTP status, or ``None`` for an exception inside a stream.
         body: the exception: ``message``, perhaps ``Message``, perhaps with its name in ``__type`` or ``code``.
-        name: the exception's name, where something else than the body tells; over HTTP only the header
-            ``x-amzn-ErrorType`` has it, and the status decides.
+        name: the exception's name, if it is not in the body. Over HTTP only the header ``x-amzn-ErrorType``
+            has it, and the status decides.
     """
     said = {**body, "__type": name} if name and isinstance(body, dict) else body
     info = error_info(status, said)

@@ -1,7 +1,7 @@
 """``application/vnd.amazon.eventstream``, the binary framing of Bedrock's streams, through botocore's parser (section 1).
 
-botocore is an optional requirement, imported when a decoder is made. The ``bedrock`` provider reads this framing by
-itself; :func:`events` gives what another provider's ``normalize_stream`` takes::
+botocore is an optional requirement, imported when a decoder is made. The ``bedrock`` provider reads this framing
+itself. :func:`events` converts it for another provider's ``normalize_stream``::
 
     normalize_stream(chunks, "bedrock")  # ConverseStream
     normalize_stream(events(chunks), "anthropic")  # InvokeModelWithResponseStream of one of Anthropic's models
@@ -35,22 +35,22 @@ _LONGEST_HEADERS: Final = 16 * 2**10  # real ones have a few hundred bytes
 
 
 class EventStreamError(FramingError):
-    """Bytes are no ``application/vnd.amazon.eventstream``, or end inside one of its messages."""
+    """Bytes are not ``application/vnd.amazon.eventstream``, or end inside one of its messages."""
 
 
 class EventStreamDecoder(PushDecoder):
-    """Turn the chunks of one stream into frames: each an event, wrapped in the name of its type as SDKs do it, and the name.
+    """Decodes the chunks of one stream into frames: an event, wrapped in its type as in SDKs, and the name.
 
-    So the bytes that a response keeps say all that was sent. A payload that is no JSON comes out as it is. The name of an
-    exception ends in ``Exception``. What InvokeModelWithResponseStream wraps in its ``chunk`` comes out as the model's
-    vendor wrote it, and without a name, as does an error of the framing, ``{"error": {"code", "message"}}``.
+    So the stored bytes of a response contain everything that was sent. A payload that is not JSON is unchanged. The name
+    of an exception ends in ``Exception``. The events inside ``chunk`` of InvokeModelWithResponseStream have the format of
+    the model's vendor, and no name. Errors of the framing, ``{"error": {"code", "message"}}``, have no name either.
 
     Args:
-        limits: ``line_bytes`` holds for each message, ``total_bytes`` for the stream; ``None`` for the defaults.
+        limits: ``line_bytes`` applies to each message, ``total_bytes`` to the stream. ``None`` for the defaults.
 
     Raises:
         ConfigurationError: botocore is not installed.
-        EventStreamError: from its methods, these bytes are no eventstream, or damaged.
+        EventStreamError: from its methods, these bytes are not an eventstream, or damaged.
         IncompleteStreamError: from ``flush``, the input ended inside a message.
         LineTooLongError: from its methods, a message is longer than ``line_bytes``.
         StreamTooLargeError: likewise, the stream is longer than ``total_bytes``.
@@ -81,13 +81,13 @@ class EventStreamDecoder(PushDecoder):
             del buffer[:start]
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
+        """Return the last frame, see :class:`PushDecoder`."""
         if self._buffer:
             place = f"message {self._messages + 1}"
             raise IncompleteStreamError("the input ended in the middle of a message", place=place)
 
     def _length(self, start: int) -> int:
-        """The length of the message that begins at *start*, whose prelude is there and whole."""
+        """Return the length of the message at *start*, with a complete prelude."""
         total, headers, checksum = _PRELUDE.unpack_from(self._buffer, start)
         if binascii.crc32(bytes(memoryview(self._buffer)[start : start + 8])) != checksum:
             raise EventStreamError("no eventstream, or a damaged one: the prelude's checksum fails")
@@ -117,7 +117,7 @@ class EventStreamDecoder(PushDecoder):
 
 
 def framing(start: bytes, limits: Limits, _: str) -> EventStreamDecoder | None:
-    """The decoder for an answer whose first bytes are *start*; ``None`` where it is not binary.
+    """Return the decoder for an answer that begins with *start*, or ``None`` if it is not binary.
 
     A message begins with its length, and the first one is short: with a byte of zero.
     """
@@ -125,17 +125,17 @@ def framing(start: bytes, limits: Limits, _: str) -> EventStreamDecoder | None:
 
 
 def events(chunks: Iterable[bytes], limits: Limits | None = None) -> Iterator[bytes]:
-    """The events of a binary stream, a line of JSON each, as SDKs give them: wrapped in the name of their type.
+    """Yield the events of a binary stream, a line of JSON each, wrapped in the name of their type as in SDKs.
 
-    Of an invoked model it is the vendor's own event. An exception is ``{"error": {"type": its name, …}}``.
+    Events of an invoked model have the vendor's format. An exception is ``{"error": {"type": its name, …}}``.
 
     Args:
-        chunks: the answer's bytes, cut anywhere.
-        limits: how much input is accepted; ``None`` for the defaults.
+        chunks: the answer's bytes, in pieces of any length.
+        limits: the limits of the input, or ``None`` for the defaults.
 
     Raises:
         ConfigurationError: botocore is not installed.
-        EventStreamError: these bytes are no eventstream, or damaged.
+        EventStreamError: these bytes are not an eventstream, or damaged.
         IncompleteStreamError: they end inside a message.
         LimitError: they pass one of the *limits*.
     """
@@ -167,7 +167,7 @@ def _line(data: bytes, name: str | None) -> bytes:
 
 
 def _wrapped(name: str, payload: bytes) -> bytes:
-    """*payload* under *name*; as it is where it is no JSON, which might become some in between."""
+    """Return *payload* under *name*, or unchanged if it is not JSON, which the wrapping might turn into JSON."""
     try:
         orjson.loads(payload)
     except orjson.JSONDecodeError:

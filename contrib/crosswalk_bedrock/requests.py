@@ -179,7 +179,7 @@ _BLOCKS = frozenset(
         *("image", "audio", "video", "document"),
     )
 )
-"""What a block may hold; one that holds nothing of it is new."""
+"""The known members of a block. A block without any of them is new."""
 
 
 def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
 
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
-    """The block that *segment* is; ``None`` for one that is not sent."""
+    """Return the block of *segment*, or ``None`` if it is not sent."""
     said = segment.metadata.thawed()
     match segment.type:
         case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():

@@ -1,4 +1,4 @@
-"""Where Bedrock is, and how requests to it are signed: by botocore, from the usual environment, files and roles of AWS."""
+"""The address of Bedrock, and signing by botocore with the usual environment, files and roles of AWS."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def base_url() -> str:
 
 
 def signer(address: str) -> Sign:
-    """What signs requests to *address*, with the credentials that botocore finds; it renews those that expire.
+    """Return the signer of requests to *address*, with the credentials that botocore finds and renews.
 
     Raises:
-        ConfigurationError: there are none, or no region, or botocore is missing.
+        ConfigurationError: credentials, region or botocore are missing.
     """
     session = _session()
 
@@ -76,5 +76,5 @@ def _session() -> Any:
         raise ConfigurationError(
             "requests to Bedrock take botocore: pip install 'crosswalk-llm[bedrock]'"
         ) from None
-    # What Lambda and containers set is not among the variables that botocore itself looks at.
+    # botocore does not read the variables that Lambda and containers set.
     return Session({"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)})

@@ -51,7 +51,7 @@ ACCESS = Access(
 
 
 class Cloudflare(DialectFamily):
-    """Reads and asks Workers AI: the first event says which dialect an answer is in."""
+    """The hooks of Workers AI. The first event decides the dialect of an answer."""
 
     map_error = staticmethod(hookimpl(cloudflare_error))
 
@@ -82,7 +82,7 @@ class Cloudflare(DialectFamily):
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: nobody else writes the envelope."""
+        """See the hook ``recognizes``: no other server writes the envelope."""
         if isinstance(event, dict) and event.keys() >= _ENVELOPE:
             return Recognition.CERTAIN
         return super().recognizes(event)
@@ -117,7 +117,7 @@ class Cloudflare(DialectFamily):
 
 
 def _inside(event: dict[str, Any]) -> dict[str, Any]:
-    """The answer in *event*: its ``result``, or itself where there is no envelope."""
+    """Return the answer in *event*: its ``result``, or the event without an envelope."""
     result = event.get("result")
     return result if type(result) is dict else event
 

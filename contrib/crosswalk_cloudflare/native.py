@@ -65,7 +65,7 @@ class NativeDialect:
         return Recognition.CERTAIN if "p" in event else Recognition.POSSIBLE
 
     def map_delta(self, event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """The text and the calls of *event*. One that counts tokens is the last that says something."""
+        """Return the text and the calls of *event*. The event with token counts is the last one with content."""
         if "response" not in event:
             raise unknown_event(event, "no response in it")
         if type(event.get("response")) is dict:  # JSON mode
@@ -105,7 +105,7 @@ def _tool_call(call: dict[str, Any], state: MappingState) -> ToolCallDelta:
 
 
 def is_failure(event: dict[str, Any]) -> bool:
-    """Whether *event* is an envelope that says that the request failed, or an error in OpenAI's form."""
+    """Return whether *event* is the envelope of a failed request, or an error in OpenAI's form."""
     return event.get("success") is False or bool(event.get("errors")) or bool(event.get("error"))
 
 

@@ -21,7 +21,7 @@ ACCESS = Access(
 
 
 class Cohere(DialectFamily):
-    """The hooks for Cohere: the first event says which of its APIs a stream is from."""
+    """The hooks for Cohere. The first event decides the API of a stream."""
 
     build_request = staticmethod(requests_of("crosswalk_cohere.requests"))
     map_error = staticmethod(hookimpl(cohere_error))

@@ -64,6 +64,7 @@ _EVENTS = (
     *(f"{family}-{part}" for family in _FAMILIES for part in ("start", "end")),
 )
 _KINDS = (("text", SegmentType.TEXT), ("thinking", SegmentType.REASONING))
+_NAMES = [name for name, _ in _KINDS]
 _EMPTY = {
     SegmentType.TEXT: partial(ResponseDelta, content_delta=""),
     SegmentType.REASONING: partial(ResponseDelta, reasoning_delta=""),
@@ -72,9 +73,9 @@ _PLAN = object()  # in the place of a block
 
 
 def stretch_logprobs(event: dict[str, Any], _: str | None = None) -> tuple[TokenLogprob, ...] | None:
-    """The token of the stretch of text that a stream's *event* has; its id stays, in a list, as a body has it.
+    """Take the token of the text in a stream's *event*. Its id stays in a list, as in a body.
 
-    ``None`` where nobody knows which text is whose.
+    ``None`` if the texts of the tokens are unknown.
     """
     stretch = accept_object(event, "logprobs")
     if stretch is None:
@@ -84,9 +85,9 @@ def stretch_logprobs(event: dict[str, Any], _: str | None = None) -> tuple[Token
 
 
 def _take_logprobs(item: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """The token of *item*, a stretch of text with the log probabilities of its tokens; their ids stay.
+    """Take the token of *item*, a text with the log probabilities of its tokens. Their ids stay.
 
-    Of a stretch of several tokens nobody knows which text is whose: it stays whole, and there is ``None``.
+    The texts of several tokens are unknown, so such an item stays complete, and the result is ``None``.
     """
     text, values = look_at(item, "text", str), look_at(item, "logprobs", list)
     look_at(item, "token_ids", list)
@@ -103,7 +104,7 @@ def _take_logprobs(item: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 
 def _logprobs(event: dict[str, Any], state: MappingState, *, whole: bool) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of *event*, a *whole* body or one of a stream; that some are missing is noted. ``None`` without any."""
+    """Take the tokens of *event*, a *whole* body or one of a stream, and note missing ones. ``None`` without any."""
     if "logprobs" not in event:
         return None
     stretches = accept_objects(event, "logprobs") if whole else ()
@@ -116,7 +117,7 @@ def _logprobs(event: dict[str, Any], state: MappingState, *, whole: bool) -> tup
 def _weighed(
     deltas: Iterable[ResponseDelta], logprobs: tuple[TokenLogprob, ...] | None
 ) -> Iterator[ResponseDelta]:
-    """*deltas*, of which the first with text has the *logprobs*; where none has, one more does."""
+    """Return *deltas* with *logprobs* on the first one with text, or on an additional one."""
     for delta in deltas:
         if logprobs and delta.content_delta is not None:
             delta, logprobs = attrs.evolve(delta, logprobs=logprobs), None
@@ -126,16 +127,16 @@ def _weighed(
 
 
 class _Progress(Texts):
-    """How far a message has come.
+    """The progress of a message.
 
     Attributes:
-        kind: the type of the event that is just being mapped; ``None`` for a body.
-        index: what that event says is its index; 0 where it says none.
-        has_begun: whether the message's start has come.
-        error: what the provider said went wrong; ``None`` for an answer that did not fail.
-        block: the index of the content block that was started last; ``None`` before the first.
-        calls: how many tool calls have come.
-        citations: how many citations have come.
+        kind: the type of the present event, or ``None`` for a body.
+        index: the index in that event, or 0 without any.
+        has_begun: whether the message's start has arrived.
+        error: the provider's error, or ``None`` for an answer that did not fail.
+        block: the index of the latest content block, or ``None`` before the first.
+        calls: the number of tool calls so far.
+        citations: the number of citations so far.
     """
 
     def __init__(self) -> None:
@@ -162,7 +163,7 @@ class _Progress(Texts):
         state.take_identity(event)
 
     def start_block(self, index: int | None) -> int:
-        """The content block *index* begins; which one is next."""
+        """Begin the content block *index*."""
         expected = self._blocks
         self.block = expected if index is None else index
         self._blocks += 1
@@ -170,25 +171,29 @@ class _Progress(Texts):
         self._is_open = True
         return expected
 
-    def content(self, content: dict[str, Any], *, begins: bool = False) -> Iterator[ResponseDelta]:
-        """The text or the thinking of the last block, or of a piece of it; blocks of other types say nothing here."""
+    def content(
+        self, content: dict[str, Any], state: MappingState, *, begins: bool = False
+    ) -> Iterator[ResponseDelta]:
+        """Return the text or the thinking of the last block, or of a piece of it. Other types have none."""
+        if content and content.keys().isdisjoint(_NAMES) and content.get("type") not in _NAMES:
+            state.note_unknown_part()
         for name, kind in _KINDS:
             text = take_string(content, name) if name in content else None
             if text is not None:
                 take_same(content, "type", name)
                 if begins and text:
-                    # As in the API, whose blocks begin empty; what gives two deltas is not taken for one more like the last.
+                    # Blocks of the API begin empty. An event with two deltas is not a repetition of the last one.
                     yield _EMPTY[kind]()
                 yield from self.say(kind, self._last, text)
 
     def plan(self, text: str | None) -> Iterator[ResponseDelta]:
-        """A piece of the tool plan: what the model says it will do before it calls tools."""
+        """A piece of the tool plan, in which the model announces its tool calls."""
         if text:
             self._is_planning = True
             yield from self.say(SegmentType.REASONING, _PLAN, text)
 
     def finish_plan(self) -> Iterator[ResponseDelta]:
-        """The end of a tool plan says that it was one."""
+        """The end of a tool plan, marked as such."""
         if self._is_planning:
             self._is_planning = False
             yield self.insert(Segment(SegmentType.REASONING, "", {"kind": "tool_plan"}))
@@ -222,7 +227,7 @@ class _Progress(Texts):
             yield self.insert(citation)
 
     def finish(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """Why the message ended; of several ends the first."""
+        """Return why the message ended. The first of several ends counts."""
         yield from self.close()
         if 0 in state.ends:
             take_same(part, "finish_reason", state.ends[0].raw)
@@ -300,9 +305,9 @@ class ChatDialect(FinishWords):
         return usage_info(usage, state) if usage else None
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What is left of a stream's events, where a body has it.
+        """Return the residue of a stream's events at the paths of a body.
 
-        In ``message``, of a content block or a tool call under its index, and the top. Nothing takes another's place.
+        They are in ``message``, under the index of a content block or a tool call, and at the top. Nothing is replaced.
         """
         left: dict[str, Any] = event
         seen = state.own(_Progress)
@@ -344,7 +349,7 @@ def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> I
         message["content"] = [{"type": "text", "text": message["content"]}]
     for number, content in enumerate(take_objects(message, "content")):
         seen.start_block(number)
-        yield from seen.content(content)
+        yield from seen.content(content, state)
     yield from seen.plan(take_string(message, "tool_plan"))
     yield from seen.finish_plan()
     for number, call in enumerate(take_objects(message, "tool_calls")):
@@ -357,7 +362,7 @@ def _message(message: dict[str, Any], seen: _Progress, state: MappingState) -> I
 def _piece(
     event: dict[str, Any], message: dict[str, Any], seen: _Progress, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    """What an event says of a content block, a tool call or a citation; an index stays if it is not the expected one."""
+    """Return an event's content block, tool call or citation. An index stays if it is not the expected one."""
     index = take_count(event, "index")
     seen.index = index or 0
     family, _, step = (seen.kind or "").rpartition("-")
@@ -366,7 +371,7 @@ def _piece(
         yield from seen.close()
     elif family == "content":
         expected = seen.start_block(index) if step == "start" else seen.block
-        yield from seen.content(take_object(message, "content") or {}, begins=step == "start")
+        yield from seen.content(take_object(message, "content") or {}, state, begins=step == "start")
     elif family == "tool-call" and step == "end":
         expected = index if seen.index < seen.calls else None
     elif family == "tool-call":

@@ -1,7 +1,7 @@
 """The APIs before v2: chat v1 (``/v1/chat``), whole and streamed (sections 3 and 4), and Generate (``/v1/generate``).
 
-The last event of a stream of chat v1 repeats all of the answer. What it repeats is compared with what came before and taken
-where it is the same; where nothing came before, it is the answer.
+The last event of a stream of chat v1 repeats all of the answer. Repetitions are compared with the earlier events, and taken
+if they are equal. Without earlier events, the last one is the answer.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _EVENTS = (
 
 
 class _Progress:
-    """How far an answer has come.
+    """The progress of an answer.
 
     Attributes:
-        kind: the type of the event that is just being mapped; ``None`` for a body.
-        has_ended: whether the body has come, or the event that repeats all of it.
-        length: how many characters its text has.
-        held: the segments of the citations, which would cut the text in two.
-        comparisons: how often its calls have been compared with what the provider gave as a whole.
+        kind: the type of the present event, or ``None`` for a body.
+        has_ended: whether the body has arrived, or the event that repeats it.
+        length: the number of characters of its text.
+        held: the segments of the citations, which would split the text.
+        comparisons: how often its calls were compared with the complete ones.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class LegacyChatDialect(FinishWords):
                 raise unknown_event({"event_type": kind, **event})
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts in ``meta``; the first version of the API had ``token_count`` beside it."""
+        """Take the counts in ``meta``. The first version of the API had a separate ``token_count``."""
         kind = state.own(_Progress).kind
         body = event if kind is None else event.get("response") if kind == "stream-end" else None
         if not body:
@@ -130,7 +130,7 @@ class LegacyChatDialect(FinishWords):
         return usage_info(accept_object(body, "meta") or {}, state, early)
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What is left of *event*, where a body has it, unless it would take another's place there."""
+        """Return the residue of *event* at the path of a body, unless it would replace a value there."""
         left: dict[str, Any] = event
         inner = left.get("response")
         if state.own(_Progress).kind is not None and type(inner) is dict and inner.keys().isdisjoint(left):
@@ -140,7 +140,7 @@ class LegacyChatDialect(FinishWords):
 
 
 def _chunk(event: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
-    """A piece of what the model says before it calls tools, or of a call."""
+    """Return a piece of the model's text before its tool calls, or of a call."""
     yield from seen.say(take_string(event, "text"))
     piece = take_object(event, "tool_call_delta") or {}
     yield from seen.say(take_string(piece, "text"))
@@ -189,7 +189,7 @@ def _whole_text(part: dict[str, Any], seen: _Progress, state: MappingState) -> I
 
 
 def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
-    """The calls, whose parameters are objects, unless they have been streamed."""
+    """Return the calls, with objects as parameters, unless they were streamed."""
     given = take_objects(part, "tool_calls")
     if not state.has_tool_calls():
         for call in given:
@@ -203,7 +203,7 @@ def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> 
     if seen.comparisons > 2:  # once where they are complete, once at the end: more would be costly
         return
     said = [{**call, "parameters": call.get("parameters") or {}} for call in given]
-    with suppress(ValueError):  # arguments that are no JSON are not the same
+    with suppress(ValueError):  # arguments that are not JSON differ
         calls = ((call.name, load_json(call.text(partial=False))) for call in state.tool_calls())
         if same_json(said, [{"name": name, "parameters": parameters} for name, parameters in calls]):
             part.pop("tool_calls", None)
@@ -219,7 +219,7 @@ class GenerateDialect(FinishWords):
     text_paths: ClassVar[tuple[str, ...]] = ()
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* has generations; only Cohere has them beside its ``meta``."""
+        """Return whether *event* has generations and ``meta``, as only Cohere sends."""
         found = event.get("generations") if isinstance(event, dict) else None
         if not isinstance(found, list):
             return Recognition.NO

@@ -52,7 +52,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [*_messages(turns, request)],
-        "stream": request.stream,  # it must say
+        "stream": request.stream,  # it is required
     }
     put_options(body, request, "cohere", drops)
     if request.tools:
@@ -76,7 +76,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 
 
 def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str, Any]]:
-    """The messages of *turns*; an answer without a word says so between two messages of the user."""
+    """Return the messages of *turns*. A placeholder stands for an empty answer between two messages of the user."""
     before: str | None = None
     is_silent = False
     for turn in turns:
@@ -91,7 +91,7 @@ def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str,
 
 
 def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
-    """*turn* as a message; ``None`` for one of the model that says nothing: it would be refused."""
+    """Return *turn* as a message, or ``None`` for an empty one of the model, which the API refuses."""
     message = message_of(turn)
     said: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:

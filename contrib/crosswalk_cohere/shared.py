@@ -1,4 +1,4 @@
-"""What all of Cohere's dialects share: how an answer ends or fails, citations and counts (sections 2 to 5, 7)."""
+"""The shared parts of Cohere's dialects: ends, errors, citations and counts (sections 2 to 5, 7)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FINISH_REASONS = {
     "": FinishReason.STOP,
 }
 _BY_STATUS = {
-    498: ErrorKind.AUTHENTICATION,  # an invalid token; other servers say with it that they are full
+    498: ErrorKind.AUTHENTICATION,  # an invalid token, while other servers mean overload
     499: ErrorKind.UNKNOWN,  # the client closed the connection
 }
 
@@ -52,14 +52,14 @@ class FinishWords:
     """The words of all dialects: the hook ``map_finish_reason``."""
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """What ``finish_reason`` means; ``""`` is a body of v1 that is whole and has none."""
+        """The meaning of ``finish_reason``. ``""`` is a complete body of v1 without any."""
         if reason == "":
             state.note("finish_reason", Provenance.DERIVED)
         return _FINISH_REASONS.get(reason)
 
 
 def end_delta(word: str, message: str | None) -> ResponseDelta:
-    """The end of an answer: its finish *word*; of one that failed also why, where a *message* says so."""
+    """Return the end of an answer: its finish *word*, and the error in *message* if it failed."""
     if not message:
         return ResponseDelta(raw_finish_reason=word)
     info = error_info(None, {"finish_reason": word or None, "error": message})
@@ -68,20 +68,20 @@ def end_delta(word: str, message: str | None) -> ResponseDelta:
 
 
 def is_error(event: dict[str, Any]) -> bool:
-    """Whether *event* is an error, although nothing but its text says so."""
+    """Return whether *event* is an error that only its text shows."""
     return isinstance(event.get("message"), str) and "finish_reason" not in event and "text" not in event
 
 
 def cohere_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error body says; *status* is ``None`` for one inside a stream."""
+    """Read an error body. *status* is ``None`` inside a stream."""
     return refined(error_info(status, body), _BY_STATUS.get(status or 0))
 
 
 def citation_segment(citation: dict[str, Any]) -> Segment:
-    """The segment of one citation of v2 or v1, with a reference for each source; the citation stays in the extensions.
+    """Return the segment of one citation of v2 or v1, with a reference for each source. It stays in the extensions too.
 
-    The span counts the characters of the content block ``content_index``, or of the tool plan where ``type`` is ``PLAN``;
-    both stand in the metadata.
+    The span counts the characters of the content block ``content_index``, or of the tool plan if ``type`` is ``PLAN``.
+    Both are in the metadata.
     """
     start, end = _look_at_count(citation, "start"), _look_at_count(citation, "end")
     span = None if start is None or end is None else (start, end)
@@ -99,7 +99,7 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
 
 
 def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef:
-    """The reference for a tool's output or for a document, whose fields are the caller's own."""
+    """Return the reference for a tool's output or for a document with fields of the caller."""
     document = look_at(source, "document", dict) or {}
     names = (document.get(name) for name in ("url", "title"))
     where = next((name for name in names if isinstance(name, str) and name), None)
@@ -109,16 +109,15 @@ def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef
 def usage_info(
     usage: dict[str, Any], state: MappingState, early: dict[str, Any] | None = None
 ) -> UsageInfo | None:
-    """The counts of *usage*, an object with ``tokens``, ``billed_units`` and ``cached_tokens``; ``None`` without any.
+    """Return the counts of *usage*, an object with ``tokens``, ``billed_units`` and ``cached_tokens``, or ``None``.
 
-    What is charged stands in where the tokens are missing, and is marked as derived; it stays in the extensions as well.
-    Tokens of images are counted apart from those of text: the two make up the prompt, which is marked, because no document
-    says so.
+    Billed units replace missing tokens, are marked as derived, and stay in the extensions as well. The prompt is the sum of
+    the tokens of images and of text. It is marked, because no document states it.
 
     Args:
         usage: the object.
         state: the state of this answer.
-        early: what the first version of v1 had in place of the tokens; ``None`` where it has nothing.
+        early: the counts of the first version of v1, or ``None`` without any.
     """
     tokens = accept_object(usage, "tokens") or {}
     prompt, completion = _accept_count(tokens, "input_tokens"), _accept_count(tokens, "output_tokens")
@@ -159,7 +158,7 @@ def _look_at_count(container: dict[str, Any], key: str) -> int | None:
 
 
 def _accept_count(container: dict[str, Any], key: str) -> int | None:
-    """Take the count under *key*; anything else stays, and is noted."""
+    """Take the count under *key*. Other values stay and are noted."""
     count = _look_at_count(container, key)
     if count is not None or container.get(key) is None:
         container.pop(key, None)

@@ -10,7 +10,6 @@ from crosswalk.plugins import (
     FinishReason,
     MappingState,
     OpenAIChatDialect,
-    Provenance,
     Recognition,
     ResponseDelta,
     Segment,
@@ -49,65 +48,74 @@ _DETAILS = {
 
 
 class _Text:
-    """One text of a stream: each event has a piece of it or, without ``incremental_output``, all of it so far.
-
-    No event repeats that option, so the texts tell. A text that does not begin with the one before it is a piece.
-    One that grows from event to event, always beginning with the one before, is whole so far. Until that is certain
-    the text is held back, for at most an event where it grows.
-    """
+    """One text of a stream: what it says so far, and the texts of events that are held back."""
 
     def __init__(self) -> None:
         self.said = ""
-        self.is_so_far: bool | None = None
-        self._held: list[str] = []
+        self.held: list[str] = []
 
-    def take(self, sent: str, *, ends: bool) -> str:
-        """Add the text of an event, and give the part of it that is new.
+    def is_so_far(self, sent: str, *, ends: bool, is_alone: bool) -> bool | None:
+        """Tell whether *sent*, the next text, is all of it so far. ``None`` if it may also be a piece.
 
-        Args:
-            sent: the text of the present event.
-            ends: whether it is the last event. The API's default, all of it so far, counts where nothing else tells.
-
-        Raises:
-            TrailingContentError: the text was whole so far, and *sent* does not continue it.
+        All of it so far begins with the text before it and grows. It may stay the same in the last event, and in an event
+        that has something else that grows.
         """
-        if self.is_so_far is None and self.said:
-            last = self._held[-1] if self._held else self.said
-            if not sent.startswith(last):
-                self.is_so_far = False
-                sent = "".join((*self._held, sent))
-            elif ends or (self._held and len(sent) > len(last)):
-                self.is_so_far = True
-            else:
-                self._held.append(sent)
-                return ""
-            self._held.clear()
-        if self.is_so_far:
-            if not sent.startswith(self.said):
-                raise TrailingContentError("the text does not continue the text before it")
-            sent = sent[len(self.said) :]
-        self.said += sent
-        return sent
+        last = self.held[-1] if self.held else self.said
+        if not last:
+            return None
+        if not sent.startswith(last):
+            return False
+        if ends:
+            return True  # the API's default
+        if sent == last:
+            return False if is_alone else None
+        return True if self.held else None
 
     def finish(self) -> str:
-        """Give the text that is still held back. The last event had none of it, so it came in pieces."""
-        rest = "".join(self._held)
-        self._held.clear()
+        """Give the texts that are still held back. The last event had none of it, so it came in pieces."""
+        rest = "".join(self.held)
+        self.held.clear()
         self.said += rest
         return rest
 
 
 class _Texts(dict[tuple[int, int | None], _Text]):
-    """By choice the text, and by choice and call its arguments."""
+    """By choice the text, and by choice and call its arguments.
 
-    is_thinking = False
+    Each event of a stream has a piece of each or, without ``incremental_output``, all of it so far. No event repeats that
+    option, so the texts tell. A text that may be either is held back, for at most an event where it grows.
+    """
 
-    def take(self, choice: int, call: int | None, sent: str, *, ends: bool) -> str:
-        """Add *sent* to the text of *choice*, or to the arguments of its *call*, and give the part that is new."""
+    is_so_far: bool | None = None
+
+    def take(self, choice: int, call: int | None, sent: str, *, ends: bool, is_alone: bool) -> str:
+        """Add *sent* to the text of *choice*, or to the arguments of its *call*, and give the part that is new.
+
+        Args:
+            choice: the number of the choice.
+            call: the position of the call, or ``None`` for the text.
+            sent: the text of the present event.
+            ends: whether it is the last event of the choice.
+            is_alone: whether the event has no other text and no call.
+
+        Raises:
+            TrailingContentError: the text was whole so far, and *sent* does not continue it.
+        """
         text = self.setdefault((choice, call), _Text())
-        if self.is_thinking:
-            text.is_so_far = False  # a model that thinks streams in pieces alone
-        return text.take(sent, ends=ends)
+        if self.is_so_far is None:
+            self.is_so_far = text.is_so_far(sent, ends=ends, is_alone=is_alone)
+        if self.is_so_far is None and text.said:
+            text.held.append(sent)
+            return ""
+        if not self.is_so_far:
+            sent = text.finish() + sent
+        elif sent.startswith(text.said):
+            sent = sent[len(text.said) :]
+        else:
+            raise TrailingContentError("the text does not continue the text before it")
+        text.held.clear()
+        text.said += sent
+        return sent
 
 
 class NativeDialect:
@@ -147,7 +155,9 @@ class NativeDialect:
             choices = [output]  # result_format is "text"
         for number, choice in enumerate(choices):
             index = take_count(choice, "index")
-            yield from _choice_deltas(choice, number if index is None else index, state)
+            yield from _choice_deltas(
+                choice, number if index is None else index, state, is_alone=len(choices) == 1
+            )
         if not any(choices):
             output.pop("choices", None)
 
@@ -176,7 +186,9 @@ def _is_error(event: dict[str, Any]) -> bool:
     return event.keys() >= _ERROR and bool(event["code"]) and not event.get("output")
 
 
-def _choice_deltas(choice: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
+def _choice_deltas(
+    choice: dict[str, Any], index: int, state: MappingState, *, is_alone: bool
+) -> Iterator[ResponseDelta]:
     """The reasoning, text and calls of one choice, then its end."""
     if state.has_ended(index):
         raise TrailingContentError("a second answer has begun")
@@ -192,11 +204,12 @@ def _choice_deltas(choice: dict[str, Any], index: int, state: MappingState) -> I
         take_same(message, "role", "assistant")
         reasoning = take_string(message, "reasoning_content")
         if reasoning:
-            texts.is_thinking = True
+            texts.is_so_far = False  # a model that thinks streams in pieces alone
             yield ResponseDelta(reasoning_delta=reasoning, choice=index)
         text = yield from _content(message, index, state)
     if text is not None:
-        added = texts.take(index, None, text, ends=ends)
+        is_alone = is_alone and not (message and message.get("tool_calls"))
+        added = texts.take(index, None, text, ends=ends, is_alone=is_alone)
         if added:
             yield ResponseDelta(content_delta=added, choice=index)
     if message is not None:
@@ -224,7 +237,7 @@ def _content(
         texts.append(take_string(item, "text"))
         image = take_string(item, "image")
         if texts[-1] is None and not image:
-            state.note("message.content", Provenance.UNMAPPED)
+            state.note_unknown_part()
         if image:
             yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
     if not any(items):
@@ -241,7 +254,7 @@ def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool)
         function = take_object(call, "function") or {}
         arguments, _ = take_arguments(function)
         named = state.take_tool_call(call, function, arguments=None, choice=index)
-        added = texts.take(index, named.index, arguments or "", ends=ends)
+        added = texts.take(index, named.index, arguments or "", ends=ends, is_alone=False)
         if not function:
             call.pop("function", None)
         yield _call_delta(named, added, index)

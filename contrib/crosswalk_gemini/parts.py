@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -56,6 +56,10 @@ __all__ = [
     "take_logprobs",
     "usage_info",
 ]
+
+
+_SIGNED: Final = {"thought", "thoughtSignature"}
+"""The fields of a part that has nothing but a signature."""
 
 
 @attrs.frozen
@@ -114,6 +118,8 @@ class Answer:
         Raises:
             WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
         """
+        if "text" not in part and part.keys().isdisjoint(wire.PARTS) and part.keys() - _SIGNED:
+            state.note_unknown_part()
         thought = take_boolean(part, "thought")
         text = take_string(part, "text")
         if text:

@@ -1,6 +1,6 @@
 """llama.cpp: the native ``/completion`` of its server, and its OpenAI layer, which llama-cpp-python has too.
 
-Facts: provider document "llama.cpp server". What the server answers in Anthropic's form or as a Responses API is read
+Facts: provider document "llama.cpp server". Answers in the form of Anthropic or of the Responses API are read
 by the providers of those dialects.
 """
 
@@ -42,11 +42,11 @@ _TIMES = {"prompt_ms", "predicted_n", "predicted_ms"}
 
 
 class Notes:
-    """What is to be remembered of several answers.
+    """The state of several answers.
 
     Attributes:
-        prompts: with how many prompts the server has begun, as far as it says so.
-        choice: in the OpenAI layer, the answer that an event without choices is about.
+        prompts: the number of prompts that the server has begun, as far as it announces them.
+        choice: in the OpenAI layer, the answer of an event without choices.
     """
 
     prompts = 1
@@ -79,7 +79,7 @@ class OpenAILayer(OpenAIChatDialect):
         )
 
     def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: llama-cpp-python says a call that was demanded in the old form, too; its id tells."""
+        """See the dialect. llama-cpp-python also sends a demanded call in the old form, with the same id."""
         super().spell(event)
         for choice in event.get("choices", ()):
             part = choice.get("message") or choice.get("delta") or {}
@@ -88,9 +88,9 @@ class OpenAILayer(OpenAIChatDialect):
                     part["function_call"] = dict(call["function"])
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts of the usage object, or else those of the timings, which alone tell the cached tokens in old versions.
+        """Return the counts of the usage object, or of the timings, which have the cached tokens in old versions.
 
-        Of several answers each has its own; a chunk without choices is about the answer that has just ended.
+        Each of several answers has its own counts. A chunk without choices belongs to the answer that ended last.
         """
         notes = state.own(Notes)
         choice = notes.choice
@@ -107,7 +107,7 @@ class OpenAILayer(OpenAIChatDialect):
             counts = attrs.evolve(counts, cached_tokens=cached_tokens(event))
         if counts is None:
             return None
-        # Several answers to the one prompt count it alike; of several prompts each answer counts its own.
+        # Several answers to one prompt all count it. With several prompts each answer counts its own.
         prompt: int | str | None = f"{counts.prompt_tokens} tokens" if counts.prompt_tokens else None
         if notes.prompts > 1:
             prompt = choice
@@ -118,10 +118,10 @@ class OpenAILayer(OpenAIChatDialect):
 
 
 def _usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
-    """The counts of a stream whose usage was not asked for; ``None`` without timings (section 5).
+    """Return the counts of a stream without requested usage, or ``None`` without timings (section 5).
 
-    ``prompt_n`` counts the tokens that were processed now, those from the cache come on top. A version that does
-    not say how many came from there leaves the prompt's count unknown.
+    ``prompt_n`` counts the processed tokens, without cached ones. In versions that do not count cached tokens the
+    prompt's count is unknown.
     """
     timings = timings_of(event)
     fresh, completion = (look_at_count(timings, name) for name in ("prompt_n", "predicted_n"))
@@ -143,9 +143,9 @@ ACCESS = Access(
 
 
 class LlamaCpp(DialectFamily):
-    """The hooks for a llama.cpp server: the first event that says anything tells the dialect of the rest.
+    """The hooks for a llama.cpp server. The first event with content decides the dialect of the others.
 
-    The event ``null`` says nothing, but that of several prompts, whose answers are streamed, one more has begun.
+    The event ``null`` only means that the answer to one more of several prompts has begun.
     """
 
     @hookimpl
@@ -164,7 +164,7 @@ class LlamaCpp(DialectFamily):
         )
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``. An answer that ``null`` has begun must end; the first begins without a word."""
+        """See the hook ``map_delta``. An answer that ``null`` has begun must end. The first one begins without it."""
         if event is None:
             notes = state.own(Notes)
             state.begin(notes.prompts)

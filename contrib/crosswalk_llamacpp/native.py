@@ -1,7 +1,7 @@
 """llama.cpp's native dialect: ``/completion`` and ``/infill``, whole and streamed (sections 2.1, 2.4, 3 and 4).
 
-A body and the events of a stream are one shape. The answers to several prompts are one array, or the events of
-several streams mixed, told apart by ``index``: each is a choice.
+A body and the events of a stream have one shape. The answers to several prompts are one array, or mixed events of
+several streams with different ``index``. Each is a choice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TIMES = ("prompt_ms", "predicted_ms")
 _LONGEST = 1e15  # milliseconds: what a timedelta still holds
 
 _OLD_WORDS = ("stopped_limit", "stopped_word", "stopped_eos")
-"""Before there was a ``stop_type``, one of three flags said why."""
+"""The three flags that gave the reason before ``stop_type``."""
 
 _COUNTS = ("tokens_evaluated", "tokens_predicted")
 _MARKS = frozenset({*_COUNTS, "generation_settings", "stop_type", *_OLD_WORDS})
@@ -75,7 +75,7 @@ class NativeDialect:
     }
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* is of this dialect; the client may have asked for any of its fields."""
+        """Return whether *event* is of this dialect. The client may have requested any subset of its fields."""
         first = event[0] if type(event) is list and event else event
         if type(first) is not dict:
             return Recognition.NO
@@ -99,7 +99,7 @@ class NativeDialect:
                 choice = number
             state.begin(choice)
             yield from self._deltas(answer, choice, state)
-            answer["index"] = choice  # what is left says whose it is
+            answer["index"] = choice  # identifies the residue
 
     def _deltas(self, answer: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
         content = take_string(answer, "content")
@@ -107,7 +107,7 @@ class NativeDialect:
         if content or logprobs:
             yield ResponseDelta(content_delta=content or None, logprobs=logprobs, choice=choice)
         state.take_identity(answer)
-        # Fields that the client asked for are chosen of the last event alone, and this may be none of them.
+        # The last event only has the fields that the client requested, which may exclude this one.
         is_told = "stop" in answer
         if not is_told or take_boolean(answer, "stop"):
             word = take_string(answer, "stop_type")
@@ -122,7 +122,7 @@ class NativeDialect:
         return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts so far, of all answers; the prompt's count includes the cached tokens (section 2.1)."""
+        """Take the counts so far, of all answers. The prompt's count includes the cached tokens (section 2.1)."""
         usage, is_sum = None, False
         counted = []
         for answer in _answers(event):
@@ -138,13 +138,13 @@ class NativeDialect:
                 usage = state.own(Totals).add(choice, look_at(answer, "prompt", str), counts, state)
                 is_sum = usage is not counts
         if is_sum:
-            # What of it is this answer's stands in the extensions.
+            # The part of this answer stays in the extensions.
             for answer, said in counted:
                 answer.update(said)
         return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What is left; of answers after the first it is under ``choices``."""
+        """Return the residue. Answers after the first have it under ``choices``."""
         answers: list[dict[str, Any]] = _answers(event)
         first = next((answer for answer in answers if answer.get("index") == 0), {})
         others = [answer for answer in answers if answer is not first and len(answer) > 1]
@@ -159,19 +159,19 @@ def _answers(event: Any) -> list[Any]:
 
 
 def _names(answer: dict[str, Any]) -> set[str]:
-    """The names of its fields; a client can ask for ``timings/predicted_n`` alone."""
+    """Return the names of its fields. A client can request only ``timings/predicted_n``."""
     return {name.partition("/")[0] for name in answer}
 
 
 def _old_word(answer: dict[str, Any]) -> str:
-    """Which of the flags is set; ``""`` where none is."""
+    """Return the flag that is set, or ``""``."""
     flags = {name: flag for name in _OLD_WORDS if (flag := take_boolean(answer, name)) is not None}
     answer.update(flags)  # only one of them can be the word
     return next((name for name, flag in flags.items() if flag), "")
 
 
 def _logprobs(answer: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """The tokens with their log probabilities; probabilities after sampling are none, and stay in the extensions."""
+    """Take the tokens with their log probabilities. Probabilities after sampling stay in the extensions."""
     items = answer.get("completion_probabilities")
     if type(items) is list and any(type(item) is dict and "token" not in item for item in items):
         return None  # old versions have a shape of their own
@@ -179,16 +179,16 @@ def _logprobs(answer: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 
 def timings_of(event: dict[str, Any]) -> dict[str, Any]:
-    """What the server measured of an answer (sections 3, 5 and 6); it stays in the extensions."""
+    """Return the server's measurements of an answer (sections 3, 5 and 6), which stay in the extensions."""
     return accept_object(event, "timings") or {}
 
 
 class _Durations(dict[int, timedelta]):
-    """How long each answer took, by choice."""
+    """The duration of each answer, by choice."""
 
 
 def note_duration(event: dict[str, Any], choice: int, state: MappingState) -> None:
-    """Note how long the prompt and the answer of *choice* took together; of several answers at once, the longest."""
+    """Note the duration of prompt and answer of *choice*. With several answers at once, the longest counts."""
     timings = timings_of(event)
     times = [time for name in _TIMES if (time := look_at(timings, name, float)) is not None]
     is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIMES)
@@ -200,5 +200,5 @@ def note_duration(event: dict[str, Any], choice: int, state: MappingState) -> No
 
 
 def cached_tokens(event: dict[str, Any]) -> int | None:
-    """How many tokens of the prompt came from a cache; ``None`` where it is not said, as in older versions."""
+    """Return the number of cached prompt tokens, or ``None`` if unknown, as in older versions."""
     return look_at_count(timings_of(event), "cache_n")

@@ -35,6 +35,7 @@ _CLOUDS: Final = {
         "/publishers/mistralai/models/{model}:streamRawPredict",
     ),
     "bedrock": ("/model/{model}/converse", "/model/{model}/converse-stream"),
+    "gemini": ("/endpoints/{model}:generateContent", "/endpoints/{model}:streamGenerateContent"),
 }
 """Paths of a provider's dialect on cloud platforms."""
 _ANY_VENDOR: Final = re.compile(r"(?:/.*)?/model/(?P<model>[^/]+)/(invoke|invoke-with-response-stream)")
@@ -55,6 +56,7 @@ class Site:
         is_exact: whether the path is exactly one that a plugin reads, and does not only end like one.
         operation: the operation, with OpenTelemetry's name if it has one, such as ``chat`` or ``embeddings``.
         gives_answer: whether it returns a chat answer, and not embeddings, an image or the like.
+        wrapper: the provider whose framing has the answer's events in it, or ``None`` if they are those of *providers*.
     """
 
     host: str
@@ -66,6 +68,7 @@ class Site:
     is_exact: bool = True
     operation: str = "chat"
     gives_answer: bool = True
+    wrapper: str | None = None
 
     def fits(self, body: Mapping[str, Any]) -> bool:
         """Whether a request with the JSON *body* is a model request with a readable answer."""
@@ -231,9 +234,8 @@ class Hosts:
         """Return the site at an unknown server with a path that a plugin reads, or ``None``."""
         ordered = sorted(self._providers, key=lambda one: not one.is_original)
         if (match := _ANY_VENDOR.fullmatch(path)) is not None:
-            is_read = match[2] == "invoke"  # streams have another envelope, which is not read
-            names = self._originals() if is_read else ()
-            return Site(host, port, names, False, _model(match), is_known=False)
+            wrapper = None if match[2] == "invoke" else "bedrock"
+            return Site(host, port, self._originals(), False, _model(match), is_known=False, wrapper=wrapper)
         exact = _all_matching(((one.name, one.exact) for one in ordered), path)
         matches = exact or _all_matching(((one.name, one.own) for one in ordered), path)
         if not matches or path in ("", "/"):  # too general

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from crosswalk import CrosswalkError
 from crosswalk.records import append_line, record_line
+from crosswalk.types import Cost, Provenance
 from crosswalk.types.json import load_json
 from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.secrets import PLACEHOLDER
@@ -76,11 +77,17 @@ def describe_record(record: ObservedExchange, *, include_request: bool = False) 
         "user": record.labels.user,
         "tags": list(record.labels.tags),
         "resend_count": record.resend_count,
+        "cost": None if record.cost is None else f"{record.cost.amount:f}",
+        "cost_source": None if record.cost is None else _cost_source(record.cost),
     }
     described |= {name: value for name, value in optional.items() if value}
     if include_request and record.request.body is not None:
         described["request"] = load_json(record.request.body)
     return described
+
+
+def _cost_source(cost: Cost) -> str:
+    return "estimated" if cost.provenance is Provenance.DERIVED else "provider"
 
 
 class CaptureFolder:

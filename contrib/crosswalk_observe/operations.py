@@ -12,6 +12,11 @@ __all__ = ["OtherOperation", "fetched_from", "operation_of", "other_operation", 
 
 _COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
 _OTHERS: Final = {
+    r"/deployments/(?P<model>[^/]+)/embeddings": ("embeddings", "openai"),
+    r"/deployments/(?P<model>[^/]+)/images/(generations|edits|variations)": ("image_generation", "openai"),
+    r"/deployments/(?P<model>[^/]+)/audio/transcriptions": ("transcription", "openai"),
+    r"/deployments/(?P<model>[^/]+)/audio/translations": ("translation", "openai"),
+    r"/deployments/(?P<model>[^/]+)/audio/speech": ("speech", "openai"),
     r"/embeddings": ("embeddings", "openai"),
     r"/api/embed": ("embeddings", "ollama"),
     r"/v\d+/embed": ("embeddings", "cohere"),
@@ -23,7 +28,9 @@ _OTHERS: Final = {
     r"/audio/translations": ("translation", "openai"),
     r"/audio/speech": ("speech", "openai"),
 }
-"""Endpoints that return no chat answer: the operation and the provider. The conventions name only ``embeddings``."""
+"""Endpoints that return no chat answer: the operation and the provider. Azure has the model in the path. The conventions
+name only ``embeddings``.
+"""
 _PATTERNS: Final = {re.compile(f"(?:/.*)?{path}/?"): operation for path, operation in _OTHERS.items()}
 _FETCHED: Final = re.compile(r"(.*/responses)/resp_[^/]+")
 _COUNTS: Final = {

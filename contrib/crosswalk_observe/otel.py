@@ -105,6 +105,8 @@ class OpenTelemetrySink:
             attributes["http.request.resend_count"] = record.resend_count
         if record.is_stream and record.time_to_first_chunk is not None:
             attributes["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
+        if record.cost is not None:
+            attributes["gen_ai.usage.cost"] = float(record.cost.amount)
         attributes |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
         if self._content_attributes and record.gives_answer:
             attributes |= _content_attributes(record)

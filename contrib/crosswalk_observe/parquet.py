@@ -24,10 +24,11 @@ _MIB: Final = 2**20
 class ParquetLog:
     """A sink that collects exchanges and writes them as Parquet files, each completely or not at all.
 
-    The columns ``record_id``, ``provider``, ``status`` and ``body`` are the input of ``crosswalk batch``. The others are
-    ``method``, ``url``, ``model``, ``options`` (JSON text), ``began``, ``duration_seconds``,
-    ``time_to_first_chunk_seconds``, ``is_stream``, ``is_complete``, ``is_cancelled``, and ``response``, with the columns
-    of ``crosswalk_batch.schema()``, or null if the answer could not be read. This needs the extra ``batch``.
+    The columns ``record_id``, ``provider``, ``status``, ``body``, ``time``, ``latency_seconds``, ``requested_model``,
+    ``cost``, ``cost_source``, ``tags`` (JSON text), ``session``, ``user`` and ``trace_id`` are the input of ``crosswalk
+    batch``. The others are ``span_id``, ``method``, ``url``, ``options`` (JSON text), ``time_to_first_chunk_seconds``,
+    ``resend_count``, ``is_stream``, ``is_complete``, ``is_cancelled``, and ``response``, with the columns of
+    ``crosswalk_batch.schema()``, or null if the answer could not be read. This needs the extra ``batch``.
 
     Args:
         folder: the folder of the files, created if it does not exist.
@@ -53,9 +54,11 @@ class ParquetLog:
     ) -> None:
         try:
             import crosswalk_batch.arrow
+            import crosswalk_batch.columns
         except ImportError:
             raise CrosswalkError("this needs pyarrow: pip install 'crosswalk-llm[batch]'") from None
         self._arrow = crosswalk_batch.arrow
+        self._amount = crosswalk_batch.columns.amount
         self._folder = Path(folder)
         self._part_records = part_records
         self._part_bytes = part_bytes
@@ -120,7 +123,11 @@ class ParquetLog:
             "status": record.status,
             "body": record.body,
             "options": dump_json(described["options"]).decode(),
-            "began": record.began,
+            "time": record.began,
+            "latency_seconds": described["duration_seconds"],
+            "requested_model": record.request.model,
+            "tags": dump_json(described["tags"]).decode() if record.labels.tags else None,
+            "cost": None if record.cost is None else self._amount(record.cost.amount),
         }
         request = record.request.body
         if self._include_request and request is not None:
@@ -157,21 +164,21 @@ class ParquetLog:
 def _columns(include_request: bool) -> Any:
     import pyarrow as pa
 
-    text, number, flag = pa.string(), pa.float64(), pa.bool_()
-    fields = [
-        ("record_id", text),
-        ("provider", text),
-        ("status", pa.int64()),
-        ("body", pa.large_binary()),
-        ("method", text),
-        ("url", text),
-        ("model", text),
-        ("options", text),
-        ("began", pa.timestamp("us", "UTC")),
-        ("duration_seconds", number),
-        ("time_to_first_chunk_seconds", number),
+    from crosswalk_batch.options import INPUT
+
+    left_out = {"line", "fault", "server", "source", "number", "vendor"}
+    if not include_request:
+        left_out.add("request")
+    flag = pa.bool_()
+    own = [
+        ("span_id", pa.string()),
+        ("method", pa.string()),
+        ("url", pa.string()),
+        ("options", pa.string()),
+        ("time_to_first_chunk_seconds", pa.float64()),
+        ("resend_count", pa.int64()),
         ("is_stream", flag),
         ("is_complete", flag),
         ("is_cancelled", flag),
     ]
-    return pa.schema(fields + [("request", text)] * include_request)
+    return pa.schema([*(field for field in INPUT if field.name not in left_out), *own])

@@ -17,8 +17,10 @@ from crosswalk.errors import (
     PluginError,
     StreamTooLargeError,
 )
+from crosswalk.prices import cost_of
 from crosswalk.service import CANCELLED, as_cancelled, completed, failure_of, request_id_of
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
+from crosswalk.types.json import dump_json
 from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.operations import tokens_of
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
@@ -35,7 +37,12 @@ _MAX_DIALECTS: Final = 1024
 
 
 def record_of(
-    exchange: Exchange, registry: Registry, keep_bytes: int, dialects: DialectCache
+    exchange: Exchange,
+    registry: Registry,
+    keep_bytes: int,
+    dialects: DialectCache,
+    *,
+    with_prices: bool = False,
 ) -> ObservedExchange:
     """Return the record of *exchange*, which has ended.
 
@@ -44,12 +51,13 @@ def record_of(
         registry: the registry of providers.
         keep_bytes: the maximum bytes of the decompressed body.
         dialects: the providers that earlier answers have shown. Updated by this one.
+        with_prices: whether to estimate a cost that the provider does not send.
     """
     request_headers = _by_name(exchange.request_headers)
     headers = _by_name(exchange.headers)
     secrets = Secrets(exchange.url, request_headers, exchange.content)
     request = _request(exchange, secrets, request_headers)
-    body_read = _Body(exchange, secrets, keep_bytes)
+    body_read = _Body(exchange, secrets, keep_bytes, registry)
     is_stream = (
         headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
         or request.options.get("stream") is True
@@ -96,7 +104,11 @@ def record_of(
         return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reading.error is not None:
         dialects.pop(_server(exchange), None)  # another server may have taken its place
-    return _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
+    record = _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
+    if record.response is None:
+        return record
+    cost = cost_of(record.response) if with_prices else record.response.usage.cost
+    return attrs.evolve(record, cost=cost)
 
 
 def _provider(
@@ -185,13 +197,15 @@ def _with_answer(
 class _Body:
     """The body of an answer: decompressed, limited, and without the credentials of its request."""
 
-    def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int) -> None:
+    def __init__(self, exchange: Exchange, secrets: Secrets, keep_bytes: int, registry: Registry) -> None:
         self.is_cut = exchange.is_cut
         self.failure: ErrorInfo | None = None
         self.times = exchange.times
         self.chunks = exchange.chunks
         if exchange.encoding not in ("", "identity"):
             self._unpack(exchange, keep_bytes)
+        if exchange.site.wrapper is not None:
+            self._unwrap(exchange, exchange.site.wrapper, registry)
         body = b"".join(self.chunks)
         if secrets.appear_in(body):
             body = secrets.redact(body)
@@ -228,6 +242,31 @@ class _Body:
                     break
         except httpx2.HTTPError as error:
             self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
+
+    def _unwrap(self, exchange: Exchange, wrapper: str, registry: Registry) -> None:
+        """Replace the frames of *wrapper* by the events in them, a line of JSON for each."""
+        chunks, times = self.chunks, self.times
+        self.chunks, self.times = [], []
+        is_whole = not (self.is_cut or self.failure or exchange.error or exchange.was_abandoned)
+        try:
+            decoder = registry.mapper(wrapper).new_decoder()
+            for when, chunk in zip(times, chunks, strict=True):
+                for frame in decoder.decode(chunk):
+                    self.chunks.append(_event_line(*frame))
+                    self.times.append(when)
+            for frame in decoder.flush() if is_whole else ():
+                self.chunks.append(_event_line(*frame))
+                self.times.append(exchange.finished)
+        except CrosswalkError as error:
+            self.failure = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+
+
+def _event_line(data: bytes, name: str | None) -> bytes:
+    """Return the line of an event. One with a *name* is an exception of the wrapper, ``{name: …}``."""
+    if name is not None:
+        details = json_object(data).get(name)
+        data = dump_json({"error": {"type": name, **(details if isinstance(details, dict) else {})}})
+    return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
 class _AnswerReader:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from crosswalk.errors import CrosswalkError
-from crosswalk.types import ChatResponse
+from crosswalk.types import ChatResponse, Cost
 from crosswalk_observe.context import Labels
 
 __all__ = ["ObservedExchange", "ObservedRequest"]
@@ -63,6 +63,8 @@ class ObservedExchange:
         gives_answer: whether the operation returns a chat answer. Embeddings, images, rerank and the like have a status, a
             model, tokens and errors, but neither bodies nor a response, unless it is an error.
         tokens: the ``input`` and ``output`` tokens of such an operation.
+        cost: the provider's own cost, or an estimate by list prices, which is ``derived``, or ``None``. See
+            :class:`~crosswalk_observe.Watcher`.
         labels: the labels of the request, set with :func:`~crosswalk_observe.watching`.
         trace_id: the OpenTelemetry trace of the request in hex, or ``None``.
         span_id: the span that was current while the request was sent, in hex. With an ``OpenTelemetrySink`` it is its span.
@@ -93,6 +95,7 @@ class ObservedExchange:
     operation: str = "chat"
     gives_answer: bool = True
     tokens: Mapping[str, int] = attrs.field(factory=dict)
+    cost: Cost | None = None
     labels: Labels = attrs.field(factory=Labels)
     trace_id: str | None = None
     span_id: str | None = None

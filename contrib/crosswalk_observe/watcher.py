@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from crosswalk import Registry, registry as installed
+from crosswalk.prices import check_prices
 from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
 from crosswalk_observe.context import is_suppressed, suppress_observation
 from crosswalk_observe.diagnostics import Diagnostics
@@ -47,10 +48,13 @@ class Watcher:
         keep_bytes: the maximum bytes to store of one answer. The record of a longer one has ``is_cut``.
         most_bytes: the maximum bytes of all exchanges that are active or waiting.
         most_waiting: the maximum number of exchanges that wait to be mapped.
+        prices: whether records have an estimated cost, by list prices, if the provider does not send it. Needs the extra
+            ``prices``.
         in_background: whether to map in a thread. ``False`` maps in the thread that ends the exchange, for tests.
 
     Raises:
         PluginError: a provider in *providers* cannot be used.
+        ConfigurationError: *prices* are wanted, and the extra is not installed.
     """
 
     def __init__(
@@ -63,9 +67,13 @@ class Watcher:
         keep_bytes: int = 8 * _MIB,
         most_bytes: int = 64 * _MIB,
         most_waiting: int = 1000,
+        prices: bool = False,
         in_background: bool = True,
     ) -> None:
+        if prices:
+            check_prices()
         self.keep_bytes = keep_bytes
+        self._with_prices = prices
         self._sinks = Sinks(sinks, self.report)
         self._registry = installed if registry is None else registry
         self._most_bytes = most_bytes
@@ -297,7 +305,13 @@ class Watcher:
         with suppress_observation():
             record = None
             try:
-                record = record_of(exchange, self._registry, self.keep_bytes, self._remembered)
+                record = record_of(
+                    exchange,
+                    self._registry,
+                    self.keep_bytes,
+                    self._remembered,
+                    with_prices=self._with_prices,
+                )
             except Exception as error:
                 self.report("reading an answer", error)
             finally:
@@ -334,9 +348,10 @@ class Watcher:
         with self._changed:
             self._passed_over += 1
         server, last = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
-        include = f"names no model; include=[{server!r}] watches it"
-        why = include if site.providers else "has an answer that is not read"
-        self.note(f"not watched: a POST to {server}, …/{last}, {why}", ("passed over", server))
+        self.note(
+            f"not watched: a POST to {server}, …/{last}, names no model; include=[{server!r}] watches it",
+            ("passed over", server),
+        )
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)

@@ -470,7 +470,7 @@ def _chunks(
             )
         else:
             if kind != "reference":
-                state.note("message.content", Provenance.UNMAPPED)
+                state.note_unknown_part()
             if kind is not None:
                 chunk["type"] = kind
     content = part.pop("content", None)

@@ -15,6 +15,7 @@ from crosswalk.plugins import (
     Access,
     ErrorInfo,
     ErrorKind,
+    FinishReason,
     MappingState,
     Recognition,
     ResponseDelta,
@@ -41,6 +42,7 @@ _ERRORS: Mapping[int, ErrorKind] = {
     1002: ErrorKind.RATE_LIMIT,
     1004: ErrorKind.AUTHENTICATION,
     1008: ErrorKind.PERMISSION,
+    1013: ErrorKind.SERVER,
     1024: ErrorKind.SERVER,
     1026: ErrorKind.CONTENT_FILTER,
     1027: ErrorKind.CONTENT_FILTER,
@@ -54,11 +56,21 @@ _ERRORS: Mapping[int, ErrorKind] = {
     2056: ErrorKind.RATE_LIMIT,
 }
 """The kinds of errors, by ``base_resp.status_code``."""
+_FLAGS = ("input_sensitive", "output_sensitive")
 _BEGIN, _END = "<think>", "</think>"
 
 
-class _Thinking(dict[int, bool]):
-    """By choice, whether its content is inside the tags at present."""
+class _Answer:
+    """The state of one answer.
+
+    Attributes:
+        thinking: by choice, whether its content is inside the tags at present. A choice with white space alone is missing.
+        is_sensitive: whether the moderation has found anything in the input or the output.
+    """
+
+    def __init__(self) -> None:
+        self.thinking: dict[int, bool] = {}
+        self.is_sensitive = False
 
 
 class MiniMax(ChatDialect):
@@ -105,6 +117,8 @@ class MiniMax(ChatDialect):
             failure = take_error(event, self.map_error(None, event))
             event.update(counts)  # the tokens of a failure count all the same
             return (failure,)
+        answer = state.own(_Answer)
+        answer.is_sensitive |= any(event.get(flag) is True for flag in _FLAGS)
         _take_repeated(event, state)
         deltas = super().map_delta(event, state)
         if failed:
@@ -115,15 +129,25 @@ class MiniMax(ChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice, with the content inside the tags as reasoning."""
+        """The deltas of one choice, with the content inside the tags as reasoning.
+
+        Severely inappropriate content gives an empty answer, which ends with ``content_filter``.
+        """
         take_same(part, "role", "")
+        answer = state.own(_Answer)
         content = part.get("content")
         if type(content) is str and content and "reasoning" not in part:
-            thought, text = _split(content, index, state.own(_Thinking))
+            thought, text = _split(content, index, answer.thinking)
             if thought is not None:
                 part["reasoning"] = thought
                 part["content"] = text
-        return super().choice_deltas(choice, part, index, state, whole=whole)
+        is_silent = not state.has_spoken(index)
+        for delta in super().choice_deltas(choice, part, index, state, whole=whole):
+            if delta.raw_finish_reason is None:
+                is_silent = False
+            elif answer.is_sensitive and is_silent:
+                delta = attrs.evolve(delta, finish_reason=FinishReason.CONTENT_FILTER)
+            yield delta
 
     def map_error(self, status: int | None, body: Any) -> ErrorInfo:
         """Read the error of ``base_resp``, or one in OpenAI's form."""
@@ -144,12 +168,20 @@ def _status_of(event: dict[str, Any]) -> int | None:
 def _split(content: str, choice: int, thinking: dict[int, bool]) -> tuple[str | None, str]:
     """The reasoning and the text of a piece of *content*. The reasoning is ``None`` outside the tags.
 
-    Each tag is one token of MiniMax's models, so it comes in one piece.
+    Each tag is one token of MiniMax's models, so it comes in one piece. White space may come before it, and is text.
     """
-    if thinking.setdefault(choice, content.startswith(_BEGIN)):
-        thought, end, text = content.removeprefix(_BEGIN).partition(_END)
+    before = ""
+    if choice not in thinking:
+        begun = content.lstrip()
+        if not begun:
+            return None, content
+        thinking[choice] = begun.startswith(_BEGIN)
+        if thinking[choice]:
+            before, content = content[: -len(begun)], begun.removeprefix(_BEGIN)
+    if thinking[choice]:
+        thought, end, text = content.partition(_END)
         thinking[choice] = not end
-        return thought, text
+        return thought, before + text
     return None, content
 
 
@@ -173,9 +205,10 @@ def _take_repeated(event: dict[str, Any], state: MappingState) -> None:
             }
             for call in state.tool_calls(index)
         ]
-        tagged = f"{_BEGIN}{reasoning}{_END}{text}"
+        content = message.get("content")
+        is_tagged = type(content) is str and _split(content, index, {}) == (reasoning, text)
         are_same = (
-            (take_same(message, "content", text) or take_same(message, "content", tagged))
+            take_same(message, "content", content if is_tagged else text)
             and take_same(message, "reasoning_content", reasoning)
             and take_same(message, "tool_calls", calls)
         )

@@ -11,7 +11,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
+import attrs
+
 from crosswalk.plugins import (
+    Correction,
     MappingState,
     ResponseDelta,
     Segment,
@@ -52,6 +55,7 @@ class Answer(Texts):
         self._start: int | None = None  # the number of the first keep-alive
         self._is_numbered = False  # whether the last event had a number
         self._weighed = 0  # the number of tokens of the answer that have their log probabilities
+        self._runs: dict[SegmentType, list[_Run]] = {}  # the texts in the order in which they were streamed
         self._last: Item | None = None
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}  # the last one if several share an index
@@ -84,6 +88,7 @@ class Answer(Texts):
         part = None if self._said is None else self._said[1]
         if isinstance(part, Part):  # otherwise the last delta belonged to a call
             part.pieces += pieces
+            self._note_run(part, sum(map(len, pieces)))
             tokens = state.choice(0).logprobs or []
             part.tokens += tokens[self._weighed :]
             self._weighed = len(tokens)
@@ -197,15 +202,58 @@ class Answer(Texts):
     def add(self, part: Part, text: str, tokens: tuple[TokenLogprob, ...] | None = None) -> Deltas:
         """Return the deltas of *text*, more of *part*."""
         part.pieces.append(text)
+        self._note_run(part, len(text))
         if tokens:
             part.tokens.extend(tokens)
             self._weighed += len(tokens)
         return self.say(part.known.segment, part, text or None, tokens)
 
+    def _note_run(self, part: Part, length: int) -> None:
+        runs = self._runs.setdefault(part.known.segment, [])
+        if runs and runs[-1].part is part:
+            runs[-1].length += length
+        else:
+            runs.append(_Run(part, length))
+
+    def continues(self, part: Part, text: str) -> bool:
+        """Return whether *text*, all of *part*, is its streamed text and what may follow it: no other part came between."""
+        before, runs = "".join(part.pieces), self._runs.get(part.known.segment, [])
+        places = [place for place, run in enumerate(runs) if run.part is part]
+        is_next = text == before or places in ([], [len(runs) - 1])
+        return text.startswith(before) and len(places) < 2 and is_next
+
+    def join(self, part: Part, others: list[Part]) -> None:
+        """Add the text of *others* to *part*: the whole item has no parts for them."""
+        for run in self._runs[part.known.segment]:
+            if run.part in others:
+                run.part = part
+        for other in others:
+            part.pieces += other.pieces
+            other.pieces = []
+
+    def correct(self, part: Part, text: str) -> Deltas:
+        """Yield the deltas that replace the streamed text of *part* by *text*."""
+        kind, start = part.known.segment, 0
+        part.pieces, more = [text], text
+        for run in self._runs[kind]:
+            if run.part is part:
+                yield ResponseDelta(correction=Correction(kind, more, start, start + run.length))
+                run.length, more = len(more), ""
+            start += run.length
+        self._runs[kind] = [run for run in self._runs[kind] if run.length]
+
     def insert(self, segment: Segment) -> ResponseDelta:
         """Return the delta of a whole segment. It ends the text before it, unless it is a citation."""
         is_beside = segment.type is SegmentType.CITATION
         return ResponseDelta(segment=segment) if is_beside else super().insert(segment)
+
+
+@attrs.define(eq=False)
+class _Run:
+    """A number of characters that were streamed of one part after the other parts."""
+
+    part: Part
+    length: int
 
 
 def _flat(tools: list[Any]) -> Iterator[Object]:

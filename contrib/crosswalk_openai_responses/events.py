@@ -188,6 +188,7 @@ def _part(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     item, raw = answer.item(event), require_object(event.get("part"), "part")
     kind = look_string(raw, "type") or ""
     if kind not in wire.PARTS:
+        state.note_unknown_part()
         item.entry(event)[known.of] = [numbered(raw, take_count(event, wire.LISTS[known.of]) or 0)]
         del event["part"]
         return ()
@@ -301,7 +302,7 @@ def _field(event: Object, known: wire.WireEvent, answer: Answer, state: MappingS
     yield from call_deltas(answer, item, state, name=look_string(event, "name") or None)
     yield from argument_deltas(answer, event, known.leaf, item, state)
     take_same(event, "name", item.call.name)
-    for name in (known.leaf, "name"):
+    for name in (f"streamed_{known.leaf}", "name"):
         if name in event:
             item.entry(event)[name] = event.pop(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -122,11 +123,14 @@ class Item:
         self.parts[place, number, type] = others[0]
         return others[0]
 
-    def renumber(self, place: str, types: list[str]) -> None:
+    def renumber(self, place: str, types: list[str]) -> Iterator[tuple[Part, list[Part]]]:
         """Give the streamed parts of the list *place* the numbers of the whole item, which has parts of these *types*.
 
         Parts keep their numbers if the whole item has a part of their type under each of them. Otherwise the first part of
         a type that was streamed is the first of that type in the item, and so on.
+
+        Yields:
+            The last part of a type, and the parts that were streamed beyond it.
         """
         for type in set(types):
             numbers = [number for number, other in enumerate(types) if other == type]
@@ -136,6 +140,8 @@ class Item:
             for part, number in zip(streamed, numbers, strict=False):
                 part.number = number
                 self.parts[place, number, type] = part
+            if len(streamed) > len(numbers):
+                yield streamed[len(numbers) - 1], streamed[len(numbers) :]
 
     def _streamed(self, place: str, type: str) -> list[Part]:
         found = {

@@ -39,6 +39,7 @@ from crosswalk.plugins import (
     text_of,
     thaw,
     tool_fields,
+    tool_kind,
     unsupported_part,
 )
 
@@ -72,7 +73,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if tools:
         body["tools"] = tools
     if isinstance(request.tool_choice, NamedTool):
-        body["tool_choice"] = {"type": "function", "name": request.tool_choice.name}
+        body["tool_choice"] = {"type": tool_kind(request), "name": request.tool_choice.name}
     elif request.tool_choice is not None:
         body["tool_choice"] = request.tool_choice.value
     if request.response_format is not None:
@@ -127,6 +128,8 @@ def _start(request: ChatRequest, where: Mapping[str, Any]) -> int:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    if tool.is_custom:
+        return {"type": "custom", **tool_fields(tool)}
     # If left out, ``strict`` would be true here, which makes every argument a required one.
     return {"type": "function", "strict": False, **tool_fields(tool)}
 
@@ -276,9 +279,11 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     if isinstance(part, ImagePart):
-        return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
+        return {"type": "input_image", "image_url": data_url(part), "detail": part.detail or "auto"}
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
+    if part.id is not None:
+        return {"type": "input_file", "file_id": part.id}
     if part.data is None:
         return {"type": "input_file", "file_url": part.url}
     return {"type": "input_file", "file_data": data_url(part), "filename": part.name or "file"}

@@ -12,6 +12,7 @@ import attrs
 from crosswalk.plugins import (
     CallKind,
     CitationRef,
+    Correction,
     MappingState,
     Provenance,
     ResponseDelta,
@@ -50,6 +51,8 @@ def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) ->
     known = wire.ITEMS.get(item.type or "")
     role = None if known is None else known.role
     take_same(raw, "role", "assistant")
+    if known is None and ":" not in (item.type or ""):  # a vendor's own type may be ignored (Open Responses)
+        state.note_unknown_part()
     if role is wire.ItemRole.TEXT:
         yield from _texts(answer, raw, item, state)
     elif known is not None and role is wire.ItemRole.CALL and not item.by_server:
@@ -65,12 +68,24 @@ def item_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) ->
 
 
 def part_deltas(answer: Answer, raw: Object, part: Part, state: MappingState) -> Deltas:
-    """Yield the deltas that *raw*, all of *part*, adds to the earlier ones."""
-    more, tokens = _added(raw, part.known.leaf, part.pieces, _WHERE[part.known.segment], state), None
+    """Yield the deltas that *raw*, all of *part*, adds to the earlier ones, or replaces them by.
+
+    A replaced text stays in *raw* as ``streamed_text``, or ``streamed_`` and the name of its field.
+    """
+    leaf, before, tokens = part.known.leaf, "".join(part.pieces), None
+    text = take_string(raw, leaf) or before
     if "logprobs" in raw and not part.tokens:
         tokens = accept_logprobs(raw, "logprobs")
-    if more or tokens:
-        yield from answer.add(part, more, tokens)
+    if not text.startswith(before):
+        raw[f"streamed_{leaf}"] = before
+        state.note(_WHERE[part.known.segment], Provenance.DERIVED)
+    if answer.continues(part, text):
+        text = text[len(before) :]
+    else:
+        yield from answer.correct(part, text)
+        text = ""
+    if text or tokens:
+        yield from answer.add(part, text, tokens)
     for number, note in enumerate(accept_objects(raw, "annotations")):
         if number not in part.citations:
             yield answer.insert(citation(note, part, number))
@@ -83,10 +98,13 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
     for name in wire.LISTS:
         parts = take_objects(raw, name)
         kinds = [look_string(part, "type") or "" for part in parts]
-        item.renumber(name, kinds)
+        for first, others in item.renumber(name, kinds):
+            answer.join(first, others)
         for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
                 yield from part_deltas(answer, part, item.part(name, number, kind), state)
+            else:
+                state.note_unknown_part()
     # Details of the text before. The deltas of a text have no room for them.
     is_message = item.type == "message"
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
@@ -125,9 +143,14 @@ def call_deltas(
 
 
 def argument_deltas(answer: Answer, raw: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
-    """Return the deltas that the text under *leaf*, all arguments of a call, adds to their pieces."""
-    where = f"message.tool_calls[{item.call.index}].arguments"
-    return call_deltas(answer, item, state, arguments=_added(raw, leaf, item.call.arguments, where, state))
+    """Yield the deltas that the text under *leaf*, all arguments of a call, adds to their pieces, or replaces them by."""
+    text, before, index = take_string(raw, leaf) or "", "".join(item.call.arguments), item.call.index
+    if not text or text.startswith(before):
+        yield from call_deltas(answer, item, state, arguments=text[len(before) :])
+    else:
+        yield ResponseDelta(correction=Correction(SegmentType.TOOL_CALL, text, 0, len(before), index))
+        raw[f"streamed_{leaf}"] = before
+        state.note(f"message.tool_calls[{index}].arguments", Provenance.DERIVED)
 
 
 def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState) -> Deltas:
@@ -202,19 +225,6 @@ _WHERE: Final = {
     SegmentType.REFUSAL: "refusal",
     SegmentType.REASONING: "segments",
 }
-
-
-def _added(raw: Object, leaf: str, pieces: list[str], where: str, state: MappingState) -> str:
-    """Return the text that the whole text under *leaf* adds to its *pieces*.
-
-    A whole text that contradicts the pieces cannot take them back. It stays, and the provenance of *where* records that.
-    """
-    text, before = take_string(raw, leaf), "".join(pieces)
-    if text is None or text.startswith(before):
-        return (text or "")[len(before) :]
-    raw[leaf] = text
-    state.note(where, Provenance.DERIVED)
-    return ""
 
 
 def citation(note: Object, part: Part, number: int) -> Segment:

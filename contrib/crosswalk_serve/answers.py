@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk.convert.source import source_form
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
 from crosswalk.types import (
@@ -25,10 +26,22 @@ from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["StreamWriter", "Written", "addressed", "failed", "id_headers", "info_of", "whole"]
+__all__ = [
+    "StreamWriter",
+    "Written",
+    "addressed",
+    "alias_of",
+    "failed",
+    "id_headers",
+    "info_of",
+    "rename",
+    "whole",
+]
 
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
+_SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
+"""The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
 
 
 @attrs.frozen
@@ -46,15 +59,18 @@ class Written:
     losses: tuple[Loss, ...] = ()
 
 
-def sealed(response: ChatResponse, seal: Segment, form: WireForm) -> ChatResponse:
-    """*response* with its *seal* at its first reasoning, or before all that it says, as *form* has it."""
+def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
+    """Return *response* with its *seal* after the first reasoning, or before all other parts."""
     segments = list(response.segments)
-    place = next((n for n, one in enumerate(segments) if one.type is SegmentType.REASONING), None)
-    if place is None:
-        return attrs.evolve(response, segments=(seal, *segments))
-    about = {"signature": seal.metadata["encrypted"]} if form is WireForm.ANTHROPIC else seal.metadata
-    segments[place] = attrs.evolve(segments[place], metadata=about)
-    return attrs.evolve(response, segments=segments)
+    reasoning = (number for number, one in enumerate(segments) if one.type is SegmentType.REASONING)
+    position = next(reasoning, -1) + 1
+    return attrs.evolve(response, segments=(*segments[:position], seal, *segments[position:]))
+
+
+def _unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
+    """Return *losses* without the seal itself, at its *position*, and its effect on the order of the parts."""
+    own = f"segments[{position}]"
+    return tuple(loss for loss in losses if loss.path != "segments" and not loss.path.startswith(own))
 
 
 def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
@@ -69,24 +85,41 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     frames = response.raw_events.frames
     is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
     if seal is not None and is_foreign:
-        made = convert(sealed(response, seal, incoming.form), incoming.form, request=options)
+        made = convert(sealed(response, seal), incoming.form, request=options)
     body = made.value
-    if incoming.wants.echo and made.status == 200:
+    alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
+    if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
         said = load_json(body)
-        for choice in said["choices"]:
+        rename(said, alias)
+        for choice in said["choices"] if incoming.wants.echo else ():
             choice["text"] = _prompt(incoming) + choice["text"]
-        body = dump_json(said)
-    if incoming.wants.namespaces and made.status == 200:
-        said = load_json(body)
-        _add_namespaces(said["output"], incoming)
+        if incoming.wants.namespaces:
+            _name_in_namespaces(said["output"], incoming)
         body = dump_json(said)
     return Written(body, made.status, losses)
 
 
-def _add_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
-    """Say of each call in *items* the namespace in which the client has its tool, as its client looks for it there."""
+def alias_of(incoming: Incoming, server_model: str | None) -> str | None:
+    """Return the client's name for the model, or ``None`` if the server was asked for the same name."""
+    name = incoming.request.model
+    return name if server_model is not None and name != server_model else None
+
+
+def rename(event: dict[str, Any], alias: str | None) -> bool:
+    """Give the model of *event*, or of a whole answer, the name *alias*. Return whether it had a name."""
+    is_changed = False
+    for holder in (event, event.get("message"), event.get("response")) if alias is not None else ():
+        if type(holder) is dict and type(holder.get("model")) is str:
+            holder["model"], is_changed = alias, True
+    return is_changed
+
+
+def _name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
+    """Name the tool of each call in *items* as the client has it: in its namespace, with its name there."""
     for item in items:
-        namespace = incoming.wants.namespaces.get(item.get("name", ""))
+        namespace, name = incoming.wants.namespaces.get(item.get("name", ""), (None, None))
+        if name is not None and "call" in item["type"]:
+            item["name"] = name
         if namespace is not None and item["type"] in ("function_call", "custom_tool_call"):
             item.setdefault("namespace", namespace)
 
@@ -129,7 +162,8 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
 
     A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
     its server may keep it, too. A call without an id, as Gemini's often are, gets one that no call of another answer has:
-    Claude Code takes two calls of one id for one.
+    Claude Code takes two calls of one id for one. It also drops the signed thinking of a model that it did not ask for, so
+    an answer of another format in Messages has the client's name of the model.
 
     Args:
         incoming: what the client has asked.
@@ -140,6 +174,8 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
     if not token:
         return response
     response = _with_own_call_ids(response, token)
+    if form is WireForm.ANTHROPIC and source_form(response) is not form:
+        return attrs.evolve(response, model=incoming.request.model or response.model)
     if form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
         return response
     return attrs.evolve(response, id=f"{response.id}-{token}")
@@ -177,11 +213,10 @@ class StreamWriter:
         incoming: what the client has asked.
         partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
         token: as for :func:`addressed`.
+        server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
 
     Attributes:
-        media_type: the content type of the stream.
-        heartbeat: what may be sent between two pieces to keep the connection open, or empty without such a thing.
         losses: what the form could not say, once the stream has ended.
     """
 
@@ -190,31 +225,30 @@ class StreamWriter:
         incoming: Incoming,
         partial: Callable[[], ChatResponse],
         token: str = "",
+        server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     ) -> None:
         self._incoming, self._token, self._seal = incoming, token, seal
+        self._alias = alias_of(incoming, server_model)
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
         )  # its clients cannot add up the pieces of a custom call
         self._names = frozenset[str]() if is_chat else incoming.wants.custom_tools
         self._custom = CustomCalls(self._names)
         self._converter = StreamConverter.of(
-            incoming.form, lambda: addressed(incoming, partial(), token), request=_options(incoming)
+            incoming.form,
+            lambda: addressed(incoming, partial(), token),
+            request=_options(incoming),
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = _prompt(incoming) if incoming.wants.echo else ""
         self._echoed: set[int] = set()
         self._begun: set[int] = set()  # calls, by index
+        self._held: list[ResponseDelta] = []
+        self._may_hold = incoming.form in _SEALED_BEFORE_CALLS
+        self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
-        is_ndjson = incoming.form.provider == "ollama"
-        self.media_type = "application/x-ndjson" if is_ndjson else "text/event-stream"
-        self.heartbeat = b"" if is_ndjson else b": \n\n"
-
-    @property
-    def takes_comments(self) -> bool:
-        """Whether a line that no client reads may stand between two pieces."""
-        return bool(self.heartbeat)
 
     def feed(self, event: StreamEvent) -> bytes:
         """What *event* makes; the last one ends the stream, an error in the form's own way."""
@@ -222,22 +256,35 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN)
-        said = b"".join(self._fed(delta) for delta in self._custom.of(event.delta))
+        said = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
         if event.response is not None:
             response = with_custom_calls(event.response, self._names)
-            said += b"".join(map(self._fed, self._custom.rest()))
+            said += b"".join(map(self._fed, self._ready(self._custom.rest())))
             seal = self._seal(event.response)
             if seal is not None:
                 said += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
+            said += b"".join(map(self._fed, self._held))
             said += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
-            own = (
-                "" if seal is None else f"segments[{len(response.segments) - 1}]"
-            )  # of the seal, which is no server's word
             losses = self._converter.report.losses
-            self.losses = tuple(loss for loss in losses if not (own and loss.path.startswith(own)))
+            self.losses = losses if seal is None else _unsealed(losses, len(response.segments) - 1)
             self._has_ended = True
         return said
+
+    def _ready(self, deltas: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
+        """Return those of *deltas* that may be written now. From the first call on, they wait for the seal.
+
+        There will be a seal if the answer has reasoning or another part with metadata: a signature follows its call.
+        """
+        for delta in deltas:
+            self._is_opaque = self._is_opaque or bool(delta.reasoning_delta or delta.segment)
+            if self._held and not self._is_opaque:
+                yield from self._held
+                self._held, self._may_hold = [], False
+            if self._may_hold and (self._held or delta.tool_call_delta is not None):
+                self._held.append(delta)
+            else:
+                yield delta
 
     def fail(self, error: ErrorInfo) -> bytes:
         """What ends the stream with *error*; nothing where it has ended."""
@@ -265,9 +312,10 @@ class StreamWriter:
 
     def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
         """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
+        rename(event, self._alias)
         if self._incoming.wants.namespaces:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
-            _add_namespaces(items, self._incoming)
+            _name_in_namespaces([event, *items], self._incoming)
         return self._echoing(event)
 
     def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:

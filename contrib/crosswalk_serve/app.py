@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import time
 from typing import Any, Final
-from uuid import uuid4
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,15 +17,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import WireForm
-from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk_serve.answers import failed, id_headers, info_of
+from crosswalk.errors import ErrorKind
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
-from crosswalk_serve.forms import form_of
+from crosswalk_serve.error_responses import handle_error
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.listing import Listing
-from crosswalk_serve.refusal import LEFT, Refusal
+from crosswalk_serve.passthrough import Passthrough
+from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import BadRequestError
+from crosswalk_serve.stored_responses import StoredResponses
+from crosswalk_serve.token_counts import TokenCounts
 
 __all__ = ["create_app"]
 
@@ -54,7 +55,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         PluginError: a plugin is broken.
     """
     gateway = Gateway(config, clock=clock, **service_options)
-    listing = Listing(gateway)
+    listing, stored = Listing(gateway), StoredResponses(gateway)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
@@ -65,15 +66,20 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
 
     routes = [Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()]
     generating = Ask(gateway, WireForm.GEMINI)
+    routes += Passthrough(gateway).pages()
     routes += [
         Route("/v1beta/models/{target:path}", generating, methods=["POST"]),
         Route("/v1/models/{target:path}", generating, methods=["POST"]),
-        Route("/v1/messages/count_tokens", listing.count_tokens, methods=["POST"]),
+        Route("/v1/messages/count_tokens", TokenCounts(gateway).answer, methods=["POST"]),
         Route("/v1/models", listing.models),
         Route("/v1/models/{id:path}", listing.model),
         Route("/v1/responses/compact", _absent, methods=["POST"]),
-        Route("/v1/responses/{id}", listing.response, methods=["GET", "DELETE"]),
+        Route("/v1/responses/{id}", stored.response),
+        Route("/v1/responses/{id}", stored.delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}/cancel", stored.cancel, methods=["POST"]),
+        Route("/v1/responses/{id}/input_items", stored.input_items),
         Route("/api/tags", listing.tags),
+        Route("/api/ps", listing.running),
         Route("/api/show", listing.show, methods=["POST"]),
         Route("/api/version", listing.version),
         Route("/healthz", listing.health),
@@ -100,12 +106,9 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         routes=routes,
         middleware=middleware,
         lifespan=lifespan,
-        exception_handlers={
-            Refusal: _refused,
-            BadRequestError: _bad,
-            HTTPException: _not_found,
-            ClientDisconnect: _left,
-        },
+        exception_handlers=dict.fromkeys(
+            (Refusal, BadRequestError, HTTPException, ClientDisconnect), handle_error
+        ),
     )
     # A redirect would lead to the address in the client's request: behind a proxy, without its TLS.
     app.router.redirect_slashes = False
@@ -128,39 +131,11 @@ class _Origins:
                 refusal = Refusal(
                     ErrorKind.PERMISSION, "web pages of this origin may not ask here", status=403
                 )
-                app = await _refused(Request(scope), refusal)
+                app = await handle_error(Request(scope), refusal)
         await app(scope, receive, send)
-
-
-async def _refused(request: Request, refusal: Exception) -> Response:
-    assert isinstance(refusal, Refusal), "it is registered for these"
-    headers = {} if refusal.retry_after is None else {"retry-after": str(refusal.retry_after)}
-    return _failed(request, refusal.info, headers)
-
-
-async def _bad(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BadRequestError), "it is registered for these"
-    return _failed(request, info_of(error), {})
-
-
-async def _not_found(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException), "it is registered for these"
-    message = f"{error.detail}: there is no such page here, or not for {request.method}"
-    info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
-    return _failed(request, info, dict(error.headers or {}))
 
 
 async def _absent(_: Request) -> Response:
     """A page of the API that is not offered. Without it, its path would be taken for the id of an answer, and the method
     would be wrong."""
     raise HTTPException(404)
-
-
-async def _left(*_: object) -> Response:
-    return Response(status_code=LEFT)
-
-
-def _failed(request: Request, info: ErrorInfo, headers: dict[str, str]) -> Response:
-    form, id = form_of(request), str(uuid4())
-    written = failed(form, info, id)
-    return Response(written.body, written.status, {**id_headers(form, id), **headers}, "application/json")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from functools import partial
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import attrs
@@ -19,21 +19,25 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, addressed, failed, id_headers, info_of, whole
+from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
 from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
+from crosswalk_serve.budgets import cost, most_cost
 from crosswalk_serve.conversations import StoreError
+from crosswalk_serve.estimated_usage import by_length
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_reply import Reply
 from crosswalk_serve.interrupt import Interruptible
-from crosswalk_serve.keys import Caller
+from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.loading import load
-from crosswalk_serve.losses import dropped, dropped_fields, header_of
+from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
-from crosswalk_serve.refusal import LEFT, Refusal, for_client
-from crosswalk_serve.relay import Relay, is_native
+from crosswalk_serve.refusal import Refusal, for_client
+from crosswalk_serve.relay import Relay, error_frame, is_native
+from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
-from crosswalk_serve.uncounted import by_length
+from crosswalk_serve.stored_responses import store_is_away
 
 __all__ = ["Ask"]
 
@@ -68,10 +72,10 @@ class Ask:
         except ClientDisconnect:
             pass
         except Exception:
-            _log.exception("request %s failed", exchange.id)
+            _log.exception("request %s failed", exchange.reply.id)
             await exchange.refuse(ErrorInfo(ErrorKind.SERVER, "the gateway failed", status=500))
         finally:
-            exchange.tell()
+            await exchange.end()
 
 
 class Exchange:
@@ -85,7 +89,7 @@ class Exchange:
         send: sends messages to the client.
 
     Attributes:
-        id: the id of the request in logs and for the client.
+        reply: the response to the client.
     """
 
     def __init__(self, gateway: Gateway, form: WireForm, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,18 +97,15 @@ class Exchange:
         self._form = form
         self._request = Request(scope, receive)
         self._receive = receive
-        self._send = send
         self._began = perf_counter()
         self._caller = Caller(None, None)
         self._route: Route | None = None
         self._incoming: Incoming
         self._seals: Seals
         self._asked: tuple[ChatMessage | ChatResponse, ...] = ()
-        self._dropped: list[str] = []
-        self._status = LEFT
-        self._is_read = False
+        self._reserved: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
-        self.id = str(uuid4())
+        self.reply = Reply(form, str(uuid4()), send)
 
     async def run(self) -> None:
         """Answer the request.
@@ -114,23 +115,25 @@ class Exchange:
             starlette.requests.ClientDisconnect: the client left before its request was complete.
         """
         gateway, headers = self._gateway, self._request.headers
-        request_id.set(self.id)
+        request_id.set(self.reply.id)
         self._caller = gateway.caller(self._request)
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
-        self._is_read = True
+        self.reply.is_last = False
         self._seals = seals = Seals(gateway.config, self._caller)
         self._incoming = incoming = seals.opened(self._read(body))
         name = incoming.request.model or ""
-        self._route = route = gateway.route(self._caller, name)
-        await gateway.quotas.admit(self._caller)
+        self._route = route = gateway.route(self._caller, name).for_form(self._form)
         block = Interruptible(self._receive)
         if incoming.wants.load is not None:
+            await gateway.quotas.admit(self._caller)
             with gateway.running(block, self._caller):
                 return await self._load(route, block)
         request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
         self._asked = request.messages
         request = route.request(request, name)
+        most = most_cost(request, route, incoming.wants.n) if self._has_budget else 0.0
+        self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
         with gateway.running(block, self._caller):
             if incoming.request.stream:
@@ -169,9 +172,7 @@ class Exchange:
         try:
             earlier = await self._gateway.conversations.find(self._caller.name, previous)
         except StoreError:
-            raise Refusal(
-                ErrorKind.SERVER, "earlier answers cannot be had now", status=503, retry_after=5
-            ) from None
+            raise store_is_away() from None
         if earlier is None:
             raise Refusal(
                 ErrorKind.INVALID_REQUEST,
@@ -186,7 +187,7 @@ class Exchange:
         async with block:
             body = await load(route, self._incoming, self._incoming.request.model or "")
         if body is not None:
-            await self._respond(body, 200)
+            await self.reply.whole(body, 200)
         elif block.cause is not None:
             await self.refuse(block.cause, 1)
 
@@ -207,23 +208,24 @@ class Exchange:
             await self.refuse(block.cause, 1)
 
     async def _answer(self, response: ChatResponse) -> None:
-        self._dropped += dropped(response)
+        self.reply.dropped += dropped(response)
         error = response.error_info
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         seal = self._seals.of(response, self._form)
-        written = whole(self._incoming, addressed(self._incoming, response, self.id), seal)
-        self._dropped += dropped_fields(written.losses, response)
+        written = whole(self._incoming, addressed(self._incoming, response, self.reply.id), seal)
+        self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
-        await self._respond(written.body, written.status)
+        await self.reply.whole(written.body, written.status)
 
     # Streams.
 
     async def _stream(self, events: EventStream, block: Interruptible) -> None:
         ended: ChatResponse | None = None
         last = b""
-        async with block, events:
+        silence = self._gateway.config.limits.silence_seconds
+        async with block, events, self.reply.kept_alive(silence):
             try:
                 await events.read_on()
                 if events.ready[0].event_type is not StreamEventType.ERROR:
@@ -245,7 +247,7 @@ class Exchange:
     async def _stream_on(self, events: EventStream) -> bytes:
         """Send events as fast as the client takes them. Return the frames at the end."""
         self._writer = writer = self._writer_of(events)
-        await self._begin(200, writer.media_type, {"cache-control": "no-store"})
+        await self.reply.begin()
         if self._gateway.metrics is not None and self._route is not None:
             seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
             seconds.observe(perf_counter() - self._began)
@@ -254,7 +256,7 @@ class Exchange:
             events.ready.clear()
             if events.has_ended:
                 return frames
-            await self._send_body(frames, more=True)
+            await self.reply.piece(frames)
             await events.read_on()
 
     def _writer_of(self, events: EventStream) -> StreamWriter | Relay:
@@ -263,23 +265,22 @@ class Exchange:
         if sent is not None and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
         seal = partial(self._seals.of, form=self._form)
-        return StreamWriter(self._incoming, lambda: events.partial, self.id, seal)
+        model = None if sent is None else sent.model
+        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, seal)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
-        self._dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
+        self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
         await self._settle(response, self._to_store(response))
-        if self._dropped and writer.takes_comments:
-            frames += f": x-crosswalk-dropped: {header_of(self._dropped)}\n\n".encode()
-        await self._send_body(frames, more=False)
+        await self.reply.end(frames)
 
     def _to_store(self, response: ChatResponse) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body."""
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
         try:
-            return whole(self._incoming, addressed(self._incoming, response, self.id)).body
+            return whole(self._incoming, addressed(self._incoming, response, self.reply.id)).body
         except ConversionError as error:
-            _log.warning("request %s: its answer cannot be stored: %s", self.id, error)
+            _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
             return None
 
     # Output.
@@ -287,36 +288,20 @@ class Exchange:
     async def refuse(self, error: ErrorInfo, retry_after: float | None = None) -> None:
         """Answer with *error*. If a stream has begun, its last event reports the error."""
         if self._writer is not None:
-            return await self._send_body(self._writer.fail(error), more=False)
-        written = failed(self._form, error, self.id)
+            return await self.reply.end(self._writer.fail(error))
+        if self.reply.is_stream:
+            return await self.reply.end(error_frame(self._form, error))
+        written = failed(self._form, error, self.reply.id)
         headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
         if written.status == 401:
             headers["www-authenticate"] = "Bearer"
-        await self._respond(written.body, written.status, headers)
-
-    async def _respond(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
-        more = {"content-length": str(len(body)), **(headers or {})}
-        await self._begin(status, "application/json", more)
-        await self._send_body(body, more=False)
-
-    async def _begin(self, status: int, media_type: str, headers: Mapping[str, str]) -> None:
-        self._status = status
-        said = {"content-type": media_type, **id_headers(self._form, self.id), **headers}
-        if self._dropped:
-            said["x-crosswalk-dropped"] = header_of(self._dropped)
-        if not self._is_read:
-            said["connection"] = "close"  # further input is not read
-        raw = [(name.encode(), value.encode()) for name, value in said.items()]
-        await self._send({"type": "http.response.start", "status": status, "headers": raw})
-
-    async def _send_body(self, body: bytes, *, more: bool) -> None:
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        await self.reply.whole(written.body, written.status, headers)
 
     # Records.
 
     def _unreadable(self, error: MappingError) -> ChatResponse:
         """Return the part that came of an unreadable answer, marked as an error."""
-        _log.warning("request %s: an answer cannot be read: %s", self.id, error)
+        _log.warning("request %s: an answer cannot be read: %s", self.reply.id, error)
         assert error.partial is not None, "the service says what came"
         # The traceback holds everything that came, and must not wait for the garbage collector.
         cause: BaseException | None = error
@@ -334,24 +319,24 @@ class Exchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         usage, taken = response.usage, by_length(response, self._asked)
-        cost = gateway.cost(taken, route)
-        await gateway.quotas.spend(caller, taken.usage.total_tokens, cost)
+        dollars = cost(taken, route)
+        reserved, self._reserved = self._reserved, None
+        await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:
-            labels = route.name, caller.name or ""
-            gateway.metrics.tokens.labels(*labels, "input").inc(usage.prompt_tokens)
-            gateway.metrics.tokens.labels(*labels, "output").inc(usage.completion_tokens)
-            gateway.metrics.dollars.labels(*labels).inc(cost)
+            gateway.metrics.spent(route.name, caller.name, usage, dollars)
         if gateway.exchanges is not None:
-            about = {
-                "request_id": self.id,
+            about: dict[str, Any] = {
+                "request_id": self.reply.id,
                 "form": self._form.value,
                 "model": route.name,
                 "key": caller.name,
                 "stream": self._incoming.request.stream,
                 "seconds": round(perf_counter() - self._began, 6),
                 "attempts": len(response.attempts),
-                "dropped": self._dropped,
+                "dropped": self.reply.dropped,
             }
+            if gateway.config.log.exchange_requests:
+                about["request"] = self._incoming.request.said
             gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
             try:
@@ -359,34 +344,33 @@ class Exchange:
                     caller.name, orjson.loads(body)["id"], self._asked, response, body
                 )
             except StoreError as error:
-                _log.warning("request %s: its answer cannot be gone on with: %s", self.id, error)
+                _log.warning("request %s: its answer cannot be gone on with: %s", self.reply.id, error)
 
     @property
     def _is_kept(self) -> bool:
         """Return whether a later request may continue the answer."""
         return self._form is WireForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
 
-    def tell(self) -> None:
-        """Count the request, and log how it ended."""
+    @property
+    def _has_budget(self) -> bool:
+        return self._caller.key is not None and self._caller.key.budget_per_day is not None
+
+    async def end(self) -> None:
+        """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
+        if self._reserved is not None:
+            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reserved)
+        reply, model = self.reply, "" if self._route is None else self._route.name
         seconds = perf_counter() - self._began
-        model = "" if self._route is None else self._route.name
-        form, key, metrics = self._form.value, self._caller.name or "", self._gateway.metrics
-        if metrics is not None:
-            metrics.requests.labels(form, model, key, str(self._status)).inc()
-            metrics.seconds.labels(form, model).observe(seconds)
-            if self._dropped:
-                metrics.dropped.labels(form, model).inc()
-        omitted = header_of(self._dropped)
-        extra = {
-            "crosswalk.request.id": self.id,
-            "crosswalk.form": form,
-            "crosswalk.key": key,
-            "crosswalk.dropped": omitted,
-            "gen_ai.request.model": model,
-            "http.response.status_code": self._status,
-        }
-        said = f"{form} {model or '-'} {key or '-'} {self._status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
-        _log.info("%s %s", self.id, said, extra=extra)
+        record_request(
+            self._gateway,
+            reply.id,
+            self._form.value,
+            model,
+            self._caller.name,
+            reply.status,
+            seconds,
+            reply.dropped,
+        )
 
 
 def _unsayable(error: DangerousLossError) -> ErrorInfo:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 from starlette.requests import Request
@@ -12,19 +12,23 @@ from crosswalk.errors import ErrorKind
 from crosswalk_serve.config import Limits
 from crosswalk_serve.refusal import Refusal
 
-__all__ = ["check_head", "read_body"]
+__all__ = ["FORM", "JSON", "check_head", "read_body"]
 
 _DRAIN_SECONDS: Final = 5.0
-_JSON: Final = frozenset({"application/json", ""})
+JSON: Final = frozenset({"application/json", ""})
+"""The content types of JSON."""
+FORM: Final = "multipart/form-data"
+"""The content type of a form with files."""
 _CURL: Final = "application/x-www-form-urlencoded"
 """What ``curl -d`` says, as Ollama's own documentation has it."""
 
 
-def check_head(headers: Mapping[str, str], *, takes_any: bool = False) -> None:
+def check_head(headers: Mapping[str, str], types: Container[str] = JSON, *, takes_any: bool = False) -> None:
     """Refuse what the *headers* of a request say that a gateway must not serve.
 
     Args:
         headers: those of the request.
+        types: the content types that it may have.
         takes_any: whether its form's own server does not look at the content type.
 
     Raises:
@@ -37,7 +41,7 @@ def check_head(headers: Mapping[str, str], *, takes_any: bool = False) -> None:
     kind, *parameters = headers.get("content-type", "").lower().split(";")
     charset = [value.strip(" \"'") for name, _, value in map(_split, parameters) if name == "charset"]
     is_utf8 = all(value in ("utf-8", "utf8") for value in charset)
-    if not is_utf8 or (kind.strip() not in _JSON and not (takes_any and kind.strip() == _CURL)):
+    if not is_utf8 or (kind.strip() not in types and not (takes_any and kind.strip() == _CURL)):
         raise _wrong("the body must be JSON in UTF-8 (content-type: application/json)", status=415)
 
 

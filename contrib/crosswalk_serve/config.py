@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import attrs
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError
 from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts
 
@@ -31,11 +32,14 @@ __all__ = [
     "Patience",
     "Price",
     "Redis",
+    "Repetition",
     "Store",
     "Target",
 ]
 
 MIB = 1024 * 1024
+_FORMATS = {WireForm.ANTHROPIC: "messages", WireForm.OPENAI_RESPONSES: "responses"}
+"""The formats that servers have besides their own one."""
 
 
 def _above(least: float, *, whole: bool = False) -> Any:
@@ -61,6 +65,18 @@ class Patience(Timeouts):
 
 
 @attrs.frozen(kw_only=True)
+class Repetition(RetryPolicy):
+    """When and how often a failed attempt is repeated.
+
+    The client of a gateway repeats requests itself, so it learns of a long ``Retry-After`` at once.
+    """
+
+    max_retry_after: float = attrs.field(
+        default=2.0, validator=attrs.fields(RetryPolicy).max_retry_after.validator
+    )
+
+
+@attrs.frozen(kw_only=True)
 class Target:
     """A server that serves a model.
 
@@ -74,7 +90,10 @@ class Target:
         weight: its share of first attempts. With weights 3 and 1, the first gets three quarters. A server without a weight
             in a list with weights is asked only after the others have failed.
         options: fields for the body of every request, in the words of its API.
-        counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``, by default only ``anthropic`` has.
+        formats: further formats of the server, ``messages`` or ``responses``. If a client speaks one of them, the server is
+            asked in it, without a conversion. Needs a ``base_url``.
+        counts_tokens: whether it has Anthropic's ``/v1/messages/count_tokens``. By default, ``anthropic`` has, ``vllm`` and
+            ``llamacpp`` are tried, and for others the gateway estimates.
     """
 
     provider: str
@@ -85,7 +104,23 @@ class Target:
     takes_media: bool = True
     weight: float | None = attrs.field(default=None, validator=_POSITIVE)
     options: Mapping[str, Any] = attrs.field(factory=dict)
+    formats: tuple[Literal["messages", "responses"], ...] = ()
     counts_tokens: bool | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.formats and self.base_url is None:
+            raise ConfigurationError("other formats need the address of the server", key="base_url")
+
+    def in_format(self, form: WireForm) -> Target:
+        """Return the same server, asked in *form* if it has that format.
+
+        Its key is sent in the server's own header, too. Without a key, none of the environment's is sent.
+        """
+        if _FORMATS.get(form) not in self.formats:
+            return self
+        key = self.api_key or Secret("none")
+        headers = {"Authorization": Secret(f"Bearer {key.reveal()}"), **self.headers}
+        return attrs.evolve(self, provider=form.provider, api_key=key, headers=headers, formats=())
 
     def endpoint(self) -> Endpoint:
         """The endpoint for the service.
@@ -134,7 +169,7 @@ class Model:
     aliases: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
     timeouts: Patience | None = None
-    retry: RetryPolicy | None = None
+    retry: Repetition | None = None
     on_unsupported: Literal["refuse", "drop"] | None = None
     price: Price | None = None
 
@@ -193,7 +228,8 @@ class Key:
         concurrent_requests: the most requests at once, in each process of the gateway, unlimited by default.
         requests_per_minute: the most requests in a minute, unlimited by default.
         tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
-        budget_per_day: the most US dollars in a day that begins at midnight UTC. At the limit, requests are refused.
+        budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
+            is refused.
         metrics: whether it may read ``/metrics``.
     """
 
@@ -274,6 +310,7 @@ class Limits:
         head_seconds: until the head of a request is complete.
         body_seconds: until its body is complete.
         send_seconds: until a client accepts the next piece of an answer.
+        silence_seconds: of a stream, until its client gets a sign that it is still open: first the head of the answer.
         concurrent_requests: the most requests that a process answers at once. More get a 503 with ``retry-after``.
         shutdown_seconds: until open answers are cut after the shutdown begins.
     """
@@ -283,6 +320,7 @@ class Limits:
     head_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     body_seconds: float = attrs.field(default=60.0, validator=_POSITIVE)
     send_seconds: float = attrs.field(default=120.0, validator=_POSITIVE)
+    silence_seconds: float = attrs.field(default=10.0, validator=_POSITIVE)
     concurrent_requests: int = attrs.field(default=4096, validator=_COUNT)
     shutdown_seconds: float = attrs.field(default=30.0, validator=_POSITIVE)
 
@@ -294,11 +332,13 @@ class Log:
     Attributes:
         exchanges: a file of JSON lines, one for each answer with its content, for ``crosswalk batch`` and
             ``crosswalk normalize``. None by default.
+        exchange_requests: whether these lines also hold the client's request.
         requests: whether standard error gets a line for each request without content, and for each wrong key with the
             address of its client.
     """
 
     exchanges: Path | None = None
+    exchange_requests: bool = True
     requests: bool = True
 
 
@@ -357,7 +397,7 @@ class Config:
     limits: Limits = attrs.field(factory=Limits)
     on_unsupported: Literal["refuse", "drop"] = "refuse"
     timeouts: Patience = attrs.field(factory=Patience)
-    retry: RetryPolicy = attrs.field(factory=RetryPolicy)
+    retry: Repetition = attrs.field(factory=Repetition)
     responses: Store = attrs.field(factory=Store)
     log: Log = attrs.field(factory=Log)
     metrics: bool = False

@@ -6,7 +6,7 @@ The server is asked for a function with one argument, ``input``. Its call goes t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -20,25 +20,8 @@ from crosswalk import (
     ToolCallArgumentsError,
     ToolCallDelta,
 )
-from crosswalk.service import ToolDefinition
 
-__all__ = ["CustomCalls", "as_custom", "custom_definition", "with_custom_calls"]
-
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-    "additionalProperties": False,
-}
-
-
-def custom_definition(name: str, description: str | None, format: dict[str, Any] | None) -> ToolDefinition:
-    """The function that stands for a custom tool; the *format* of its input is told in words."""
-    about = [description] if description else []
-    if format is not None and format.get("type") == "grammar":
-        syntax, grammar = format.get("syntax"), format.get("definition")
-        about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
-    return ToolDefinition(name, "\n\n".join(about) or None, _SCHEMA)
+__all__ = ["CustomCalls", "as_custom", "with_custom_calls"]
 
 
 def as_custom(call: ToolCall) -> ToolCall:

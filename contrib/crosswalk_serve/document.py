@@ -96,7 +96,7 @@ def _word(hint: Any) -> str:
 
 
 def _plural(word: str) -> str:
-    return f"{word}s"
+    return word if word.endswith("`") else f"{word}s"
 
 
 def _default(field: attrs.Attribute[Any]) -> str:

@@ -1,4 +1,4 @@
-"""The form of an error for requests that do not reach an endpoint of any form."""
+"""Facts about the formats of clients."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from starlette.requests import Request
 
 from crosswalk.convert import WireForm
 
-__all__ = ["form_at", "form_of"]
+__all__ = ["form_at", "form_of", "media_type"]
+
+
+def media_type(form: WireForm) -> str:
+    """Return the content type of streams in *form*."""
+    return "application/x-ndjson" if form.provider == "ollama" else "text/event-stream"
 
 
 def form_of(request: Request) -> WireForm:
-    """Return the form that the sender of *request* reads."""
+    """Return the form that the sender of *request* reads, for requests that do not reach an endpoint of any form."""
     return form_at(request.url.path, request.headers)
 
 

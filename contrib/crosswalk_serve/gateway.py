@@ -13,12 +13,11 @@ from typing import Any, Final
 import attrs
 from starlette.requests import Request
 
-from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
-from crosswalk.prices import cost_of
+from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Observer
 from crosswalk.text import clean_message
-from crosswalk.types import ChatResponse
 from crosswalk_serve.attempts import AttemptLog
+from crosswalk_serve.budgets import check_prices
 from crosswalk_serve.config import Config
 from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
 from crosswalk_serve.counting import Counters, MemoryCounters, RedisCounters, connect
@@ -88,7 +87,7 @@ class Gateway:
             documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
-        _check_prices(config)
+        check_prices(config)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()
@@ -179,19 +178,6 @@ class Gateway:
             if not name.endswith("*") and (route := self.router.find(name)) and caller.may_ask(route.name)
         ]
 
-    def cost(self, response: ChatResponse, route: Route) -> float:
-        """Return the cost of *response* in US dollars, as far as known."""
-        price, usage = route.model.price, response.usage
-        if price is not None:
-            tokens = (usage.prompt_tokens, usage.completion_tokens)
-            per_million = (price.input_per_million, price.output_per_million)
-            return sum(count * rate for count, rate in zip(tokens, per_million, strict=True)) / 1e6
-        try:
-            cost = cost_of(response)
-        except ConfigurationError:  # without price lists nothing depends on them, see above
-            return 0.0
-        return float(cost.amount) if cost is not None and cost.currency == "USD" else 0.0
-
     # Reload.
 
     def reload(self, config: Config) -> tuple[str, ...]:
@@ -205,7 +191,7 @@ class Gateway:
             UnknownProviderError: a provider does not exist. Nothing has changed.
             PluginError: a plugin is broken. Nothing has changed.
         """
-        _check_prices(config)
+        check_prices(config)
         router = Router(config, self._observers, **self._service_options)
         old, self.router = self.router, router
         self.keyring = Keyring(config.keys)
@@ -258,18 +244,3 @@ class Gateway:
             for router in {self.router, *self._uses}:
                 stack.push_async_callback(router.aclose)
             await asyncio.gather(*self._closing)
-
-
-def _check_prices(config: Config) -> None:
-    """Refuse budgets that cannot be counted."""
-    if not any(key.budget_per_day for key in config.keys.values()):
-        return
-    if all(model.price for model in config.models.values()):
-        return
-    try:
-        import genai_prices  # noqa: F401  # whether it is there
-    except ImportError:
-        raise ConfigurationError(
-            "budgets need prices: give each model its price, or pip install 'crosswalk-llm[prices]'",
-            key="keys",
-        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ from crosswalk_serve.config import Key
 from crosswalk_serve.counting import CountError, Counters
 from crosswalk_serve.refusal import Refusal
 
-__all__ = ["Caller", "Keyring", "Quotas", "new_key"]
+__all__ = ["Caller", "Keyring", "Quotas", "Reservation", "new_key"]
 
 _MINUTE: Final = 60
 _DAY: Final = 86400
@@ -84,6 +85,19 @@ class Keyring:
         return found
 
 
+@attrs.frozen
+class Reservation:
+    """The part of a key's budget that is set aside for a request.
+
+    Attributes:
+        amount: in millionths of a US dollar.
+        day: the number of its day, or ``None`` without a budget.
+    """
+
+    amount: int = 0
+    day: int | None = None
+
+
 class Quotas:
     """The use of the callers' limits.
 
@@ -114,46 +128,66 @@ class Quotas:
         finally:
             self._running[caller.name] -= 1
 
-    async def admit(self, caller: Caller) -> None:
-        """Count a request of *caller*.
+    async def admit(self, caller: Caller, dollars: float = 0.0) -> Reservation:
+        """Count a request of *caller*, and reserve the *dollars* that it may cost. :meth:`spend` settles them.
 
         Raises:
             Refusal: a limit is reached, or the counts are not available.
         """
         key = caller.key
         if key is None or not key.is_limited:
-            return
+            return Reservation()
         used = self._used
         try:
-            if (
-                key.budget_per_day is not None
-                and await used(caller, "cost", _DAY, 0) >= key.budget_per_day * _MICRO
-            ):
-                raise self._over("the budget of the day is used up", _DAY, code="insufficient_quota")
             tokens = key.tokens_per_minute
             if tokens is not None and await used(caller, "tokens", _MINUTE, 0) >= tokens:
                 raise self._over(f"more than {tokens} tokens a minute", _MINUTE)
             requests = key.requests_per_minute
             if requests is not None and await used(caller, "requests", _MINUTE, 1) > requests:
                 raise self._over(f"more than {requests} requests a minute", _MINUTE)
+            return await self._reserve(caller, dollars, key.budget_per_day)
         except CountError:
             raise Refusal(
                 ErrorKind.SERVER, "the limits of the key cannot be checked now", status=503, retry_after=5
             ) from None
 
-    async def spend(self, caller: Caller, tokens: int, dollars: float) -> None:
-        """Count the use of an answer to *caller*. If the counters are not available, it is not counted."""
-        key = caller.key
+    async def _reserve(self, caller: Caller, dollars: float, budget: float | None) -> Reservation:
+        if budget is None:
+            return Reservation()
+        amount, most, day = math.ceil(dollars * _MICRO), budget * _MICRO, self._number(_DAY)
+        total = await self._used(caller, "cost", _DAY, amount, day)
+        if total > most or total - amount >= most:
+            await self._used(caller, "cost", _DAY, -amount, day)
+            is_empty = total - amount >= most
+            said = "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
+            raise self._over(f"the budget of the day {said}", _DAY, code="insufficient_quota")
+        return Reservation(amount, day)
+
+    async def spend(
+        self, caller: Caller, tokens: int, dollars: float, reserved: Reservation | None = None
+    ) -> None:
+        """Count the use of an answer to *caller* in place of what was *reserved* for it.
+
+        If the counters are not available, it is not counted.
+        """
+        key, amount = caller.key, round(dollars * _MICRO)
+        if reserved is not None and reserved.day is not None:
+            amount -= reserved.amount
         try:
             if key is not None and key.tokens_per_minute is not None and tokens:
                 await self._used(caller, "tokens", _MINUTE, tokens)
-            if key is not None and key.budget_per_day is not None and dollars:
-                await self._used(caller, "cost", _DAY, round(dollars * _MICRO))
+            if key is not None and key.budget_per_day is not None and amount:
+                await self._used(caller, "cost", _DAY, amount, None if reserved is None else reserved.day)
         except CountError:
             pass  # the next request is refused while they are away
 
-    async def _used(self, caller: Caller, what: str, window: int, amount: int) -> int:
-        number = int(self._clock()) // window
+    def _number(self, window: int) -> int:
+        return int(self._clock()) // window
+
+    async def _used(
+        self, caller: Caller, what: str, window: int, amount: int, number: int | None = None
+    ) -> int:
+        number = self._number(window) if number is None else number
         return await self._counters.add(f"{what}:{number}:{caller.name}", amount, (number + 1) * window)
 
     def _over(self, what: str, window: int, code: str = "rate_limit_exceeded") -> Refusal:

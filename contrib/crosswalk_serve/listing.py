@@ -1,35 +1,29 @@
-"""The endpoints besides answers: models, versions, stored responses, health, metrics."""
+"""The endpoints besides answers: models, versions, health, metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
-import attrs
 import orjson
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
-from crosswalk.service import build_http_request
-from crosswalk_serve.beside import ask_beside
+from crosswalk_serve.auxiliary_requests import fetch, read, supervised
 from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.refusal import Refusal
-from crosswalk_serve.requests import read_request
 from crosswalk_serve.requests.reading import load_body
+from crosswalk_serve.routing import Route
 
 __all__ = ["Listing"]
 
 _OLLAMA: Final = "0.33.0"
 """The version of Ollama that the API corresponds to. Clients check that it is new enough."""
-_NOT_COUNTED: Final = ("max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata")
-"""The options that Anthropic's endpoint does not take, because it makes no answer."""
 _EPOCH: Final = "1970-01-01T00:00:00Z"
 """The creation time of every model, because the real one is unknown."""
 
@@ -89,52 +83,12 @@ class Listing:
         """Answer Ollama's ``GET /api/version``."""
         return _json({"version": _OLLAMA})
 
-    async def count_tokens(self, request: Request) -> Response:
-        """Answer Anthropic's ``POST /v1/messages/count_tokens``."""
+    async def running(self, request: Request) -> Response:
+        """Answer Ollama's ``GET /api/ps``: the models that its Ollama servers have in memory."""
         caller = self._caller(request)
-        check_head(request.headers)
-        body = await read_body(request, self._gateway.config.limits)
-        incoming = read_request(WireForm.ANTHROPIC, body, headers=request.headers.raw)
-        route = self._gateway.route(caller, name := incoming.request.model or "")
-        target = route.model.endpoints[0]
-        counts = target.provider == "anthropic" if target.counts_tokens is None else target.counts_tokens
-        if not counts:
-            raise Refusal(
-                ErrorKind.MODEL_UNAVAILABLE, "the server of this model counts no tokens", status=404
-            )
-        await self._gateway.quotas.admit(caller)
-        asked = attrs.evolve(route.request(incoming.request, name), model=target.model or name)
-        built = build_http_request(asked, "anthropic", on_unsupported="drop")
-        counted = {key: value for key, value in built.body.items() if key not in _NOT_COUNTED}
-        block = Interruptible(request.receive)
-        with self._gateway.slot(), self._gateway.running(block, caller):
-            async with block:
-                service = route.services[0][0]
-                count = await ask_beside(
-                    service, "anthropic", "/v1/messages/count_tokens", counted, _count, built.headers
-                )
-                return _json({"input_tokens": count})
-        if block.cause is None:
-            raise ClientDisconnect
-        raise Refusal(block.cause.kind, block.cause.message, status=block.cause.status, retry_after=1)
-
-    # Stored responses.
-
-    async def response(self, request: Request) -> Response:
-        """Answer ``GET`` and ``DELETE /v1/responses/{id}``."""
-        caller, id = self._caller(request), request.path_params["id"]
-        conversations = self._gateway.conversations
-        try:
-            if request.method == "DELETE":
-                if await conversations.forget(caller.name, id):
-                    return _json({"id": id, "object": "response", "deleted": True})
-            elif (kept := await conversations.find(caller.name, id)) is not None:
-                return Response(kept.body, media_type="application/json")
-        except StoreError:
-            raise Refusal(
-                ErrorKind.SERVER, "earlier answers cannot be had now", status=503, retry_after=5
-            ) from None
-        raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such response, or no longer", status=404)
+        routes = [self._gateway.route(caller, name) for name in self._gateway.models(caller)]
+        loaded = await supervised(self._gateway, request, caller, lambda: _loaded(routes))
+        return _json({"models": loaded})
 
     # Operations.
 
@@ -165,16 +119,35 @@ class Listing:
         return self._gateway.caller(request)
 
 
-def _count(body: bytes) -> int:
-    """Return the token count in the server's answer *body*.
+async def _loaded(routes: Iterable[Route]) -> list[dict[str, Any]]:
+    """Return the entries of the loaded models, with the names of *routes*. Servers that do not answer are left out."""
+    servers: dict[str | None, list[dict[str, Any]]] = {}
+    found = {}
+    for route in routes:
+        for number, target in enumerate(route.targets[0]):
+            if target.provider != WireForm.OLLAMA.provider:
+                continue
+            if target.base_url not in servers:
+                service = route.services[0][0]
+                try:
+                    answer = await fetch(service, target.provider, "GET", "/api/ps", endpoint=number)
+                    servers[target.base_url] = read(answer, _entries)
+                except Refusal:
+                    servers[target.base_url] = []
+            name = target.model or route.name
+            for entry in servers[target.base_url]:
+                if entry.get("model") in (name, f"{name}:latest"):
+                    found[route.name] = {**entry, "name": route.name, "model": route.name}
+    return list(found.values())
+
+
+def _entries(body: bytes) -> list[dict[str, Any]]:
+    """Return the entries of a server's list.
 
     Raises:
-        ValueError, LookupError, TypeError: it has no count.
+        ValueError, LookupError, TypeError: it is not a list of objects.
     """
-    count = orjson.loads(body)["input_tokens"]
-    if type(count) is not int:
-        raise TypeError("a count is a whole number")
-    return count
+    return [dict(entry) for entry in orjson.loads(body)["models"]]
 
 
 def _openai_model(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import orjson
 
 from crosswalk import normalize
 from crosswalk.convert import WireForm
-from crosswalk_serve.beside import ask_beside
+from crosswalk_serve.auxiliary_requests import fetch, read
 from crosswalk_serve.requests import Incoming
 from crosswalk_serve.routing import Route
 
@@ -32,7 +32,8 @@ async def load(route: Route, incoming: Incoming, name: str) -> bytes:
     for (service, _), target in zip(route.services, route.first, strict=True):
         if target.provider == WireForm.OLLAMA.provider:
             body = {"model": target.model or name, "messages": [], "stream": False, **said}
-            done = await ask_beside(service, target.provider, WireForm.OLLAMA.paths[0], body, _done)
+            answer = await fetch(service, target.provider, "POST", WireForm.OLLAMA.paths[0], body)
+            done = read(answer, _done)
     own = (
         {"message": {"role": "assistant", "content": ""}}
         if incoming.form is WireForm.OLLAMA

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from crosswalk.service import Observer
-    from crosswalk.types import ChatResponse, ProviderAttempt
+    from crosswalk.types import ChatResponse, ProviderAttempt, UsageInfo
 
 __all__ = ["Metrics", "forget", "shared"]
 
@@ -127,6 +127,12 @@ class Metrics:
             ("provider", "endpoint", "outcome"),
             registry=registry,
         )
+
+    def spent(self, model: str, key: str | None, usage: UsageInfo, dollars: float) -> None:
+        """Count the tokens and the cost of an answer."""
+        self.tokens.labels(model, key or "", "input").inc(usage.prompt_tokens)
+        self.tokens.labels(model, key or "", "output").inc(usage.completion_tokens)
+        self.dollars.labels(model, key or "").inc(dollars)
 
     def observer(self) -> Observer:
         """Return an observer that counts the attempts of a service."""

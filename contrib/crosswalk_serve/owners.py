@@ -1,17 +1,20 @@
 """Seals: opaque values that a client gets with an answer of another format, and that restore the provider's original.
 
-A client's format has a field for opaque values: ``encrypted_content`` of a Responses reasoning item, the data of a
-``redacted_thinking`` block, the data of ``reasoning_details`` of Chat Completions. The gateway puts the whole answer there,
-with its provider. The client brings it back with the conversation. The seal is authenticated and bound to the client's key,
-so the gateway needs no memory, and a client cannot use the seal of another one. If the configuration holds no key at all,
-the secret is known, and a seal only detects accidental changes.
+A client's format has a field for opaque values: ``encrypted_content`` of a Responses reasoning item, the ``signature`` of a
+``thinking`` block, the data of ``reasoning_details`` of Chat Completions, Gemini's ``thoughtSignature``. The gateway puts
+the whole answer there, with its provider. The client brings it back with the conversation. The seal is authenticated and
+bound to the client's key, so the gateway needs no memory, and a client cannot use the seal of another one. If the
+configuration holds no key at all, the secret is known, and a seal only detects accidental changes.
+
+Ollama's format has no such field: its client keeps the role, the text, ``thinking``, the images and the calls of a message.
 """
 
 from __future__ import annotations
 
 import hmac
 import zlib
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -37,8 +40,17 @@ __all__ = ["FORMAT", "Seals"]
 
 FORMAT: Final = "crosswalk"
 """The format name of a seal in ``reasoning_details``."""
-_PREFIX: Final = "cw1."
-_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
+_PREFIX: Final = "crosswalk001"
+"""The beginning of a seal. A seal is base64, because the SDKs of Gemini decode a signature and encode it again."""
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+_TYPED: Final = {"type": "reasoning.encrypted", "format": FORMAT}
+_FIELDS: Final[Mapping[WireForm, tuple[str, Mapping[str, str]]]] = {
+    WireForm.OPENAI_CHAT: ("encrypted", _TYPED),
+    WireForm.OPENAI_RESPONSES: ("encrypted", {}),
+    WireForm.ANTHROPIC: ("signature", {}),
+    WireForm.GEMINI: ("encrypted", _TYPED),
+}
+"""The metadata that each format writes into its field for opaque values: the key of the seal, and facts about it."""
 _LARGEST: Final = 1 << 24
 _FOREIGN: Final = "reasoning: its seal is not of this gateway and key"
 _CHANGED: Final = "reasoning: the client has changed the answer that it belongs to"
@@ -62,7 +74,7 @@ class Seals:
             one.type in (SegmentType.TEXT, SegmentType.TOOL_CALL) and not one.metadata.keys() - {"id", "name"}
             for one in response.segments
         )
-        if form not in _FORMS or is_plain or response.error_info is not None:
+        if form not in _FIELDS or is_plain or response.error_info is not None:
             return None
         kept = attrs.evolve(
             response,
@@ -72,9 +84,9 @@ class Seals:
             usage=UsageInfo.EMPTY,
         )
         data = zlib.compress(to_json(kept))
-        seal = _PREFIX + urlsafe_b64encode(self._mac(data) + data).decode()
-        about = {"type": "reasoning.encrypted", "format": FORMAT} if form is WireForm.OPENAI_CHAT else {}
-        return Segment(SegmentType.REASONING, "", {**about, "encrypted": seal})
+        key, about = _FIELDS[form]
+        seal = _PREFIX + b64encode(self._mac(data) + data).decode()
+        return Segment(SegmentType.REASONING, "", {**about, key: seal})
 
     def opened(self, incoming: Incoming) -> Incoming:
         """Return *incoming* with the answers of its seals in place. Whatever a seal does not prove is left out."""
@@ -107,7 +119,7 @@ class Seals:
     def _read(self, seal: str) -> ChatResponse | None:
         """Return the answer in *seal*, or ``None`` if the seal is not from this gateway for this client."""
         try:
-            raw = urlsafe_b64decode(seal.removeprefix(_PREFIX))
+            raw = b64decode(seal.removeprefix(_PREFIX).translate(_URL_SAFE))
         except ValueError:
             return None
         mac, data = raw[:32], raw[32:]

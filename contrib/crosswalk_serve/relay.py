@@ -14,18 +14,12 @@ from crosswalk.convert import Loss, WireForm, error_body
 from crosswalk.errors import ErrorInfo
 from crosswalk.service import Sent
 from crosswalk.types import dump_json, load_json
+from crosswalk_serve.answers import alias_of, rename
+from crosswalk_serve.forms import media_type
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["Relay", "is_native"]
+__all__ = ["Relay", "error_frame", "is_native"]
 
-_MEDIA_TYPES: Final = {
-    WireForm.OPENAI_CHAT: "text/event-stream",
-    WireForm.OPENAI_RESPONSES: "text/event-stream",
-    WireForm.ANTHROPIC: "text/event-stream",
-    WireForm.GEMINI: "text/event-stream",
-    WireForm.OLLAMA: "application/x-ndjson",
-}
-"""The formats of requests to servers. Completions and Ollama's generate are sent as chats."""
 _NAMED: Final = (WireForm.ANTHROPIC, WireForm.OPENAI_RESPONSES)
 """The formats with names for events. The names are the events' types."""
 _USUAL: Final = frozenset(
@@ -37,7 +31,7 @@ _USUAL: Final = frozenset(
 def is_native(incoming: Incoming, sent: Sent) -> bool:
     """Return whether the stream that answers *sent* is in the format of the client."""
     path = sent.path.partition("?")[0]
-    return path.endswith(incoming.form.paths) and sent.content_type == _MEDIA_TYPES.get(incoming.form)
+    return path.endswith(incoming.form.paths) and sent.content_type == media_type(incoming.form)
 
 
 class Relay:
@@ -48,8 +42,6 @@ class Relay:
         sent: the request that the stream answers.
 
     Attributes:
-        media_type: the content type of the stream.
-        takes_comments: whether the format has comments.
         losses: the fields that did not go out. Always empty.
     """
 
@@ -57,15 +49,12 @@ class Relay:
 
     def __init__(self, incoming: Incoming, sent: Sent) -> None:
         self._form = form = incoming.form
-        name = incoming.request.model
-        self._name = name if name != sent.model else None
+        self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
         self._errors: list[bytes] = []
         self._has_ended = False
         self._number = -1  # of the last event, in Responses
-        self.media_type = _MEDIA_TYPES[form]
-        self.takes_comments = self.media_type == "text/event-stream"
 
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
@@ -81,49 +70,46 @@ class Relay:
         if self._has_ended:
             return b""
         self._has_ended = True
-        event = load_json(error_body(error, self._form).value)
-        if self._form is WireForm.OPENAI_RESPONSES:
-            details = {"code": error.code or error.kind.value, "message": error.message, "param": None}
-            event = {"type": "error", **details, "sequence_number": self._number + 1}
-        return self._framed(event, dump_json(event))
+        return error_frame(self._form, error, self._number + 1)
 
     def _frame(self, data: bytes) -> bytes:
         counts = self._hides_usage and b'"usage"' in data
-        if self._name is None and not counts and self._form not in _NAMED and b'"error"' not in data:
-            return self._framed({}, data)
+        if self._alias is None and not counts and self._form not in _NAMED and b'"error"' not in data:
+            return _framed(self._form, {}, data)
         event = load_json(data)
         if type(event) is not dict:
-            return self._framed({}, data)
+            return _framed(self._form, {}, data)
         if _is_error(event):
-            self._errors.append(self._framed(event, data))
+            self._errors.append(_framed(self._form, event, data))
             return b""
         number = event.get("sequence_number")
         self._number = number if type(number) is int else self._number
-        is_changed = self._rename(event)
+        is_changed = rename(event, self._alias)
         if counts and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL:
                 return b""
             del event["usage"]
             is_changed = True
-        return self._framed(event, dump_json(event) if is_changed else data)
+        return _framed(self._form, event, dump_json(event) if is_changed else data)
 
-    def _rename(self, event: dict[str, Any]) -> bool:
-        """Give the model of *event* the client's name. Return whether it had another one."""
-        if self._name is None:
-            return False
-        is_changed = False
-        for holder in (event, event.get("message"), event.get("response")):
-            if type(holder) is dict and type(holder.get("model")) is str:
-                holder["model"], is_changed = self._name, True
-        return is_changed
 
-    def _framed(self, event: dict[str, Any], data: bytes) -> bytes:
-        if not self.takes_comments:
-            return data.replace(b"\n", b" ") + b"\n"
-        lines = b"".join(b"data: " + line + b"\n" for line in data.splitlines())
-        kind = event.get("type") if self._form in _NAMED else None
-        name = f"event: {kind}\n".encode() if type(kind) is str and kind.isprintable() else b""
-        return name + lines + b"\n"
+def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
+    """Return the event of a stream in *form* that reports *error*. In Responses, it is the event *number*."""
+    event = load_json(error_body(error, form).value)
+    if form is WireForm.OPENAI_RESPONSES:
+        details = {"code": error.code or error.kind.value, "message": error.message, "param": None}
+        event = {"type": "error", **details, "sequence_number": number}
+    return _framed(form, event, dump_json(event))
+
+
+def _framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
+    """Return the text *data* of *event* with the framing of *form*."""
+    if media_type(form) == "application/x-ndjson":
+        return data.replace(b"\n", b" ") + b"\n"
+    lines = b"".join(b"data: " + line + b"\n" for line in data.splitlines())
+    kind = event.get("type") if form in _NAMED else None
+    name = f"event: {kind}\n".encode() if type(kind) is str and kind.isprintable() else b""
+    return name + lines + b"\n"
 
 
 def _is_error(event: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, ResponseValidationError
 from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
 from crosswalk.wire import Limits
@@ -28,29 +29,41 @@ class Route:
         model: the section of the file.
         first: the endpoints that may be asked first.
         services: their services, in this order, with their weights.
+        targets: the endpoints of each of these services, in the order in which it asks them.
         defaults: options for requests without them.
         options: additional options for each provider.
         passes_name: whether the endpoints are asked for the model by the client's name for it.
+        native: the routes for clients whose format an endpoint has besides its own one.
     """
 
     name: str
     model: Model
     first: tuple[Target, ...]
     services: tuple[tuple[LLMService, float], ...]
+    targets: tuple[tuple[Target, ...], ...]
     defaults: Mapping[str, Any]
     options: Mapping[str, Mapping[str, Any]]
     passes_name: bool
+    native: Mapping[WireForm, Route] = attrs.field(factory=dict)
+
+    def for_form(self, form: WireForm) -> Route:
+        """Return the route for clients of *form*."""
+        return self.native.get(form, self)
 
     def service(self, draw: Callable[[], float] = random.random) -> LLMService:
         """Return the service for one request. *draw* returns a number from 0 to 1, which chooses by weight."""
+        return self.services[self.choose(draw)][0]
+
+    def choose(self, draw: Callable[[], float] = random.random) -> int:
+        """Return the number of the service for one request."""
         if len(self.services) == 1:
-            return self.services[0][0]
+            return 0
         left = draw() * sum(weight for _, weight in self.services)
-        for service, weight in self.services:
+        for number, (_, weight) in enumerate(self.services):
             left -= weight
             if left < 0:
-                return service
-        return self.services[-1][0]
+                return number
+        return len(self.services) - 1
 
     def request(self, asked: ChatRequest, name: str) -> ChatRequest:
         """Return *asked*, a request for the model *name*, in the form for the endpoints."""
@@ -118,13 +131,21 @@ class Router:
             if not passes_name:
                 targets = tuple(attrs.evolve(target, model=target.model or name) for target in targets)
             first = [target for target in targets if target.weight is not None] or targets[:1]
+            orders = tuple(_led_by(one, targets) for one in first)
             services = tuple(
-                (self._service(_led_by(one, targets), model, config), one.weight or 1.0) for one in first
+                (self._service(order, model, config), one.weight or 1.0)
+                for one, order in zip(first, orders, strict=True)
             )
         except (ConfigurationError, ResponseValidationError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
-        return Route(name, model, tuple(first), services, dict(model.defaults), options, passes_name)
+        route = Route(name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name)
+        native = {}
+        for form in WireForm:
+            endpoints = tuple(target.in_format(form) for target in model.endpoints)
+            if endpoints != model.endpoints:
+                native[form] = self._route(name, attrs.evolve(model, endpoints=endpoints), config)
+        return attrs.evolve(route, native=native)
 
     def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
         """Return the service for *targets*, in this order. Models with the same targets share one."""

@@ -45,14 +45,14 @@ _MARK = re.compile(r'["\[\]{}]|\\.?', re.DOTALL)
 
 @attrs.define(eq=False, repr=False)
 class Arguments:
-    """The JSON object that a call's fragments make up, as far as its end needs to be known: TGI may send nothing after it.
+    """Finds the end of the JSON object in a call's fragments, because TGI may send nothing after it.
 
-    Each character is looked at once.
+    Each character is read once.
 
     Attributes:
-        depth: how many objects and arrays are open.
-        in_string: whether a string is.
-        backslash: the last character, if it waits for the one that it escapes.
+        depth: the number of open objects and arrays.
+        in_string: whether a string is open.
+        backslash: whether the last character escapes the next one.
         complete: whether the object has been closed.
     """
 
@@ -100,7 +100,7 @@ class OpenAILayer(OpenAIChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterator[ResponseDelta]:
-        """The deltas of one choice; where its streamed call, the only one, is complete, it may end without a word."""
+        """Return the deltas of one choice. It may end without a finish word after its only, complete call."""
         is_complete = has_word = False
         for delta in super().choice_deltas(choice, part, index, state, whole=whole):
             yield delta
@@ -119,7 +119,7 @@ class OpenAILayer(OpenAIChatDialect):
     def tool_calls(
         self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> Iterator[ToolCallDelta]:
-        """The tool calls; version 1.4 sends its one call without an array around it."""
+        """Take the tool calls. Version 1.4 sends its one call without an array."""
         only = part.get("tool_calls")
         if type(only) is dict:
             yield self.tool_call(only, choice, state, whole=whole)
@@ -129,7 +129,7 @@ class OpenAILayer(OpenAIChatDialect):
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
-        """A tool call; its id is a count, the same in every answer, and no use as an id (section 3)."""
+        """Take a tool call. Its id is a count that repeats in every answer, so it is not used (section 3)."""
         id, function = call.get("id"), call.get("function", {})
         match function:
             case {"parameters": dict()} if "arguments" not in function:
@@ -142,11 +142,11 @@ class OpenAILayer(OpenAIChatDialect):
         return delta
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
-        """The log probabilities of a chat; those of a completion come without their tokens and stay as they are."""
+        """Take the log probabilities of a chat. Those of a completion have no tokens and stay."""
         return None if type(choice.get("logprobs")) is list else super().logprobs(choice, content)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts; of several prompts each has its own, which stays, and the response has those of all (section 3)."""
+        """Take the counts. Each of several prompts has its own, which stay, and the response has the sum (section 3)."""
         said = deepcopy(event["usage"]) if event.get("usage") else {}
         counts = super().map_usage(event, state)
         if counts is None:
@@ -159,7 +159,7 @@ class OpenAILayer(OpenAIChatDialect):
 
 
 class TGI(DialectFamily):
-    """The hooks for a TGI server: the first event says which of its dialects a stream is in."""
+    """The hooks for a TGI server. The first event decides the dialect of a stream."""
 
     map_error = staticmethod(hookimpl(tgi_error))
 

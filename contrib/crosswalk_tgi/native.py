@@ -1,6 +1,6 @@
 """TGI's native dialect: ``/generate``, ``/generate_stream`` and the compatible ``/`` (sections 2, 4, 5 and 7).
 
-Its errors, which the OpenAI layer shares, are a text and a word beside it; inside a chat stream the text alone, always with
+Its errors, which the OpenAI layer shares, are a text and a word. Inside a chat stream they are only the text, always with
 status 422.
 """
 
@@ -52,7 +52,7 @@ class NativeDialect:
     pieces: ClassVar[tuple[str, ...]] = ("top_tokens",)
     text_paths: ClassVar[
         tuple[str, ...]
-    ] = ()  # a text and its log probability are one object, with its number beside it
+    ] = ()  # a text and its log probability are one object, next to its number
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         "length": FinishReason.LENGTH,
         "eos_token": FinishReason.STOP,
@@ -61,7 +61,7 @@ class NativeDialect:
     }
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* is of this dialect; a text alone is what other services of Hugging Face answer, too."""
+        """Return whether *event* is of this dialect. Other services of Hugging Face also answer with only a text."""
         match event[0] if type(event) is list and len(event) == 1 else event:
             case {"error": str(), "error_type": str()}:
                 return Recognition.CERTAIN
@@ -72,7 +72,7 @@ class NativeDialect:
         return Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
-        """The text and tokens of an answer, or the one token of an event; then its end, if it is the last."""
+        """Return the text and tokens of an answer, or the token of an event, then its end if it is the last."""
         event = _unwrapped(event)
         if event.get("error"):
             yield take_error(event, tgi_error(None, event))
@@ -89,7 +89,7 @@ class NativeDialect:
         return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts of the details; a body does not say how long the prompt was (section 6)."""
+        """Take the counts of the details. A body has no count of the prompt (section 6)."""
         details = _unwrapped(event).get("details")
         if not details:
             return None
@@ -105,19 +105,19 @@ class NativeDialect:
         return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """What is left: ids of tokens, which are special, the seed, the prefill."""
+        """Return the residue: token ids, special tokens, the seed, the prefill."""
         return _unwrapped(event)
 
 
 def _unwrapped(event: Any) -> dict[str, Any]:
-    """The answer; the compatible endpoint sends it in an array, which has no second item (section 1)."""
+    """Return the answer. The compatible endpoint sends it in an array with one item (section 1)."""
     if type(event) is list and len(event) == 1:
         return require_object(event[0], "[0]")
     return require_object(event)
 
 
 def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """One token; a special one, such as the end of the sequence, is not shown (section 4)."""
+    """Take one token. A special one, such as the end of the sequence, is not shown (section 4)."""
     token = take_object(event, "token") or {}
     said, special = take_string(token, "text"), take_boolean(token, "special")
     if special is not None:
@@ -130,7 +130,7 @@ def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta
         yield ResponseDelta(content_delta=text or None, logprobs=logprobs)
     details, whole = take_object(event, "details") or {}, take_string(event, "generated_text")
     if whole is not None:
-        # Where the prompt was asked for too, it is not the text of the tokens.
+        # If the prompt was requested too, it is not the text of the tokens.
         if whole != state.choice(0).joined(SegmentType.TEXT) + text:
             event["generated_text"] = whole
         yield ResponseDelta(raw_finish_reason=take_string(details, "finish_reason") or "")
@@ -156,7 +156,7 @@ def _texts(event: dict[str, Any]) -> Iterator[ResponseDelta]:
 
 
 def _text(answer: dict[str, Any], about: Any, choice: int) -> Iterator[ResponseDelta]:
-    """The text of *answer*, with the tokens that *about* it is said."""
+    """Take the text of *answer*, with the tokens in *about*."""
     text = take_string(answer, "generated_text")
     logprobs = _logprobs(about) if type(about) is dict else None
     if text or logprobs:
@@ -164,7 +164,7 @@ def _text(answer: dict[str, Any], about: Any, choice: int) -> Iterator[ResponseD
 
 
 def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of a body, with the likeliest in the place of each: lists in a list, which stays, with their ids."""
+    """Take the tokens of a body, with the likeliest at each position, a list of lists that stays with their ids."""
     tokens = accept_logprobs(details, "tokens", token="text")
     tops = details.get("top_tokens")
     if not tokens or tops is None:
@@ -196,7 +196,7 @@ _KINDS = (
 
 
 def tgi_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` inside a stream, which does not say it truly."""
+    """Read an error. *status* is ``None`` inside a stream, because its status is wrong there."""
     info = attrs.evolve(error_info(status, body), status=status)
     said = body.get("error_type") if type(body) is dict else None
     word = said if type(said) is str else info.message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Final
 
 from crosswalk.errors import ConfigurationError
@@ -11,7 +12,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Cost
 
-__all__ = ["cost_of"]
+__all__ = ["check_prices", "cost_of"]
 
 _NAMES: Final = {"bedrock": "aws", "gemini": "google", "openai_responses": "openai", "xai": "x-ai"}
 """The provider's name in the price lists, where it differs from the provider id."""
@@ -32,10 +33,9 @@ def cost_of(response: ChatResponse) -> Cost | None:
     usage, provenance = response.usage, response.metadata.provenance
     if usage.cost is not None or any(mark is Provenance.ABSENT for mark in map(provenance.get, _COUNTED)):
         return usage.cost
-    try:
-        from genai_prices import calc_price
-    except ImportError:
-        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'") from None
+    check_prices()
+    from genai_prices import calc_price
+
     provider = _provider(response)
     if not _is_listed(provider, response.model, response.created.date()):
         return None
@@ -46,6 +46,12 @@ def cost_of(response: ChatResponse) -> Cost | None:
     except (LookupError, ValueError):  # impossible counts
         return None
     return Cost(price.total_price, "USD", Provenance.DERIVED)
+
+
+def check_prices() -> None:
+    """Raise ``ConfigurationError`` if the extra ``prices`` is not installed."""
+    if find_spec("genai_prices") is None:
+        raise ConfigurationError("prices need the extra: pip install 'crosswalk-llm[prices]'")
 
 
 def _provider(response: ChatResponse) -> str | None:

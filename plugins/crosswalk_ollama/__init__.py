@@ -43,12 +43,12 @@ class OpenAILayer(OpenAIChatDialect):
     numbers_calls: ClassVar[bool] = True
 
     def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* is of this layer: it has a fingerprint of its own."""
+        """Return whether *event* is of this layer, by its fingerprint."""
         return bool(event.get("system_fingerprint") == "fp_ollama")
 
 
 class Ollama(DialectFamily):
-    """The hooks for an Ollama server: the first event says which of its dialects a stream is in."""
+    """The hooks for an Ollama server. The first event decides the dialect of a stream."""
 
     map_error = staticmethod(hookimpl(ollama_error))
     build_request = staticmethod(requests_of("crosswalk_ollama.requests"))

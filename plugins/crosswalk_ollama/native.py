@@ -47,7 +47,7 @@ _CANCELLED = 499
 
 
 class _End:
-    """What the last line says beside its reason."""
+    """The other keys of the last line."""
 
     has_generated = False
 
@@ -63,7 +63,7 @@ class NativeDialect:
     finish_reasons = wire.FINISH_REASONS
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* is a line of this dialect; an error line could be anybody's."""
+        """Return whether *event* is a line of this dialect. An error line could come from any server."""
         if not isinstance(event, dict):
             return Recognition.NO
         if ("message" in event or "response" in event) and "done" in event:
@@ -71,7 +71,7 @@ class NativeDialect:
         return Recognition.POSSIBLE if isinstance(event.get("error"), str) else Recognition.NO
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """Reasoning, then text, then tool calls of one line; then its end, if it is the last."""
+        """Return reasoning, text and tool calls of one line, then its end if it is the last."""
         event = require_object(event)
         if "error" in event and event["error"] is not None:
             yield take_error(event, ollama_error(None, event))
@@ -104,7 +104,7 @@ class NativeDialect:
             nanoseconds = look_at_count(event, "total_duration")
             if nanoseconds is not None:
                 state.request_duration = timedelta(microseconds=nanoseconds // 1000)
-            # A server before v0.1.35, or whose runner vanished, ends without a reason.
+            # A server before v0.1.35, or one that lost its runner, ends without a reason.
             reason = take_string(event, "done_reason") or ""
             state.own(_End).has_generated = bool(event.get("eval_count"))
             yield ResponseDelta(raw_finish_reason=reason)
@@ -114,13 +114,13 @@ class NativeDialect:
             yield ResponseDelta(finish_reason=FinishReason.STOP)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """The reason for ``done_reason``; where there is none, whether anything was generated decides (section 4)."""
+        """Return the reason for ``done_reason``. Without any, it depends on whether text was generated (section 4)."""
         if reason == "":
             return FinishReason.STOP if state.own(_End).has_generated else FinishReason.ERROR
         return self.finish_reasons.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts of the last line; a missing one is unknown, not 0 (section 5)."""
+        """Take the counts of the last line. A missing one is unknown, not 0 (section 5)."""
         if "eval_count" not in event and "prompt_eval_count" not in event:
             return None
         return state.usage_info(*(accept_count(event, name) for name in wire.COUNTS.values()))
@@ -132,10 +132,10 @@ def take_logprobs(event: dict[str, Any], text: str | None = None) -> tuple[Token
 
 
 def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
-    """Each element is a whole call, whatever its index says (section 3.2)."""
+    """Take the calls. Each element is a complete call, regardless of its index (section 3.2)."""
     for call in take_objects(part, "tool_calls"):
         function = take_object(call, "function") or {}
-        # An object; clones of Ollama write the text of one, as OpenAI's dialect does.
+        # An object. Clones of Ollama write its text, as in OpenAI's dialect.
         arguments, _ = take_arguments(function)
         index = function.get("index")
         known = index if type(index) is int else None
@@ -145,7 +145,7 @@ def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallD
 
 
 def ollama_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says: a text under ``error``, which may be the JSON answer of the server behind (sections 7.1, 7.2).
+    """Read an error: a text under ``error``, which may be the JSON answer of an upstream server (sections 7.1, 7.2).
 
     *status* is ``None`` for an error line inside a stream.
     """

@@ -48,7 +48,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(turn, request, names) for turn in request.messages],
-        # It streams unless it is told not to.
+        # It streams by default.
         "stream": request.stream,
     }
     put_options(body, request, "ollama", drops, but=["parallel_tool_calls"])

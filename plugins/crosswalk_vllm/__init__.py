@@ -1,6 +1,6 @@
 """vLLM: ``/v1/chat/completions`` and ``/v1/completions``, versions 0.6 to 0.33.
 
-Facts: provider document "vLLM". The dialect is OpenAI's; only what vLLM adds or says differently stands here.
+Facts: provider document "vLLM". The dialect is OpenAI's. This module has vLLM's additions and differences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["VLLM", "plugin"]
 
 _NULLS = ("prompt_token_ids", "token_ids")
-"""Others say these where they are asked to; vLLM says ``null`` where it is not."""
+"""Other servers send these on request. vLLM sends ``null`` otherwise."""
 
 
 class VLLM(OpenAIChatDialect):
@@ -56,7 +56,7 @@ class VLLM(OpenAIChatDialect):
 
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``: OpenAI's fields and the sampling parameters of its own (version 0.32)."""
+        """See the hook ``build_request``: OpenAI's fields and vLLM's sampling parameters (version 0.32)."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
         return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning"))

@@ -65,7 +65,6 @@ def test_pieces_are_joined(texts: tuple[str | None, ...]) -> None:
     "texts",
     [
         ("Hi", "Hi you"),
-        ("Hi", "Hi", "Hi you", "Hi you"),
         ("H", "Hi", "Hi y", "Hi you", "Hi you"),
         ("", "Hi y", "Hi you", "Hi you"),
         ("Hi you", "Hi you"),
@@ -82,6 +81,9 @@ def test_texts_so_far_count_once(texts: tuple[str, ...]) -> None:
         (("1", "10", " is", ""), "110 is"),
         (("ha", "ha", ""), "haha"),
         (("ha", "ha", "ha", None), "hahaha"),
+        (("ha", "ha", "ha"), "hahaha"),
+        (("1", "10", None), "110"),
+        (("ha", "ha", "hat", "s"), "hahahats"),
         (("-", "--", "", "a"), "---a"),
     ],
 )
@@ -124,6 +126,14 @@ def test_arguments_come_in_pieces_or_so_far(events: list[Any]) -> None:
     answer = stream(*events)
     assert [(call.id, call.name, call.parsed()) for call in answer.tool_calls] == [("c1", "f", {"a": 1})]
     assert answer.finish_reason is FinishReason.TOOL_CALLS
+
+
+def test_a_text_so_far_may_stay_while_a_call_grows() -> None:
+    calls = [called(arguments, id="c1") for arguments in ('{"a"', '{"a":', '{"a":1}')]
+    for event in calls:
+        event["output"]["choices"][0]["message"]["content"] = "I call"
+    answer = stream(text("I call"), *calls, text("I call", "tool_calls"))
+    assert (answer.text, answer.tool_calls[0].arguments) == ("I call", '{"a":1}')
 
 
 def test_arguments_that_are_held_back_at_the_end_are_given_out() -> None:

@@ -35,6 +35,7 @@ def status(code: Any, text: str = "No.") -> dict[str, Any]:
         (1002, ErrorKind.RATE_LIMIT, True),
         (1004, ErrorKind.AUTHENTICATION, False),
         (1008, ErrorKind.PERMISSION, False),
+        (1013, ErrorKind.SERVER, True),
         (1026, ErrorKind.CONTENT_FILTER, False),
         (1033, ErrorKind.SERVER, True),
         (2013, ErrorKind.INVALID_REQUEST, False),
@@ -104,6 +105,7 @@ THOUGHT = {"type": "reasoning.text", "index": 0, "text": "Hm."}
         {"content": "Hi", "reasoning_content": "Hm.", "reasoning_details": [THOUGHT]},
         {"content": "<think>Hm.</think>Hi"},
         {"content": "<think>Hm.</think>Hi", "reasoning_content": "Hm."},
+        {"content": "<think>Hm.</think>Hi", "reasoning_details": [THOUGHT]},
     ],
 )
 def test_reasoning_counts_once_whatever_says_it(message: dict[str, Any]) -> None:
@@ -132,6 +134,31 @@ def test_reasoning_counts_once_whatever_says_it(message: dict[str, Any]) -> None
 def test_tags_are_read_in_pieces(deltas: list[dict[str, Any]]) -> None:
     answer = read("minimax", sse(*map(chunk, deltas), chunk({}, "stop")))[1]
     assert (answer.reasoning, answer.text) == ("Hm.", "Hi")
+
+
+@pytest.mark.parametrize(
+    "pieces", [("\n<think>\nHm.</think>\n\nHi",), ("\n", "<think>", "\nHm.", "</think>", "\n\nHi")]
+)
+def test_white_space_may_come_before_the_tag(pieces: tuple[str, ...]) -> None:
+    deltas = [chunk({"content": piece}) for piece in pieces]
+    end = body({"content": "\n<think>\nHm.</think>\n\nHi"}, "stop")
+    for events in ((*deltas, chunk({}, "stop")), (*deltas, end)):
+        answer = read("minimax", sse(*events))[1]
+        assert (answer.reasoning, answer.text) == ("\nHm.", "\n\n\nHi")
+
+
+@pytest.mark.parametrize("flag", ["input_sensitive", "output_sensitive"])
+@pytest.mark.parametrize(
+    ("content", "value", "finish"), [("", True, "content_filter"), ("Hi", True, "stop"), ("", False, "stop")]
+)
+def test_a_sensitive_answer_without_content_is_filtered(
+    flag: str, content: str, value: bool, finish: str
+) -> None:
+    for answer in (
+        one("minimax", body({"content": content}, **{flag: value})),
+        read("minimax", sse(chunk({"content": content}), chunk({}, "stop", **{flag: value})))[1],
+    ):
+        assert (answer.finish_reason, answer.raw_finish_reason, answer.text) == (finish, "stop", content)
 
 
 @pytest.mark.parametrize("text", ["a <think> is a tag", "</think>", "<thinker>", "So <think>a</think>."])

@@ -604,13 +604,48 @@ def test_what_the_end_adds_is_said() -> None:
     ],
     ids=lambda event: str(event["type"]),
 )
-def test_a_contradiction_is_kept_and_noted(later: dict[str, Any]) -> None:
+def test_the_final_text_replaces_the_streamed_one(later: dict[str, Any]) -> None:
     end = [] if later["type"] == "response.completed" else [ended()]
     answer = read(started(), piece("Hello"), later, *end)
-    assert answer.text == "Hello"
+    assert shown(answer) == [("text", "Hullo")]
     assert answer.metadata.provenance["message.content"] is Provenance.DERIVED
     (item,) = extensions(answer)["output"]
-    assert item["content"] == [{"index": 0, "text": "Hullo"}]
+    assert item["content"] == [{"index": 0, "streamed_text": "Hello"}]
+
+
+def piece_of(text: str, number: int, item: str = "msg_1") -> dict[str, Any]:
+    return event("output_text.delta", item_id=item, output_index=0, content_index=number, delta=text)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "texts", "wanted"),
+    [
+        ("0H 1i", ["Hi"], ["Hi"]),
+        ("1i 0H", ["Hi"], ["Hi"]),
+        ("0H 1i 0! 1?", ["Hi"], ["Hi"]),
+        ("0H 1i 2x", ["Hi", "x"], ["Hi", "x"]),
+        ("0A 1B 0a 1b", ["Aa", "Bb"], ["Aa", "Bb"]),
+        ("0A 1B 0a 1b", ["Aa", "C"], ["Aa", "C"]),
+        ("0A 1B", ["A2", "B2"], ["A2", "B2"]),
+        ("0one 1two", [""], ["onetwo"]),
+        ("3a 5b 7c", ["x"], ["x"]),
+    ],
+)
+@pytest.mark.parametrize("is_item", [True, False])
+def test_the_final_item_settles_the_parts(
+    pieces: str, texts: list[str], wanted: list[str], *, is_item: bool
+) -> None:
+    """Whatever numbers the pieces had. The deltas add up to the same."""
+    whole = {**message(""), "content": [output_text(text) for text in texts]}
+    events = [started(), *(piece_of(one[1:], int(one[0])) for one in pieces.split())]
+    if is_item:
+        events.append(event("output_item.done", output_index=0, item=whole))
+    events.append(ended(whole))
+    reader = Reader(registry.mapper("openai_responses"), ReaderOptions())
+    deltas = [delta for one in events for delta in reader.read_event(one)] + [*reader.finish()]
+    answer = reader.response()
+    assert shown(answer) == [("text", text) for text in wanted]
+    assert ChatResponse.from_deltas(deltas).segments == answer.segments
 
 
 def test_an_end_that_forgets_takes_nothing_back() -> None:
@@ -816,18 +851,18 @@ def test_arguments_that_were_revised() -> None:
         event("function_call_arguments.delta", **ARGUMENTS, delta='{"b"'),
         ended(call(call_id="call_2")),
     )
-    assert answer.tool_calls[0].arguments == '{"b"'
+    assert answer.tool_calls[0].arguments == '{"a":1}'
     assert answer.metadata.provenance["message.tool_calls[0].arguments"] is Provenance.DERIVED
     (item,) = extensions(answer)["output"]
-    assert (item["arguments"], item["call_id"]) == ('{"a":1}', "call_2")
+    assert (item["streamed_arguments"], item["call_id"]) == ('{"b"', "call_2")
 
 
 def test_arguments_that_the_end_of_their_pieces_revises() -> None:
     about = {**ARGUMENTS, "arguments": "{}", "name": "product"}
     answer = read(started(), ADDED, event("function_call_arguments.delta", **ARGUMENTS, delta='{"b"'), event("function_call_arguments.done", **about), ended())  # fmt: skip
-    assert answer.tool_calls == (ToolCall("call_1", "sum", '{"b"'),)
+    assert answer.tool_calls == (ToolCall("call_1", "sum", "{}"),)
     (item,) = extensions(answer)["output"]
-    assert (item["arguments"], item["name"]) == ("{}", "product")
+    assert (item["streamed_arguments"], item["name"]) == ('{"b"', "product")
 
 
 @pytest.mark.parametrize("arguments", [None, ""])

@@ -172,6 +172,16 @@ KINDS = {
          "request_body": text(ASK), "resp_body": text(CHAT)},
         "nginx", time=TIME.replace(microsecond=0), vendor=None,
     ),
+    "Claude Code": Kind(
+        {"type": "assistant", "sessionId": "s1", "uuid": "u1", "timestamp": ISO, "requestId": "r1", "message": MESSAGE},
+        "claude_code", model=None, vendor="anthropic", status=None, latency=None, provider="anthropic",
+    ),
+    "Codex, the joined lines of an answer": Kind(
+        {"timestamp": ISO, "session_meta": {"id": "s1"}, "turn_context": {"model": "gpt-x"}, "model_provider": "azure", "response": {
+            "object": "response", "status": "completed", "usage": {"input_tokens": 3, "output_tokens": 2},
+            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}]}},
+        "codex", vendor="azure", status=None, latency=None, id=None, provider="openai_responses",
+    ),
     "a HAR entry": Kind(
         {"startedDateTime": ISO, "time": 1500, "request": {"postData": {"text": text(ASK)}},
          "response": {"status": 200, "content": {"mimeType": "application/json", "text": text(CHAT)}}},

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 import attrs
 
 from crosswalk.convert import WireForm
-from crosswalk.service import NamedTool, ResponseFormat, ToolDefinition, Turn
+from crosswalk.service import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types import (
     ContentPart,
     Role,
@@ -18,16 +18,17 @@ from crosswalk.wire.chat_request import (
     read_calls,
     read_choice,
     read_content,
+    read_custom_tool,
     read_format,
     read_message,
     read_role,
     read_tool,
 )
 from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.custom_tools import custom_definition
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import (
     answer,
+    cache_marks,
     incoming,
     model,
     option,
@@ -37,7 +38,7 @@ from crosswalk_serve.requests.reading import (
     word,
 )
 
-__all__ = ["answer_format", "choice", "definition", "effort", "read"]
+__all__ = ["answer_format", "choice", "custom_definition", "definition", "effort", "read"]
 
 _OF_ANSWERS: Final = ("refusal", "reasoning_content", "reasoning", "reasoning_details")
 """The fields of a message that only a whole answer can hold."""
@@ -51,19 +52,21 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """
     wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
     tools, custom = _tools(body)
+    turns, marks = _messages(body)
     wants = attrs.evolve(wants, custom_tools=frozenset(custom))
     return incoming(
         WireForm.OPENAI_CHAT,
         body,
         said,
         wants,
-        messages=[*_messages(body)],
+        messages=turns,
         model=model(body),
         **options(body, "chat"),
         tools=option(body, "tools", "tools", tools),
         tool_choice=_legacy_choice(body) or choice(body),
         response_format=answer_format(body.object("response_format")),
         reasoning_effort=effort(body, "reasoning_effort"),
+        cache_marks=marks,
         stream=bool(body.flag("stream")),
     )
 
@@ -84,12 +87,14 @@ def _wants(body: Fields) -> dict[str, Any]:
 # The conversation.
 
 
-def _messages(body: Fields) -> Iterator[Turn]:
+def _messages(body: Fields) -> tuple[list[Turn], list[CacheMark]]:
+    """Return the conversation, and the marks at the end of its messages."""
     messages = list(body.objects("messages"))
     if not messages:
         body.refuse("must be a list with at least one message", "messages")
-    for message in messages:
-        yield _turn(message)
+    turns = [_turn(message) for message in messages]
+    marks = (cache_marks(message.last("content"), number) for number, message in enumerate(messages))
+    return turns, [*chain.from_iterable(marks)]
 
 
 def _turn(message: Fields) -> Turn:
@@ -134,11 +139,8 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[str]]:
         if kind == "function":
             tools.append(definition(tool.need("function", tool.object("function"))))
         elif kind == "custom":
-            about = tool.need("custom", tool.object("custom"))
-            name = about.need("name", about.text("name"))
-            with placed(about):
-                tools.append(custom_definition(name, about.text("description"), about.plain("format")))
-            custom.append(name)
+            tools.append(custom_definition(tool.need("custom", tool.object("custom"))))
+            custom.append(tools[-1].name)
         else:
             tool.leave()
     tools += map(definition, body.objects("functions"))
@@ -151,13 +153,19 @@ def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:
         return ToolDefinition(**read_tool(tool, parameters))
 
 
-def choice(body: Fields, nested: str | None = "function") -> str | NamedTool | None:
+def custom_definition(tool: Fields) -> ToolDefinition:
+    """Return the tool that *tool* defines, which takes free text."""
+    with placed(tool):
+        return ToolDefinition(**read_custom_tool(tool))
+
+
+def choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
     """Return whether the model may call tools, or which one it must call."""
     if not isinstance(body.look("tool_choice"), dict):
         return word(body, "tool_choice", read_words("tool_choice", "chat"))
     said = body.object("tool_choice")
     assert said is not None, "it is an object"
-    name = read_choice(said, nested)
+    name = read_choice(said, is_nested=is_nested)
     with placed(said, "name"):
         return None if name is None else NamedTool(name)
 

@@ -282,6 +282,9 @@ def _choice(body: Fields) -> str | NamedTool | None:
         calling.take(_name(calling, "allowedFunctionNames"))
         with placed(calling, "allowedFunctionNames"):
             return NamedTool(names[0])
+    if isinstance(names, list):
+        calling.leave()
+        return None
     return word(calling, "mode", _MODES)
 
 

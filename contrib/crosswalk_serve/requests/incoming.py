@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert import WireForm
-from crosswalk.service import ChatRequest, Dropped, HTTPRequest, Turn
+from crosswalk.service import ChatRequest, Dropped, HostedTool, HostedToolKind, HTTPRequest, Turn
 from crosswalk.types import ChatResponse
 from crosswalk.types.merge import copy_json
 from crosswalk.wire.fields import Place, Unread
@@ -35,7 +35,8 @@ class Wants:
         background: whether to make the answer in the background (Responses).
         user: the client's name for its end user, or ``None`` without one.
         custom_tools: the names of the tools that take free text.
-        namespaces: the namespaces by the name of the tool (Responses). Tools without one are left out.
+        namespaces: the namespace of each tool that has one, and its name there, by the tool's name in the request
+            (Responses).
         load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
             for any other.
         defaults: options that only repeat the default, by name. Servers do not need them.
@@ -50,7 +51,7 @@ class Wants:
     background: bool = False
     user: str | None = None
     custom_tools: frozenset[str] = frozenset()
-    namespaces: Mapping[str, str] = attrs.field(factory=dict)
+    namespaces: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -120,19 +121,24 @@ class ClientRequest(ChatRequest):
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
         dropped: list[Dropped] = []
+        searches: tuple[HostedTool, ...] = ()
         for unread in _apart(one for one in self.unread if one not in same):
             option = option_of(source[1], unread.option)
             is_item = unread.path != unread.option
             value = None if option is None else is_item or option.read(unread.value, source[1])
-            if option is not None and option.name not in _FIELDS and value is not None:
+            if option is not None and option.name == "web_search_options" and value == {}:
+                searches = (HostedTool(HostedToolKind.WEB_SEARCH),)
+            elif option is not None and option.name not in _FIELDS and value is not None:
                 options[option.name], paths[option.name] = value, unread.path
             else:
                 dropped += _dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
-        if options:
-            built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
+        if options or searches:
+            more = {**self.extra_options, **options}
+            hosted = (*self.hosted_tools, *searches)
+            built = build(attrs.evolve(self, extra_options=more, hosted_tools=hosted))
         renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
         return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
 

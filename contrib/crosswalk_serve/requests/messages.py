@@ -26,6 +26,7 @@ from crosswalk_serve.requests.chat import definition
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import (
     answer,
+    cache_marks,
     incoming,
     model,
     options,
@@ -177,14 +178,7 @@ class _Conversation:
             self._mark(blocks[-1], len(self.turns) - 1)
 
     def _mark(self, block: Fields, after: Any) -> None:
-        control = block.object("cache_control")
-        if control is None:
-            return
-        if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
-            control.leave()
-            return
-        control.take("type")
-        self.marks.append(CacheMark(after, control.take("ttl")))
+        self.marks += cache_marks(block, after)
 
     def _system(self, body: Fields) -> None:
         if isinstance(body.look("system"), str | None):
@@ -315,15 +309,12 @@ def _part(block: Fields, kind: str) -> ContentPart | None:
 
 
 def _result(block: Fields) -> ChatMessage:
-    if block.look("is_error") is False:
-        block.take("is_error")
-    elif not isinstance(block.look("is_error"), bool | None):
-        block.flag("is_error")
+    is_error = block.flag("is_error")
     id = block.need("tool_use_id", block.text("tool_use_id"))
     content: Any = block.look("content")
     content = block.text("content") or "" if isinstance(content, str | None) else [*_parts(block)]
     with placed(block):
-        return ChatMessage.tool_result(id, content)
+        return ChatMessage.tool_result(id, content, is_error=is_error)
 
 
 # Answers of the model.

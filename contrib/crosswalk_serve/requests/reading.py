@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -18,7 +18,7 @@ from crosswalk.errors import (
     LineTooLongError,
     NestingTooDeepError,
 )
-from crosswalk.service import ChatRequest
+from crosswalk.service import CacheMark, ChatRequest
 from crosswalk.types import ChatResponse, load_json
 from crosswalk.types.json import dump_json
 from crosswalk.wire import Limits, load_event
@@ -30,6 +30,7 @@ from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 __all__ = [
     *(
         "answer",
+        "cache_marks",
         "incoming",
         "load_body",
         "model",
@@ -54,7 +55,7 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     """The JSON object that *body* is.
 
     Raises:
-        BadRequestError: it is none, has a key twice, or is beyond *limits* (then its status is 413).
+        BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
     """
     try:
         load_event(body, limits)
@@ -62,7 +63,7 @@ def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
     except FieldError as error:
         problem, status = error.problem, 400
     except NestingTooDeepError as error:
-        problem, status = f"the request is nested deeper than {error.limit} levels", 413
+        problem, status = f"the request is nested deeper than {error.limit} levels", 400
     except LineTooLongError as error:
         problem, status = f"the request is longer than {error.limit} bytes", 413
     except (FramingError, orjson.JSONDecodeError) as error:
@@ -166,6 +167,18 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     except CrosswalkError as error:
         problem = f"is no answer of {provider}: {error}"
     fields.refuse(problem)
+
+
+def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
+    """Return the mark of *block*, which is the last of the prompt's part that *after* names. Another one stays unread."""
+    control = None if block is None else block.object("cache_control")
+    if control is None:
+        return
+    if control.look("type") != "ephemeral" or control.look("ttl") not in (None, "5m", "1h"):
+        control.leave()
+        return
+    control.take("type")
+    yield CacheMark(after, control.take("ttl"))
 
 
 def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:

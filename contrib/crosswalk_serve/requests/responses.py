@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -15,10 +16,9 @@ from crosswalk.service import (
     Turn,
 )
 from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
-from crosswalk.wire.chat_request import read_image, read_source
+from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.custom_tools import custom_definition
-from crosswalk_serve.requests.chat import answer_format, choice, definition, effort
+from crosswalk_serve.requests.chat import answer_format, choice, custom_definition, definition, effort
 from crosswalk_serve.requests.incoming import Incoming, Wants
 from crosswalk_serve.requests.reading import answer, incoming, model, options, take_neutral
 
@@ -32,6 +32,8 @@ _ROLES: Final = {
 }
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that call a tool of the client by name, and their field for the arguments."""
+_LONGEST: Final = 64
+"""The length of a tool's name that every API takes."""
 _SEARCHES: Final = ("web_search", "web_search_preview")
 
 
@@ -61,7 +63,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         **options(body, "responses"),
         tools=tools,
         hosted_tools=hosted,
-        tool_choice=choice(body, nested=None),
+        tool_choice=choice(body, is_nested=False),
         response_format=None if text is None else answer_format(text.object("format"), nested=None),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
         stream=bool(body.flag("stream")),
@@ -92,17 +94,19 @@ def _instructions(body: Fields) -> Iterator[Turn]:
 # The conversation.
 
 
-def _turns(body: Fields, namespaces: Mapping[str, str]) -> Iterator[Turn]:
+def _turns(body: Fields, namespaces: Mapping[str, tuple[str, str]]) -> Iterator[Turn]:
     if isinstance(body.look("input"), str):
         with placed(body, "input"):
             yield ChatMessage.user(body.need("input", body.text("input")))
         return
+    names = {inner: name for name, inner in namespaces.items()}
     output: list[Fields] = []  # the items of an answer
     for item in body.objects("input"):
         if _is_output(item):
-            name = item.look("name")
-            if isinstance(name, str) and name in namespaces and item.look("namespace") == namespaces[name]:
-                item.take("namespace")  # the server has the tool without one
+            name = names.get((item.look("namespace"), item.look("name")))
+            if name is not None:  # the server has the tool without a namespace
+                item.take("namespace")
+                item.give("name", name)
             output.append(item)
             continue
         turn = _turn(item)
@@ -171,15 +175,11 @@ def _part(part: Fields) -> ContentPart | None:
         with placed(part, "text"):
             return TextPart(part.need("text", part.text("text")))
     if kind == "input_image" and "image_url" in part:
-        if part.look("detail") == "auto":
-            part.take("detail")
         return read_image(part, "image_url")
-    if kind == "input_file" and ("file_data" in part or "file_url" in part):
-        name = "file_data" if "file_data" in part else "file_url"
-        said = part.need(name, part.text(name))
-        with placed(part, name):
-            where = read_source(said) if name == "file_data" else {"url": said}
-            return FilePart(**where, name=part.text("filename"))
+    if kind == "input_file" and "file_url" in part:
+        return FilePart(url=part.text("file_url"), name=part.text("filename"))
+    if kind == "input_file":
+        return read_file(part)
     part.leave()
     return None
 
@@ -228,31 +228,44 @@ def _spelled_out(item: Fields) -> dict[str, Any]:
 # Options.
 
 
-def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[str], dict[str, str]]:
+def _tools(
+    body: Fields,
+) -> tuple[list[ToolDefinition], list[HostedTool], list[str], dict[str, tuple[str, str]]]:
     """Return the client's tools, the server's tools, the names of the custom ones, and the namespaces by tool.
 
-    The tools of a namespace are listed singly, because no other API has namespaces.
+    The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
+    namespace get its name before theirs: ``sea__look``.
     """
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
     custom: list[str] = []
-    namespaces: dict[str, str] = {}
-    waiting = list(body.objects("tools"))
+    namespaces: dict[str, tuple[str, str]] = {}
+    waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
+    found: list[tuple[Fields, str | None]] = []
     while waiting:
-        tool = waiting.pop(0)
-        kind = tool.need("type", tool.text("type"))
-        if kind == "function":
-            own.append(definition(tool))
-        elif kind == "custom":
-            own.append(_custom(tool))
-            custom.append(own[-1].name)
-        elif kind == "namespace" and isinstance(tool.look("tools"), list):
-            namespace = tool.need("name", tool.text("name"))
+        tool, namespace = waiting.pop(0)
+        if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
+            tool.take("type")
             tool.take("description")
-            inner = [*tool.objects("tools")]
-            names = [one.look("name") for one in inner]
-            namespaces |= {name: namespace for name in names if isinstance(name, str)}
-            waiting[:0] = inner
+            name = tool.need("name", tool.text("name"))
+            waiting[:0] = [(inner, name) for inner in tool.objects("tools")]
+        else:
+            found.append((tool, namespace))
+    names = Counter(str(tool.look("name")) for tool, _ in found if "name" in tool)
+    for tool, namespace in found:
+        kind = tool.need("type", tool.text("type"))
+        if kind in ("function", "custom"):
+            inner = tool.need("name", tool.text("name"))
+            tool.give("name", inner)
+            if namespace is not None:
+                name = f"{namespace}__{inner}" if names[inner] > 1 else inner
+                if name != inner and (len(name) > _LONGEST or name in names or name in namespaces):
+                    tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
+                tool.give("name", name)
+                namespaces[name] = (namespace, inner)
+            own.append(definition(tool) if kind == "function" else custom_definition(tool))
+            if kind == "custom":
+                custom.append(own[-1].name)
         elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
             filters = tool.object("filters")
             allowed = () if filters is None else filters.texts("allowed_domains") or ()
@@ -266,10 +279,3 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[s
         else:
             tool.leave()
     return own, hosted, custom, namespaces
-
-
-def _custom(tool: Fields) -> ToolDefinition:
-    name = tool.need("name", tool.text("name"))
-    about, format = tool.text("description"), tool.plain("format")
-    with placed(tool):
-        return custom_definition(name, about, format)

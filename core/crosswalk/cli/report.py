@@ -17,13 +17,14 @@ from crosswalk.cli.logs.keepers import keeper_of
 from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
 from crosswalk.cli.logs.reading import response_of
 from crosswalk.cli.logs.report_rows import Group, ReportRow, groups_of, row_of
-from crosswalk.cli.logs.sources import Answer, Fault, Item, find_sources, records_of
+from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.samples import SAMPLE_LOG
-from crosswalk.cli.terminal import write_text
+from crosswalk.cli.terminal import say, write_text
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.records import with_facts
+from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 
 __all__ = ["HEADINGS", "by_count", "figures_of", "notes_of", "run"]
@@ -79,6 +80,7 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
         return OK, rows
     records = records_of(arguments)
     sources, faults = find_sources(raw, records=True if records is None and not raw else records)
+    sources = _logs_of(sources)
     with Progress("reading", total_size(sources)) as progress:
         tally = Tally(progress, "mapped")
         for fault in faults:
@@ -94,6 +96,17 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
             tally.take(item.size)
     tally.write_total()
     return tally.status, rows
+
+
+def _logs_of(sources: list[Source]) -> list[Source]:
+    """*sources* without the other files of a folder with logs, such as the outputs of tools beside session files."""
+    folders = {source.root for source in sources if source.records}
+    logs = [
+        source for source in sources if source.records or source.root is None or source.root not in folders
+    ]
+    if passed := len(sources) - len(logs):
+        say(f"passed over {counted(passed, 'file')} beside the logs")
+    return logs
 
 
 def _counted(
@@ -134,6 +147,10 @@ def _known(answer: Answer) -> dict[str, Any]:
         "provider": record.provider,
         "status": record.status,
         "cost": record.cost,
+        "is_estimated": record.cost_source == "estimated",
+        "session": record.session,
+        "user": record.user,
+        "tags": record.tags,
     }
 
 

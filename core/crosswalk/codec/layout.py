@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.delta import Correction, ResponseDelta
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.filter import ContentFilterResult
 from crosswalk.types.logprob import TokenLogprob
@@ -58,6 +58,7 @@ CANONICAL: Final[frozenset[type]] = frozenset(TAGS) | {
     ChatMessage,
     ChatResponse,
     ContentFilterResult,
+    Correction,
     Cost,
     ProviderAttempt,
     ResponseDelta,

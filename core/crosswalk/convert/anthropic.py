@@ -44,6 +44,7 @@ class _Block:
         self.index = -1
         self.texts: list[str] = []
         self.has_text = False
+        self.is_signed = False
         self.is_cited_behind = False
         self.id: str | None = None
         self.name: str | None = None
@@ -101,12 +102,16 @@ class MessagesWriter(Writer):
             block.name = block.name or piece.call.name
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
         block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
+        block.is_signed = block.is_signed or _text(piece.metadata, "signature") is not None
         block.part = piece.part
         block.waiting.append(piece)
         yield from self._advance()
 
     def _belongs(self, piece: Piece, block: _Block) -> bool:
-        """Whether *piece* continues *block*, the newest one."""
+        """Whether *piece* continues *block*, the newest one. A signature alone belongs to the thinking before it."""
+        if block.said["type"] == "thinking" and piece.type is SegmentType.REASONING and not piece.text:
+            is_signature = not block.is_signed and _text(piece.metadata, "signature") is not None
+            return is_signature or piece.part == block.part
         if piece.part == block.part or block.said["type"] != "text":
             return piece.part == block.part
         if piece.type is SegmentType.CITATION:

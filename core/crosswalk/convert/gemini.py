@@ -70,6 +70,7 @@ class _Candidate:
         logprobs: the log probabilities of the next output.
         finish: the finish word.
         blocked: whether the prompt was refused.
+        seal: the opaque value of a gateway, until a part has it.
     """
 
     number: int
@@ -82,6 +83,7 @@ class _Candidate:
     logprobs: list[TokenLogprob] = attrs.Factory(list)
     finish: str | None = None
     blocked: bool = False
+    seal: str | None = None
 
 
 class GeminiWriter(Writer):
@@ -105,6 +107,8 @@ class GeminiWriter(Writer):
                 candidate.blocked = candidate.blocked or piece.metadata.get("of") == "prompt"
             case SegmentType.ERROR:
                 pass
+            case SegmentType.REASONING if piece.metadata.get("format") == "crosswalk":
+                candidate.seal = str(piece.metadata["encrypted"])
             case _:
                 self._add(candidate, piece)
                 if not self.whole:
@@ -154,7 +158,7 @@ class GeminiWriter(Writer):
             if asked is None:
                 asked = {INVALID_JSON: text}  # an empty object would be a call without arguments
             call = {"id": candidate.ids.take(part.id, part.index), "name": part.name, "args": asked}
-            return {"functionCall": call, **signed}
+            return {"functionCall": call, **signed, **_taken_seal(candidate)}
         if part.type is SegmentType.MEDIA:
             return self._media(text, about, signed)
         kind = about.get("type")
@@ -167,12 +171,9 @@ class GeminiWriter(Writer):
         return {kind: inner, **signed}
 
     def _signed(self, about: Event) -> Event:
-        """Return the signature in *about*, if it is Gemini's, or a gateway's seal."""
-        signature = about.get("signature" if self.is_own else "encrypted")
-        is_seal = about.get("format") == "crosswalk"
-        return (
-            {"thoughtSignature": signature} if isinstance(signature, str) and (self.is_own or is_seal) else {}
-        )
+        """Return the signature in *about*, if it is Gemini's."""
+        signature = about.get("signature")
+        return {"thoughtSignature": signature} if isinstance(signature, str) and self.is_own else {}
 
     def _media(self, data: str, about: Event, signed: Event) -> Event | None:
         encoding, type = about.get("encoding"), about.get("media_type")
@@ -208,6 +209,8 @@ class GeminiWriter(Writer):
         for _, candidate in sorted(self._candidates.items()):
             if not self.whole:
                 yield from self._advance(candidate, to_the_end=True)
+                if candidate.seal is not None:
+                    yield self._chunk(self._said(candidate, [{"text": "", **_taken_seal(candidate)}]))
 
     def close(self) -> Iterable[Event]:
         """See :meth:`Writer.close`."""
@@ -228,6 +231,10 @@ class GeminiWriter(Writer):
         for _, candidate in sorted(self._candidates.items()):
             parts = [self._part(part, candidate) for part in candidate.parts]
             candidate.written = [part for part in parts if part is not None]
+            if candidate.seal is not None:  # no call has it: as Gemini does, the last text, else an empty one
+                if not candidate.written or candidate.written[-1].keys() != {"text"}:
+                    candidate.written.append({"text": ""})
+                candidate.written[-1] |= _taken_seal(candidate)
             said.append(self._said(candidate, candidate.written))
         return self._last(said)
 
@@ -312,6 +319,12 @@ class GeminiWriter(Writer):
         if heading.id:
             top["responseId"] = heading.id
         return top
+
+
+def _taken_seal(candidate: _Candidate) -> Event:
+    """Return the seal of *candidate* as the signature of one part, for the first part that asks."""
+    seal, candidate.seal = candidate.seal, None
+    return {} if seal is None else {"thoughtSignature": seal}
 
 
 def _token(token: TokenLogprob) -> Event:

@@ -1,4 +1,4 @@
-"""What a payload that fits several providers says, where all of them read it alike."""
+"""The response to a payload that fits several providers, if all of them read the same."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def agreed(
     events: Iterable[object],
     read: Callable[[Mapper], ChatResponse],
 ) -> ChatResponse | None:
-    """The response that all *candidates* give, but for their own id; ``None`` where they give different ones.
+    """Return the response that all *candidates* read, apart from their id, or ``None`` if their responses differ.
 
-    It has the id of the first by name whose dialect the others took over (``ProviderInfo.is_original``), else of the first
-    by name; ``provenance`` says that the id was worked out.
+    It has the id of the original dialect (``ProviderInfo.is_original``), or of the first candidate by name.
+    ``provenance`` marks the id as derived.
 
     Args:
         candidates: the ids of providers that recognize the payload equally well.
-        registry: where to look them up.
+        registry: the registry of the providers.
         events: the first events of the payload, decoded.
-        read: gives the response for a provider; the id and the time of what has none must be the same each time.
+        read: returns the response for a provider. A generated id and time must be the same each time.
     """
     # An override changes how its own answers are read, not whether the shipped providers agree.
     mappers = {

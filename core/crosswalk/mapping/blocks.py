@@ -1,7 +1,7 @@
-"""Answers that are made of blocks: what keeps their texts apart, and which block an event is about.
+"""Answers made of content blocks: separating their texts, and finding the block of an event.
 
-A segment of the type of the text before it, without content, is joined to that text (a signature that comes when the
-reasoning has been streamed); one without metadata, too, ends it, so that two blocks of the same type stay apart.
+An empty segment is joined to the preceding text of its type, as for a signature that follows streamed reasoning. An
+empty segment without metadata ends that text, so that two blocks of the same type stay separate.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["Block", "Blocks", "Texts"]
 
 
 class Texts:
-    """Says the texts of an answer, of which two of the same type that follow each other are two where their blocks are."""
+    """Yields the texts of an answer, and separates consecutive texts of the same type if they are of different blocks."""
 
     def __init__(self) -> None:
-        self._said: tuple[SegmentType, object] | None = None  # what was said last, and of which block
+        self._said: tuple[SegmentType, object] | None = None  # the last text's type and block
 
     def say(
         self,
@@ -34,7 +34,7 @@ class Texts:
         text: str | None,
         logprobs: tuple[TokenLogprob, ...] | None = None,
     ) -> Iterable[ResponseDelta]:
-        """The deltas of *text*, more of *block*: a text, reasoning or a refusal; an empty text is one all the same."""
+        """Return the deltas of *text*, more of *block*: a text, reasoning or a refusal. An empty text counts too."""
         if not text and not logprobs:
             is_empty = text is not None and kind is SegmentType.TEXT
             return (ResponseDelta(content_delta=text),) if is_empty else ()
@@ -66,20 +66,20 @@ class Texts:
 
 
 def _apart(kind: SegmentType, last: SegmentType) -> tuple[ResponseDelta, ...]:
-    """What ends the text of another block, of the kind *last*, where one of *kind* follows."""
+    """Return the deltas that end the text of another block, of the kind *last*, before one of *kind*."""
     return (ResponseDelta(segment=Segment(kind)),) if last is kind else ()
 
 
 @attrs.define(eq=False, repr=False)
 class Block:
-    """One content block while it comes in.
+    """A content block while it arrives.
 
     Attributes:
-        index: its place in the answer.
-        kind: the provider's word for what it is; ``""`` where it says none.
-        is_stopped: whether its end has come.
-        is_whole: whether it is a call whose arguments came at once: no piece adds to them.
-        held: what is shown when it is complete, by the provider's name for it: the metadata of its segment.
+        index: its position in the answer.
+        kind: the provider's word for its kind, or ``""`` if it sends none.
+        is_stopped: whether its end has arrived.
+        is_whole: whether it is a call with complete arguments from the start, without pieces.
+        held: the metadata of its segment, delivered when it is complete, by the provider's name for it.
         pieces: the pieces of the input of a server tool's call.
     """
 
@@ -95,9 +95,9 @@ class Blocks(Texts):
     """The content blocks of one message, in order of appearance.
 
     Attributes:
-        index_key: where an event says the index of its block.
+        index_key: the key of an event's block index.
         known: the blocks by index.
-        last: the block that pieces without an index belong to; ``None`` before the first.
+        last: the block of pieces without an index, or ``None`` before the first.
     """
 
     index_key: ClassVar[str] = "index"
@@ -114,19 +114,19 @@ class Blocks(Texts):
         return block
 
     def take_index(self, event: dict[str, Any]) -> int | None:
-        """Take the index of *event*'s block; ``None`` for the last one.
+        """Take the index of *event*'s block, or ``None`` for the last one.
 
         Raises:
-            WireTypeError: it is no count.
+            WireTypeError: it is not a count.
         """
         return take_count(event, self.index_key)
 
     def find(self, index: int | None) -> Block | None:
-        """The block of that *index*; ``None`` where there is none yet."""
+        """Return the block of that *index*, or ``None`` if it has not begun."""
         return self.last if index is None else self.known.get(index)
 
     def stop(self, event: dict[str, Any]) -> Iterable[ResponseDelta]:
-        """The deltas of the end of *event*'s block: what it held. An index that names no open one is left."""
+        """Return the deltas of the end of *event*'s block. An index without an open block stays in the event."""
         index = self.take_index(event)
         block = self.find(index)
         if index is not None and (block is None or block.is_stopped):
@@ -179,10 +179,10 @@ class Blocks(Texts):
     def argue(
         self, block: Block, wire: dict[str, Any], key: str, state: MappingState
     ) -> Iterable[ResponseDelta]:
-        """The delta of the text under *key*, more of the input of a call; that of a server's tool waits for its end.
+        """Return the delta of the text under *key*, more of a call's input. The input of a server's tool waits for its end.
 
         Raises:
-            WireTypeError: it is no string.
+            WireTypeError: it is not a string.
         """
         piece = take_string(wire, key)
         if not piece:

@@ -1,4 +1,4 @@
-"""What events of OpenAI's chat dialect hold: texts, arguments and counts in the forms that servers give them, and back."""
+"""The values in events of OpenAI's chat dialect: texts, arguments and counts, in the forms of servers, and back."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from crosswalk.wire import chat as wire
 __all__ = ["accept_count_at", "accept_details", "take_arguments", "take_same_at", "take_text"]
 
 SEVERAL_PATHS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
-"""The counts that stand elsewhere with some servers."""
+"""The counts with different paths on some servers."""
 _WRITTEN: Final = {**wire.COUNTS, **wire.DETAILS}
 
 
 def take_text(part: dict[str, Any], state: MappingState) -> str | None:
     """Take the text of a message or delta: a string, the text parts of a list, or an object of JSON mode as its JSON.
 
-    The refusal parts of a list become the ``refusal`` of *part*, where it has none of its own.
-    A part of another type stays in the list, and the text is noted as unmapped: nobody knows what it says.
+    The refusal parts of a list become the ``refusal`` of *part*, if it has no refusal.
+    A part of another type stays in the list, and the text is noted as unmapped.
 
     Raises:
         WireTypeError: it is something else.
@@ -46,7 +46,7 @@ _TEXT_PARTS = (None, "text", "output_text")
 
 
 def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
-    """Take the text parts of a list of content; ``None`` where it has none."""
+    """Take the text parts of a list of content. ``None`` without any."""
     items = take_objects(part, "content")
     texts, refusals = [], []
     for item in items:
@@ -58,7 +58,7 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
             refusals.append(take_string(item, "refusal"))
             item.pop("type", None)
         else:
-            state.note("message.content", Provenance.UNMAPPED)
+            state.note_unknown_part()
     if refusals:
         part["refusal"] = "".join(filter(None, refusals))
     if not any(items):
@@ -88,7 +88,7 @@ def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) 
 
 
 def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
-    """Take the count at the first of *paths* that has one, and what the others say alike; ``None`` where none has."""
+    """Take the count at the first of *paths* that has one, and equal counts at the others. ``None`` without any."""
     found: int | None = None
     for path in paths:
         holder, name = _holder(usage, path)
@@ -102,14 +102,14 @@ def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None
 
 
 def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
-    """Take the value at *path* where it says again what is *known*, or is ``null``."""
+    """Take the value at *path* if it repeats *known*, or is ``null``."""
     holder, name = _holder(container, path)
     if name in holder:
         take_same(holder, name, known)
 
 
 def _holder(container: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
-    """The object that may have the value at *path*, and under which key; an empty one where there is none."""
+    """Return the object that may have the value at *path*, and the key. The object is empty if the path does not exist."""
     groups, name = _split(path)
     holder: dict[str, Any] = container
     for group in groups:
@@ -126,7 +126,7 @@ def _split(path: str) -> tuple[list[str], str]:
 
 
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
-    """Whether *event* has anything at any of the paths *marks*, in which ``[]`` stands for any item."""
+    """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
     for steps, keys in _by_holder(marks):
         found: list[Any] = [event]
         for key, is_list in steps:
@@ -156,20 +156,20 @@ def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], fro
 
 
 def is_error(event: dict[str, Any]) -> bool:
-    """Whether *event* says that the request failed."""
+    """Return whether *event* reports a failed request."""
     return bool(event.get("error")) or event.get("object") == "error"
 
 
 def spell(
     event: dict[str, Any], paths: Mapping[str, str], reasoning_name: str, *, numbers_calls: bool
 ) -> None:
-    """Make of *event*, a body or chunk in OpenAI's words, one that has its counts at these *paths*.
+    """Move the counts of *event*, a body or chunk in OpenAI's words, to these *paths*.
 
     Args:
-        event: what is changed.
-        paths: by count, where the server has it.
-        reasoning_name: what it calls reasoning.
-        numbers_calls: whether the calls of a whole answer have an ``index``, too.
+        event: the event, which is changed.
+        paths: the server's path of each count.
+        reasoning_name: the server's name for reasoning.
+        numbers_calls: whether the calls of a whole answer have an ``index`` too.
     """
     for choice in event.get("choices", ()):
         part = choice.get("message") or choice.get("delta") or {}
@@ -187,7 +187,7 @@ def spell(
 
 
 def _move(usage: dict[str, Any], old: str, new: str) -> None:
-    """Put the count at the path *old* of *usage* to the path *new*; where it stood alone, nothing stays."""
+    """Move the count at the path *old* of *usage* to the path *new*. An object that becomes empty is removed."""
     group, _, name = old.partition(".")
     if old == new or name not in usage.get(group, ()):
         return

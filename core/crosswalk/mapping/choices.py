@@ -1,7 +1,7 @@
-"""The choices of OpenAI's chat dialect: which of their parts speaks, and what the other one says again.
+"""The choices of OpenAI's chat dialect: the part to read, and the repetitions in the other part.
 
-A chunk has a delta and a body has a message, but Perplexity sends both in both: beside a chunk's delta the message so far,
-beside a body's message an empty delta. And some servers send one reasoning under two names.
+A chunk has a delta and a body has a message, but Perplexity sends both in both: the message so far next to a chunk's
+delta, and an empty delta next to a body's message. Some servers send the same reasoning under two names.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["Choices", "Echo", "speaking_part", "take_beside"]
 
 
 class Choices:
-    """What is known of choices beside what they have said.
+    """The state of choices, apart from their content.
 
     Attributes:
-        first: the number of the first one in the present event; ``None`` where it has none.
-        silent: those of which the present event says nothing: it tells that they have begun, and no delta does.
+        first: the number of the first one in the present event, or ``None`` without any.
+        silent: the choices that the present event opens without a delta.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class Choices:
 
 
 def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
-    """Which part of *choice* is to be read: ``delta`` or ``message``.
+    """Return the part of *choice* to read: ``delta`` or ``message``.
 
-    Of two it is the delta where that says anything, where the message says nothing, and where the choice
-    *has_spoken* in an earlier event: then the message says it again. Else it is the message. A part of a wrong
-    type counts as saying something, so that whoever reads it will refuse it.
+    If there are two, it is the delta if that has content, if the message is empty, or if the choice *has_spoken* in an
+    earlier event, which the message repeats. Otherwise it is the message. A part of a wrong type counts as content, so
+    that reading refuses it.
     """
     if "delta" not in choice:
         return "message"
@@ -45,9 +45,9 @@ def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
 
 
 def take_beside(choice: dict[str, Any], name: str, part: dict[str, Any]) -> dict[str, Any] | None:
-    """Take from the part *name* of *choice*, which is not read, what says nothing that *part*, which is read, does not say.
+    """Take the repetitions of *part*, which is read, from the other part *name* of *choice*.
 
-    Gives what is left of it; ``None`` where it is no object.
+    Returns the residue, or ``None`` if it is not an object.
     """
     other = choice[name]
     if other is None or other == {}:
@@ -70,18 +70,18 @@ def _speaks(part: Any) -> bool:
 
 
 class Echo:
-    """Tells whether reasoning under a second name says again what came under the first, in pieces of any length.
+    """Decides whether reasoning under a second name repeats the first, in pieces of any length.
 
-    Names that speak at once, and one that says something else, are no echo: from then on all of them count.
+    Two names with new text in one event, or with different texts, are not an echo. From then on all of them count.
     """
 
     def __init__(self) -> None:
         self._names: dict[int, set[str]] = {}  # by choice, the names under which reasoning counts
-        # By choice, how far another name has said it again: the part, the piece in it, the characters of that.
+        # By choice, the position of the repetition: the part, its piece, and the characters in that piece.
         self._places: dict[int, tuple[int, int, int]] = {}
 
     def is_repeated(self, names: Set[str], text: str, choice: int, state: MappingState) -> bool:
-        """Whether *text*, which *choice* says under all of *names* at once, is what other names have said, in its order."""
+        """Return whether *text*, under all of *names* of *choice* at once, repeats the text of other names in order."""
         first = self._names.setdefault(choice, set(names))
         if first.isdisjoint(names) and self._goes_on(text, choice, state):
             return True

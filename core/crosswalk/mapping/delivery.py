@@ -44,12 +44,12 @@ class Delivery:
     def deliver(
         self, deltas: list[ResponseDelta], usage: UsageInfo | None, changes: dict[str, Any]
     ) -> list[ResponseDelta]:
-        """Deliver what one event added: its deltas, numbered and without their end.
+        """Deliver the deltas of one event, numbered and without their end.
 
         Args:
             deltas: the deltas that the plugin made of the event.
-            usage: the event's token counts; ``None`` without any.
-            changes: what the event changed in the extensions, which hold it already.
+            usage: the event's token counts, or ``None`` without any.
+            changes: the event's changes to the extensions, which contain them already.
         """
         state = self._state
         is_undelivered = usage is not None and state.usage is not self._delivered_usage
@@ -97,7 +97,7 @@ class Delivery:
         return delivered
 
     def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
-        """Deliver the last delta of *choice*; that of the first choice carries usage and late extensions."""
+        """Deliver the last delta of *choice*. The one of the first choice carries usage and late extensions."""
         state = self._state
         late: dict[str, Any] = {}
         if choice == 0:
@@ -118,7 +118,7 @@ class Delivery:
         return delta
 
     def _deliver_changes(self, changes: dict[str, Any], delivered: list[ResponseDelta]) -> None:
-        """Deliver extensions that no delta carries; those that arrive after the end wait for the final delta."""
+        """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
         if not self._state.has_begun_to_end:
             self._add(ResponseDelta(extensions=adopted(changes)), delivered)
             return
@@ -135,7 +135,7 @@ class Delivery:
         delivered.append(delta)
 
     def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
-        """*delta* if it says more than how its choice ends; an error waits, and the one before it is delivered instead."""
+        """Return *delta* if it has more than the end of its choice. An error waits, and delivers the previous one."""
         if delta.raw_finish_reason is None and delta.finish_reason is None:
             return delta
         state = self._state
@@ -151,7 +151,7 @@ class Delivery:
 
 
 def has_output(delta: ResponseDelta) -> bool:
-    """Whether *delta* carries text, reasoning or a tool call: what a reader of the answer sees."""
+    """Whether *delta* carries visible content: text, reasoning or a tool call."""
     return (
         delta.content_delta is not None
         or delta.reasoning_delta is not None
@@ -173,7 +173,7 @@ def texts_of(delta: ResponseDelta) -> list[str]:
 
 
 def _is_bare(delta: ResponseDelta) -> bool:
-    """Whether *delta* may be delivered as it is once it is numbered."""
+    """Return whether *delta* may be delivered unchanged, once it is numbered."""
     return (
         delta.index == UNNUMBERED
         and delta.raw_finish_reason is None
@@ -184,11 +184,12 @@ def _is_bare(delta: ResponseDelta) -> bool:
 
 
 def has_only_its_end(delta: ResponseDelta) -> bool:
-    """Whether all that *delta* says, counts aside, is how its choice ends."""
+    """Return whether *delta*, apart from counts, only has the end of its choice."""
     return not (
         has_output(delta)
         or delta.refusal_delta is not None
         or delta.segment is not None
+        or delta.correction is not None
         or delta.logprobs
         or (delta.extensions is not EMPTY_OBJECT and delta.extensions)
     )

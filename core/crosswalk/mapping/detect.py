@@ -1,4 +1,4 @@
-"""Which provider a payload of unknown origin comes from."""
+"""Detects the provider of a payload of unknown origin."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ LOOKED_AT = 50
 
 
 def candidates(events: Iterable[Any], registry: Registry) -> dict[str, Recognition]:
-    """The providers that recognize *events*, and how well: the best of the first fifty events.
+    """Return the providers that recognize *events*, with the best recognition over the first fifty events.
 
-    One whose server speaks a dialect that another provider recognizes is possible too, and no more than that.
-    Imports every provider that is not blocked; a broken one is passed over.
+    A provider with a server in another provider's dialect is at most possible.
+    Imports every provider that is not blocked. Broken ones are skipped.
     """
     asking = _Asking(list(islice(events, LOOKED_AT)), registry, None)
     return asking.recognized(registry.names())
 
 
 class _Asking:
-    """Asks providers how well they recognize the beginning of an answer; each once.
+    """Asks providers how well they recognize the beginning of an answer, each once.
 
     Attributes:
-        answers: the providers that were asked, with what they said.
-        faults: what was no answer.
+        answers: the recognition of each provider that was asked.
+        faults: invalid answers.
     """
 
     def __init__(self, events: list[Any], registry: Registry, among: frozenset[str] | None) -> None:
@@ -50,7 +50,7 @@ class _Asking:
         self._lookup: Callable[[str], Mapper] = registry.mapper
 
     def shipped(self) -> dict[str, Recognition]:
-        """What the providers that Crosswalk ships say, whatever else is installed; certain ones alone if there are any."""
+        """Return the recognitions of the shipped providers only, reduced to the certain ones if there are any."""
         self._lookup = self._registry.shipped
         names = [name for name in self._registry.names() if self._registry.is_shipped(name)]
         return self._best(names)
@@ -74,16 +74,16 @@ class _Asking:
 
     def _is_certain_of_plain(self, mapper: Mapper) -> bool:
         if not any(map(self._registry.is_shipped, self._registry.names())):
-            return False  # nobody else's answers are to be kept from it
+            return False  # it must get all other answers
         return any(ask(mapper.recognizes, copy_json(event)) is Recognition.CERTAIN for event in _PLAIN)
 
     def _best(self, names: list[str]) -> dict[str, Recognition]:
-        """Those that are certain, of *names*; they are asked first, as all others then need not be imported."""
+        """Return the certain ones of *names*. They are asked first, because the others then need no import."""
         certain = _of(self._among, self._certain(names))
         return certain or _of(self._among, self.recognized(names))
 
     def _certain(self, names: list[str]) -> dict[str, Recognition]:
-        """The providers that are certain; imports none whose signs the events do not bear."""
+        """Return the certain providers. Imports only those with signatures in the events."""
         if not all(type(event) is dict for event in self._events):
             return {}  # signs are keys
         keys = {key for event in self._events for key in event}
@@ -105,7 +105,7 @@ class _Asking:
         return {**found, **dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)}
 
     def _ask(self, names: Iterable[str]) -> None:
-        """Ask the providers *names* that were not asked; a broken one is passed over."""
+        """Ask the providers *names* that were not asked. A broken one is skipped."""
         for name in names:
             if name in self.answers:
                 continue
@@ -146,10 +146,10 @@ _PLAIN: Final[tuple[dict[str, Any], ...]] = (
 
 
 def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
-    """How well a provider fits *event*, as its hook *recognizes* says; one that fails does not fit.
+    """Return how well a provider's hook *recognizes* the event. A hook that fails does not recognize it.
 
     Raises:
-        PluginError: the hook answers what is no :class:`Recognition`.
+        PluginError: the hook returns something other than a :class:`Recognition`.
     """
     try:
         return recognizes(event) or Recognition.NO
@@ -160,26 +160,26 @@ def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognit
 
 
 def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable[str] | None = None) -> str:
-    """The one provider that recognizes *events* best.
+    """Return the provider that recognizes *events* best.
 
-    Installing a plugin never changes whose an answer is that a shipped provider is certain of; of one that a shipped
-    provider may have sent, a plugin has to be certain, and not of plain answers as well.
+    Installing a plugin never changes the result if a shipped provider is certain. If a shipped provider is possible, a
+    plugin must be certain, and must not be certain of plain answers too.
 
     Args:
         events: the decoded events of an answer, or its bytes, of which the beginning is enough.
-        registry: where to look up the providers.
-        among: the ids of those that it may be; ``None`` for all.
+        registry: the registry of the providers.
+        among: the ids of the candidates, or ``None`` for all.
 
     Raises:
-        DetectionError: none does, or several do equally; it lists them.
-        PluginError: none does, and one has answered what is no :class:`Recognition`.
+        DetectionError: none does, or several do equally. The error lists them.
+        PluginError: none does, and one returned something other than a :class:`Recognition`.
     """
     decoded = decode_events(events, DEFAULT) if isinstance(events, bytes) else events
     looked_at = list(islice(decoded, LOOKED_AT))
     asking = _Asking(looked_at, registry, None if among is None else frozenset(among))
     found = asking.shipped()
     if Recognition.CERTAIN not in found.values():
-        # A plugin is heard where it is certain, or where nobody who is shipped recognizes the answer.
+        # A plugin counts if it is certain, or if no shipped provider recognizes the answer.
         others = asking.others()
         if not found or Recognition.CERTAIN in others.values():
             found = others
@@ -205,7 +205,7 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
 
 
 def nameable(known: Iterable[str], broken: Iterable[str]) -> str:
-    """The ids of providers, to be told to a user; those that cannot be used are told apart."""
+    """Return the ids of providers for a message, with the unusable ones separately."""
     names, useless = ", ".join(known) or "none", ", ".join(broken)
     return f"{names} (broken: {useless})" if useless else names
 
@@ -215,13 +215,13 @@ def _of(wanted: frozenset[str] | None, found: dict[str, Recognition]) -> dict[st
 
 
 def decode_events(data: bytes, limits: Limits) -> Iterator[Any]:
-    """The decoded events of a whole recorded answer, one by one, up to the first that is no JSON."""
-    with suppress(FramingError):  # detection works with what there is; reading will name the fault
+    """Yield the decoded events of a whole recorded answer, up to the first that is not JSON."""
+    with suppress(FramingError):  # detection uses the events before the fault, and reading reports it
         yield from _events(data, limits)
 
 
 def fault_of(data: bytes, limits: Limits) -> FramingError | None:
-    """Why no more events of a recorded answer can be decoded; ``None`` where all can."""
+    """Return why the next event of a recorded answer cannot be decoded, or ``None`` if all can."""
     try:
         for _ in _events(data, limits):
             pass

@@ -1,4 +1,4 @@
-"""One provider, several dialects: a server that also answers in OpenAI's form, and the like."""
+"""Providers with several dialects, such as a server that also answers in OpenAI's form."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["Dialect", "DialectFamily", "event_type", "unknown_event"]
 class Dialect(Protocol):
     """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.
 
-    One that has something to say of what is left of an event has a method ``extensions`` as well, as the hook; one
-    whose every stream ends with ``[DONE]`` has an attribute ``sentinel`` that is true (see ``ProviderInfo``).
+    A dialect may also have a method ``extensions`` for the residue of an event, like the hook. If all its streams end
+    with ``[DONE]``, its attribute ``sentinel`` is true (see ``ProviderInfo``).
     """
 
     def recognizes(self, event: Any) -> Recognition:
-        """Say how well *event* fits; see the hook ``recognizes``."""
+        """Return how well *event* fits, see the hook ``recognizes``."""
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """Say which deltas *event* stands for; see the hook ``map_delta``."""
+        """Return the deltas of *event*, see the hook ``map_delta``."""
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """Say what a finish word means; see the hook ``map_finish_reason``."""
+        """Return the meaning of a finish word, see the hook ``map_finish_reason``."""
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """Take the token counts of *event*, ``None`` without any; see the hook ``map_usage``."""
+        """Take the token counts of *event*, ``None`` without any, see the hook ``map_usage``."""
 
 
 class DialectFamily:
@@ -47,7 +47,7 @@ class DialectFamily:
         self.dialects = dialects
 
     def dialect(self, event: Any, state: MappingState) -> Dialect:
-        """The dialect of this stream; a subclass may know better.
+        """Return the dialect of this stream. A subclass may override it.
 
         Raises:
             UnknownEventError: none of them recognizes its first event.
@@ -75,7 +75,7 @@ class DialectFamily:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``; ``null``, as which llama.cpp announces one more answer, has none."""
+        """See the hook ``map_usage``. ``null``, with which llama.cpp announces one more answer, has no counts."""
         chosen: Dialect | None = state.dialect
         return None if chosen is None or event is None else chosen.map_usage(event, state)
 
@@ -93,7 +93,7 @@ class DialectFamily:
 
 
 def event_type(event: Any) -> str | None:
-    """What *event* calls itself, shortened; ``None`` when it does not say."""
+    """Return the type of *event*, shortened, or ``None`` if it has none."""
     if isinstance(event, dict):
         for key in ("type", "object", "event_type"):
             word = event.get(key)
@@ -103,6 +103,6 @@ def event_type(event: Any) -> str | None:
 
 
 def unknown_event(event: Any, cause: str = "an event of an unknown type") -> UnknownEventError:
-    """The error to raise for *event*, which nobody knows; it says what the event calls itself."""
+    """Return the error to raise for the unknown *event*, with its type."""
     word = event_type(event)
     return UnknownEventError(f"{cause} ({word or 'no type'})", event_type=word)

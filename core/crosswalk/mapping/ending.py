@@ -1,4 +1,4 @@
-"""How an answer ended: the finish words of its choices, held to the end and settled by one precedence for all providers."""
+"""The end of an answer: the finish words of its choices, resolved at the end by one precedence for all providers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["final_deltas", "missing", "note_end", "take_end"]
 
 _STOP: Final = FinishReason.STOP  # an enum's members are slow to look up
 _TOOL_CALLS: Final = FinishReason.TOOL_CALLS
-# Of two ends of one choice the one further down counts: what says less of a whole answer.
+# Of two ends of one choice, the later in this list counts: the one further from a whole answer.
 _SEVERITY = (
     FinishReason.STOP,
     FinishReason.TOOL_CALLS,
@@ -35,16 +35,16 @@ _SEVERITY = (
 def take_end(
     part: dict[str, Any], key: str, state: MappingState, *, default: str | None = None
 ) -> Iterable[ResponseDelta]:
-    """The delta of the finish word under *key* of *part*: of several the first counts, and another one stays.
+    """Return the delta of the finish word under *key* of *part*. The first word counts, and a different one stays.
 
     Args:
-        part: what says that the answer has ended.
+        part: the object with the word.
         key: the key of the word.
         state: the state of this answer.
-        default: the word where it has none; ``None`` where it does not end then.
+        default: the word if it has none, or ``None`` if the answer has not ended then.
 
     Raises:
-        WireTypeError: it is no string.
+        WireTypeError: it is not a string.
     """
     word, end = take_string(part, key), state.ends.get(0)
     if word is None:
@@ -59,10 +59,10 @@ def take_end(
 
 
 def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str | None:
-    """Note how *delta*, which ends its choice, says that it ends; gives the finish word where no mapping knows it.
+    """Note the end in *delta*, which ends its choice. Return the finish word if no mapping knows it.
 
     Raises:
-        PluginError: ``map_finish_reason`` gave something else than a finish reason.
+        PluginError: ``map_finish_reason`` returned something other than a finish reason.
     """
     raw, reason, unknown = delta.raw_finish_reason, delta.finish_reason, None
     if reason is None:
@@ -81,14 +81,14 @@ def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str |
 
 
 def _meaning(state: MappingState, mapper: Mapper, raw: str) -> tuple[FinishReason, str | None]:
-    """What the provider's word means, and the word itself where nobody knows that."""
+    """Return the meaning of the provider's word, and the word itself if it is unknown."""
     try:
         reason = mapper.map_finish_reason(raw, state)
         if reason is None:
             raise UnknownFinishReasonError(raw)
     except UnknownFinishReasonError as error:
         try:
-            return FinishReason(raw), None  # a word that is itself canonical means what it says
+            return FinishReason(raw), None  # canonical words keep their meaning
         except ValueError:
             if state.unknown_finish is None:
                 state.unknown_finish = error
@@ -100,7 +100,7 @@ def _meaning(state: MappingState, mapper: Mapper, raw: str) -> tuple[FinishReaso
 
 
 def missing(state: MappingState, mapper: Mapper) -> str | None:
-    """Why the answer is incomplete although the input has ended; ``None`` when it is whole."""
+    """Return why the answer is incomplete although the input has ended, or ``None`` if it is complete."""
     if state.error is not None or not mapper.has_terminal:
         return None
     if (
@@ -115,7 +115,7 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
 
 
 def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
-    """Deliver the last delta of each choice; that of the first choice comes last and completes the answer."""
+    """Deliver the last delta of each choice. The one of the first choice comes last and completes the answer."""
     for place, choice in enumerate(state.others if len(state.choices) > 1 else ()):
         yield delivery.final(choice, _settle(state, choice, f"alternatives[{place}].finish_reason"))
     end = _settle(state, 0, "finish_reason")
@@ -123,7 +123,7 @@ def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDe
 
 
 def _settle(state: MappingState, choice: int, path: str) -> End:
-    """The end of *choice* after the precedence; notes what was worked out.
+    """Return the end of *choice* after the precedence, and note derived values.
 
     An error ends every choice. Tool calls make ``tool_calls`` of a ``stop``; nothing else is overridden. A word for tool
     calls without a call stays, marked as derived.
@@ -150,7 +150,7 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
 
 
 def _segment(state: MappingState, end: End) -> Segment | None:
-    """The error segment of an answer that ended so; ``None`` when it is no error."""
+    """Return the error segment of an answer that ended with an error, or ``None``."""
     if state.error is not None:
         return state.error.segment
     if end.reason is not FinishReason.ERROR:

@@ -22,7 +22,7 @@ _BY_STATUS: Final = {
     504: ErrorKind.TIMEOUT,
     529: ErrorKind.RATE_LIMIT,
 }
-"""The statuses that name the kind of an error. The others say only whose fault it is."""
+"""The statuses that name the kind of an error. The others only distinguish client and server."""
 
 _CODES: Final[Mapping[ErrorKind, str]] = {
     ErrorKind.CONTEXT_OVERFLOW: "context_length_exceeded context_window_exceeded exceed_context_size string_above_max_length"
@@ -51,7 +51,7 @@ _BY_CODE: Final = {code: kind for kind, codes in _CODES.items() for code in code
 """The kind of each known type or code, as :func:`_normal` writes it."""
 
 _SERVER_CODES: Final = frozenset({"server", "internal", "internal_server", "api"})
-"""Types that say only that the server failed: any other evidence is more exact."""
+"""Types that only mean a server failure. Any other evidence is more exact."""
 
 _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
     (kind, pattern(sentence, re.IGNORECASE))
@@ -104,25 +104,24 @@ _SENTENCES: Final[tuple[tuple[ErrorKind, re.Pattern[str]], ...]] = tuple(
         ),
     )
 )
-"""What servers write, and nothing that a user would: in order, the first that fits."""
+"""Sentences of servers that no user would write, in order. The first match counts."""
 
 _QUOTED: Final = pattern(
     r"""(?<!\w)'.*?(?:'(?!\w)|$)|"(?:\\.|[^"\\])*(?:"|$)|`[^`]*(?:`|$)|“[^”]*(?:”|$)|‘.*?(?:’(?!\w)|$)|«[^»]*(?:»|$)""",  # noqa: RUF001
     re.DOTALL,
 )
-"""A quotation, also one that is cut; an apostrophe inside of a word does not begin one."""
+"""A quotation, also a truncated one. An apostrophe inside a word does not begin one."""
 
 
 def classify(status: int | None, message: str, codes: Iterable[str] = ()) -> ErrorKind:
     """The kind of an error.
 
-    A type or code decides. One that says only that the request is wrong, or that the server failed, and a status that says
-    no more than that, leave it to the sentences that providers are known to write. A message that quotes the user is not
-    evidence: text in quotation marks is passed over, and no word of a message makes an error with a status from 400 to 499
-    worth a retry.
+    A type or code decides. If it only means a wrong request or a failed server, and the status means no more, the known
+    sentences of providers decide. Quoted text in a message is not evidence, because it may come from the user. No word of
+    a message makes an error with a status from 400 to 499 retryable.
 
     Args:
-        status: the HTTP status; ``None`` for an error inside a stream.
+        status: the HTTP status, or ``None`` for an error inside a stream.
         message: the provider's message.
         codes: its types and codes, the most exact first.
     """

@@ -41,11 +41,11 @@ class EventMapper:
     Args:
         mapper: the provider.
         state: the state of the answer.
-        unknown: what to do with an event type or finish word that no mapping knows.
-        note_unknown: called with provider, kind and word for each unknown word that is kept; ``None`` to call nothing.
+        unknown: how to treat an unknown event type or finish word.
+        note_unknown: called with provider, kind and word for each unknown word that is kept, or ``None``.
 
     Attributes:
-        mapper: the provider, or the one whose dialect its server speaks in this answer.
+        mapper: the provider, or the provider of the dialect in this answer.
         is_settled: whether the last event, sent again with another text, would change nothing but that text.
         may_switch: whether the answer may still turn out to be in another provider's dialect.
     """
@@ -72,18 +72,18 @@ class EventMapper:
 
         Args:
             event: the event, which the hooks take apart.
-            name: the name from an SSE ``event:`` line; ``None`` without one.
-            source: where *event* was parsed from: bytes, or an object that stays as it is.
+            name: the name from an SSE ``event:`` line, or ``None`` without one.
+            source: the bytes of *event*, or an object that is not changed.
             deltas: receives the deltas one by one, so that those before an error are not lost.
 
         Raises:
             MappingError: the event cannot be mapped.
-            PluginError: a hook does not do what its specification says.
+            PluginError: a hook violates its specification.
         """
         state = self._state
         state.event_name = name
         state.continues = self.is_settled = False
-        outer = mistyped() if NOTED.values else []  # of an event whose hook reads this one
+        outer = mistyped() if NOTED.values else []  # of an event with a hook that reads this one
         try:
             usage, residue = self._call_hooks(event, source, deltas)
             return usage, self._extend(residue) if residue else residue
@@ -111,7 +111,7 @@ class EventMapper:
     def _call_hooks(
         self, event: Any, source: Any, deltas: list[ResponseDelta]
     ) -> tuple[UsageInfo | None, dict[str, Any]]:
-        """The event's counts and its residue; its deltas are appended to *deltas*."""
+        """Return the event's counts and its residue. Its deltas are appended to *deltas*."""
         if self.may_switch:
             self._choose_dialect(event)
         state, mapper, ends = self._state, self.mapper, self._state.ends
@@ -205,12 +205,12 @@ class EventMapper:
         if not isinstance(error, Exception):
             return self.mapper.broken(cause)
         # A plugin's bug on an unusual payload must not surface as a bare KeyError (promise P4). The text of an error may
-        # quote content; the one error text that is shown is what every plugin author meets first.
+        # quote content. The one error text that is shown is the one that every plugin author meets first.
         text = f" ({error})" if getattr(error, "code", None) == "ACODE-RSP-009" else ""
         return MappingError(f"{cause}{text}{_line_of(error)}")
 
     def _whole(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
-        """The event of *source*, whose type no mapping knows, as extensions."""
+        """Return the unknown event of *source* as extensions."""
         self._state.note("metadata.extensions", Provenance.UNMAPPED)
         if self._note_unknown is not None:
             self._note_unknown(self.mapper.provider, "event", error.event_type or "")
@@ -231,7 +231,7 @@ class EventMapper:
         )
 
     def _choose_dialect(self, event: Any) -> None:
-        """Let the first event that a plugin recognizes decide whose dialect the server speaks in this answer."""
+        """Select the dialect of this answer by the first event that a plugin recognizes."""
         mapper = self.mapper.dialect_of(event)
         if mapper is None:
             return
@@ -249,7 +249,7 @@ _SHORT: Final = 4096
 
 
 def may_hold_empty(data: bytes) -> bool:
-    """Whether the JSON *data* may hold an empty object or array; indented JSON may have a space in it."""
+    """Return whether the JSON *data* may contain an empty object or array. Indented JSON may have a space in it."""
     # `in` looks for a number first and would raise and catch an error for each byte string.
     if len(data) > _SHORT:
         return True
@@ -267,7 +267,7 @@ def _as_bytes(residue: dict[str, Any]) -> bytes | None:
 
 
 def _line_of(error: Exception) -> str:
-    """Where a plugin's own code failed: the last line outside of Crosswalk."""
+    """Return the location of a failure in a plugin: the last line outside Crosswalk."""
     import traceback  # seldom needed, and long to load
     from pathlib import PurePath
 

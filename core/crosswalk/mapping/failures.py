@@ -1,4 +1,4 @@
-"""What providers' errors mean: general rules that a plugin's ``map_error`` may refine."""
+"""The meaning of providers' errors: general rules that a plugin's ``map_error`` may refine."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["classify", "error_delta", "error_info", "refined", "take_error"]
 def error_info(
     status: int | None, body: Any, *, codes: Mapping[str, ErrorKind] = MappingProxyType({})
 ) -> ErrorInfo:
-    """What an error body of any of the known shapes says.
+    """Read an error body of any known shape.
 
     Args:
-        status: the HTTP status; ``None`` for an error inside a stream.
+        status: the HTTP status, or ``None`` for an error inside a stream.
         body: the decoded JSON, or a text.
-        codes: the kinds of the provider's own types and codes; they count before all others.
+        codes: the kinds of the provider's own types and codes, which take precedence.
     """
     message, words, body_status = _read(body)
     if status is None:
@@ -49,14 +49,14 @@ def error_info(
 
 
 def refined(info: ErrorInfo, kind: ErrorKind | None, *, retryable: bool | None = None) -> ErrorInfo:
-    """*info* as an error of *kind*, where that is known; *retryable* is as errors of it are, unless said."""
+    """Return *info* with *kind*, if that is not ``None``. *retryable* defaults to that of the kind."""
     if kind is None:
         return info
     return attrs.evolve(info, kind=kind, retryable=kind in RETRYABLE if retryable is None else retryable)
 
 
 def _read(body: Any) -> tuple[str, list[str], int | None]:
-    """Message, types and codes, and HTTP status of an error body, whatever its shape; the innermost object's come first.
+    """Message, types and codes, and HTTP status of an error body of any shape. The innermost object's come first.
 
     Knows the shapes of the provider table: a text, ``{"error": text}``, ``{"error": {…}}``, a flat object, an
     array around one of them, ``{"detail": …}``, and JSON inside a text.
@@ -80,11 +80,11 @@ def _read(body: Any) -> tuple[str, list[str], int | None]:
 
 
 _INSIDE = ("error", "message", "detail", "msg", "Message", "originalMessage")
-"""Where an error object keeps its message, or the object that has it; the first that is not empty."""
+"""The keys of an error object's message, or of the object that has it. The first that is not empty counts."""
 
 
 def _words_of(body: dict[str, Any]) -> list[str]:
-    """The types and codes of an error object, the most exact first; a number as its digits."""
+    """Return the types and codes of an error object, the most exact first. Numbers become digits."""
     values = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
     words = (str(value) if type(value) is int else value for value in values)
     return [word for word in words if isinstance(word, str) and word not in _SAYS_NOTHING]
@@ -99,7 +99,7 @@ def _status_of(body: dict[str, Any]) -> int | None:
 
 
 def _inner_json(text: str) -> Any:
-    """The JSON object that *text* begins with, perhaps with more text behind it; ``None`` where there is none."""
+    """Return the JSON object at the beginning of *text*, which may continue after it, or ``None``."""
     stripped = text.strip()
     if not stripped.startswith("{"):
         return None
@@ -130,11 +130,11 @@ def error_delta(info: ErrorInfo) -> ResponseDelta:
 
 
 def take_error(event: dict[str, Any], info: ErrorInfo | None = None) -> ResponseDelta:
-    """The delta of *event*, which is nothing but an error: all of it is taken, and the error keeps it.
+    """Return the delta of *event*, which is only an error. All of it is taken and stored in the error.
 
     Args:
         event: the event.
-        info: what it means; ``None`` for what :func:`error_info` says.
+        info: its meaning, or ``None`` for the result of :func:`error_info`.
     """
     delta = error_delta(info or error_info(None, event))
     event.clear()
@@ -152,7 +152,7 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
         info = mapper.map_error(status, said)
         if info is not None and type(info) is not ErrorInfo:
             raise mapper.broken(f"map_error gave {type(info).__name__}, not ErrorInfo")
-    except MappingError:  # a body that is odd even for an error: its status still says what it means
+    except MappingError:  # a malformed error body still has its status
         info = None
     except BaseException as error:
         if is_cancellation(error):
@@ -164,7 +164,7 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
 
 
 def _decoded(body: bytes, limits: Limits) -> Any:
-    """An error body as JSON: of a stream its first error event, else all of its events; what is no JSON as text."""
+    """Return an error body as JSON: the first error event of a stream, else all of its events. Other content is text."""
     try:
         return load_event(body, limits, halves="mend")
     except FramingError:

@@ -1,4 +1,4 @@
-"""What the mapping core tells the log: one structured record for each response."""
+"""The log of the mapping core: one structured record for each response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _is_quiet: ContextVar[bool] = ContextVar("crosswalk.mapping.quiet", default=Fals
 
 _DEBUG: Final = 10
 _INFO: Final = 20
-"""What :mod:`logging` calls them, which this module does not load."""
+"""The levels of :mod:`logging`, which this module does not import."""
 _ERROR: Final = FinishReason.ERROR
 
 
@@ -42,7 +42,7 @@ def _is_heard() -> bool:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Tell the log nothing meanwhile: what is read is no answer that anybody has received."""
+    """Log nothing meanwhile, because the program has not received this answer."""
     before = _is_quiet.set(True)
     try:
         yield
@@ -53,8 +53,8 @@ def quietly() -> Iterator[None]:
 def log_response(response: ChatResponse) -> None:
     """Log that *response* was mapped: an error response at INFO, any other at DEBUG.
 
-    The record's extra fields are OpenTelemetry's; ``gen_ai.response.id`` is the correlation id. Content stands
-    in it only if the settings allow that, as ``crosswalk.content``.
+    The record's extra fields are OpenTelemetry's, with ``gen_ai.response.id`` as the correlation id. The content is
+    added as ``crosswalk.content`` only if the settings allow it.
     """
     if not _is_heard():
         return
@@ -96,7 +96,7 @@ _seen: set[tuple[str, str, str]] = set()
 
 
 def log_unknown(provider: str, kind: str, word: str) -> None:
-    """Warn that *provider* said a *word* for an event or a finish reason that no mapping knows; once for each word."""
+    """Warn of an unknown *word* of *provider* for an event or a finish reason, once for each word."""
     said = (provider, kind, word[:60])
     if (
         said in _seen or _is_quiet.get() or len(_seen) >= _SEEN

@@ -20,16 +20,16 @@ def accept_logprobs(
 ) -> tuple[TokenLogprob, ...] | None:
     """Take the entries ``{token, logprob, bytes?, top_logprobs?}`` under *key*, as OpenAI's chat and Ollama send them.
 
-    A list in which any entry has no token, or a log probability that is no number, stays whole, noted as ``mistyped``. Bytes
-    or alternatives of a wrong type stay in their entry, as does what an entry has beside.
+    A list with an entry without token, or with a log probability that is not a number, stays complete and is noted as
+    ``mistyped``. Bytes or alternatives of a wrong type stay in their entry, like its extra fields.
 
     Args:
         container: the object that has the list.
         key: its key.
-        token: the key of an entry's token; likewise *logprob*, and *top* for the likeliest tokens in its place.
+        token: the key of an entry's token, likewise *logprob*, and *top* for the likeliest tokens at its position.
 
     Returns:
-        The tokens; ``None`` where there is no list, an empty one, or one that stays.
+        The tokens, or ``None`` without a list, for an empty one, and for one that stays.
     """
     items = container.get(key)
     if type(items) is not list or not items:
@@ -56,7 +56,9 @@ def accept_logprobs(
         found.append(token_logprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
         has_more = has_more or bool(item)
     if not has_more:
-        del container[key]  # there may be tens of thousands: what has nothing beside goes as one
+        del container[
+            key
+        ]  # there may be tens of thousands, so entries without extra fields are removed together
     return tuple(found)
 
 
@@ -65,7 +67,7 @@ def _is_token(token: Any, logprob: Any) -> bool:
 
 
 def _as_bytes(value: Any) -> tuple[int, ...] | None:
-    """*value* as bytes; ``None`` where it is no list of integers from 0 to 255."""
+    """Return *value* as bytes, or ``None`` if it is not a list of integers from 0 to 255."""
     if type(value) is not list or not _INTEGERS.issuperset(map(type, value)):
         return None
     try:
@@ -83,10 +85,10 @@ _LISTS: Final = ("tokens", "token_logprobs", "top_logprobs")
 def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     """Take the parallel lists ``{tokens, token_logprobs, top_logprobs?}`` of OpenAI's completions.
 
-    Lists that differ in length, or hold something else, stay as they are, noted as ``mistyped``.
+    Lists of different lengths, or with other values, stay unchanged and are noted as ``mistyped``.
 
     Returns:
-        The tokens; ``None`` where there are none, or they stay.
+        The tokens, or ``None`` without any, or if they stay.
     """
     tokens, values, tops = (logprobs.get(name) for name in _LISTS)
     if not (

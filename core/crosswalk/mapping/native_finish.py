@@ -1,4 +1,4 @@
-"""The finish word of the provider behind an aggregator, where the aggregator's own word says less."""
+"""The finish word of the provider behind an aggregator, if the aggregator's own word is less exact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosswalk.types.finish import PAUSES, FinishReason
 __all__ = ["NATIVE", "native_end"]
 
 NATIVE: Final = "native_finish_reason"
-"""Where OpenRouter, and services in front of it, pass on the word."""
+"""The keys of the word in OpenRouter's answers and in services in front of it."""
 
 
 def native_end(
@@ -26,13 +26,13 @@ def native_end(
     speaks: Iterable[str],
     state: MappingState,
 ) -> ResponseDelta | None:
-    """The end of *choice* in its native word; ``None`` where that says no more than the word that was read.
+    """Return the end of *choice* in its native word, or ``None`` if the word that was read is as exact.
 
     Args:
         choice: the choice. Its native word stays, and reaches the extensions.
         index: its number.
         own: the finish words of the dialect that reads the choice.
-        speaks: the providers whose finish words are tried before those of the other shipped ones.
+        speaks: the providers to try before the other shipped ones.
         state: the state of this answer.
     """
     word = choice[NATIVE]
@@ -54,9 +54,9 @@ def native_end(
 
 
 def _meaning(word: str, speaks: Iterable[str], state: MappingState) -> FinishReason | None:
-    """What *word* means to the first shipped provider that knows it; a canonical word means what it says.
+    """Return the meaning of *word* for the first shipped provider that declares it. Canonical words keep their meaning.
 
-    Only shipped providers are asked, so that no installed plugin changes how another provider's answer ends.
+    Only shipped providers count, so that no installed plugin changes the end of another provider's answer.
     """
     with suppress(ValueError):
         return FinishReason(word)

@@ -68,20 +68,20 @@ def normalize(
     Args:
         body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON); its decoded JSON object; an SDK's
             object, such as openai's ``ChatCompletion``; or a list of a stream's events as decoded JSON or SDK's objects.
-        provider: the provider id; ``None`` to detect it. Where several recognize the body and all make the same of it, the
-            response has the id of one of them, and ``provenance`` says so (``metadata.provider_id``: ``derived``).
-        status: the HTTP status; from 400 on the body is read as an error and gives an error response.
-        unknown: ``"raise"`` for an event or finish word that no mapping knows, or ``"keep"`` it.
-        id_factory: makes the id where the provider sends none.
-        clock: tells the time where the provider sends none, with a time zone.
+        provider: the provider id, or ``None`` to detect it. If several recognize it and all read the same, the response
+            has the id of one of them, and ``provenance`` marks it (``metadata.provider_id``: ``derived``).
+        status: the HTTP status. From 400 on the body is read as an error, with an error response as the result.
+        unknown: ``"raise"`` refuses an unknown event or finish word, ``"keep"`` keeps it.
+        id_factory: makes the id if the provider sends none.
+        clock: returns the time, with a time zone, if the provider sends none.
         keep_raw: whether to keep the provider's bytes as ``raw_events``.
-        limits: how much input is accepted; ``None`` for the defaults.
-        registry: where to look up the provider; ``None`` for the installed ones.
+        limits: the limits of the input, or ``None`` for the defaults.
+        registry: the registry of providers, or ``None`` for the installed ones.
 
     Raises:
         DetectionError: no provider given, and none recognizes the body, or several do and read it differently.
         UnknownProviderError: no such provider. PluginError: it is broken.
-        MappingError: the body cannot be mapped; its subclass says why, ``partial`` holds what could be read.
+        MappingError: the body cannot be mapped. Its subclass is the reason, and ``partial`` has the part that could be read.
     """
     known = default_registry if registry is None else registry
     data = _as_bytes(body)
@@ -137,10 +137,10 @@ def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatRespon
 def _guessed(
     ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
 ) -> ChatResponse:
-    """What all candidates of an *ambiguous* detection make of *data*.
+    """Return the response that all candidates of an *ambiguous* detection read from *data*.
 
     Raises:
-        DetectionError: they make different things of it, or there are none.
+        DetectionError: their responses differ, or there are no candidates.
     """
     from crosswalk.mapping.agreement import agreed  # seldom needed
 
@@ -193,7 +193,7 @@ def _as_chunk(chunk: Chunk) -> bytes:
 
 
 def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
-    """The JSON of *event*; ``None`` for one that only an SDK's helper knows."""
+    """Return the JSON of *event*, or ``None`` for an event that only an SDK's helper makes."""
     try:
         said = event if isinstance(event, Mapping) else dumped(event)
         return None if said is None else dump_json(plain_view(FrozenObject(said)))
@@ -203,9 +203,9 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
 
 
 class DeltaStream(Iterator[ResponseDelta]):
-    """The deltas of a stream, each as soon as its bytes are there; then the response.
+    """The deltas of a stream, each as soon as its bytes are available, then the response.
 
-    Made by :func:`normalize_stream`. Bytes are asked for only when a delta is.
+    Made by :func:`normalize_stream`. It reads bytes only when you ask for a delta.
     """
 
     def __init__(self, chunks: Iterable[Chunk], reader: Reader) -> None:
@@ -232,7 +232,7 @@ class DeltaStream(Iterator[ResponseDelta]):
         """Read the stream to its end and return the complete response.
 
         Raises:
-            CrosswalkError: what ended the stream, if it failed.
+            CrosswalkError: the error that ended the stream, if it failed.
         """
         drain(self._deltas)
         return self.response
@@ -243,7 +243,7 @@ class DeltaStream(Iterator[ResponseDelta]):
 
         Raises:
             ResponseValidationError: they are not yet (``ACODE-RSP-008``).
-            CrosswalkError: what ended the stream, if it failed.
+            CrosswalkError: the error that ended the stream, if it failed.
         """
         if self._failure is not None:
             raise self._failure
@@ -282,18 +282,18 @@ def normalize_stream(
     """Read a provider's stream into canonical deltas and, in the end, one response.
 
     Args:
-        chunks: the answer's bytes, cut anywhere; or its events, as decoded JSON objects or as an SDK gives them.
+        chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
         provider: the provider id.
         timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
-            token from this call on; ``None`` not to measure.
-        content_type: the answer's ``Content-Type`` header, for a provider with a framing of its own; ``""`` where you do
+            token from this call on, or ``None`` for no measurement.
+        content_type: the answer's ``Content-Type`` header, for a provider with its own framing. ``""`` if you do
             not know it.
 
     The other arguments are those of :func:`normalize`.
 
     Raises:
         UnknownProviderError: no such provider. PluginError: it is broken.
-        MappingError: while iterating, the stream cannot be mapped; ``partial`` holds what came before.
+        MappingError: while iterating, the stream cannot be mapped. ``partial`` has the answer so far.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
     if isinstance(chunks, bytes | bytearray | memoryview | str | Mapping):
@@ -327,16 +327,16 @@ def anormalize_stream(
     content_type: str = "",
     replay: bool = True,
 ) -> StreamingChatResponse:
-    """Read a provider's asynchronous stream; arguments as for :func:`normalize_stream`.
+    """Read a provider's asynchronous stream, with the arguments of :func:`normalize_stream`.
 
     Args:
-        chunks: the answer's bytes, cut anywhere; or its events, as decoded JSON objects or as an SDK gives them.
+        chunks: the answer's bytes in pieces of any length, or its events, as decoded JSON objects or as an SDK's objects.
         provider: the provider id.
-        replay: whether several consumers may each read from the start; ``False`` keeps no deltas.
+        replay: whether several consumers may each read from the start. ``False`` stores no deltas.
 
     Raises:
         UnknownProviderError: no such provider. PluginError: it is broken.
-        MappingError: to every consumer, where the stream cannot be mapped; ``partial`` holds what came before.
+        MappingError: to every consumer, where the stream cannot be mapped. ``partial`` has the answer so far.
     """
     known = default_registry if registry is None else registry
     options = ReaderOptions(
@@ -358,7 +358,7 @@ def anormalize_stream(
 
 
 class _AsyncDeltas(AsyncIterator[ResponseDelta]):
-    """The deltas of an asynchronous stream; closing it closes the source, also one that was never asked."""
+    """The deltas of an asynchronous stream. Closing it closes the source, even if it was never read."""
 
     def __init__(self, chunks: AsyncIterable[Chunk], reader: Reader) -> None:
         self._source = aiter(chunks)
@@ -375,7 +375,7 @@ class _AsyncDeltas(AsyncIterator[ResponseDelta]):
             yield delta
 
     def ready(self) -> ResponseDelta | None:
-        """The next delta of those that the last chunk brought; ``None`` once they are read."""
+        """Return the next delta of the last chunk, or ``None`` once they are read."""
         return next(self._pending, None)
 
     async def __anext__(self) -> ResponseDelta:

@@ -69,42 +69,42 @@ __all__ = ["OpenAIChatDialect"]
 class OpenAIChatDialect:
     """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed.
 
-    A subclass may override what is listed here, and the hooks; each of the methods takes from the object that it is given
-    what it understands, and what it leaves reaches the extensions:
+    A subclass may override the methods in this list, and the hooks. Each method takes the values that it reads from the
+    object, and the residue reaches the extensions:
     :meth:`choice_deltas`, :meth:`segments`, :meth:`reasoning`, :meth:`tool_calls`, :meth:`tool_call`, :meth:`logprobs`,
-    :meth:`usage_info`, :meth:`rest_of_other_part`, and :meth:`is_marked`, which takes nothing. They stay as they are
-    while ``ProviderInfo.api`` does. What a subclass has to remember of an answer stands in ``state.own``, under a class of
-    its own; which choice an event is about, :meth:`choice_of` says.
+    :meth:`usage_info`, :meth:`rest_of_other_part`, and :meth:`is_marked`, which takes nothing. They do not change
+    while ``ProviderInfo.api`` does not. A subclass stores its state of an answer in ``state.own``, under its own class.
+    :meth:`choice_of` returns the choice of an event.
 
     Attributes:
         title: the provider's name as people write it.
-        documentation: where the provider describes the API.
-        endpoints: the HTTP paths whose answers are in this dialect.
-        text_paths: see ``ProviderInfo``. A subclass that overrides a method names the paths again for which the promise
-            holds; without that, its hooks get every event.
+        documentation: the URL of the provider's documentation.
+        endpoints: the HTTP paths with answers in this dialect.
+        text_paths: see ``ProviderInfo``. A subclass that overrides a method must list the paths again for which the promise
+            holds. Otherwise its hooks get every event.
         timestamp_key: see ``ProviderInfo``.
         usage_key: see ``ProviderInfo``.
         pieces: see ``ProviderInfo``.
         cumulative: see ``ProviderInfo``.
         speaks: see ``ProviderInfo``.
-        marks: where an event has what no other server writes, as ``x_groq`` or ``choices[].matched_stop``: by any of them
-            it is recognized for certain.
-        cached_tokens: where the usage object counts the prompt's tokens that came from a cache: paths, the first
-            that is there counts, and the others are taken where they say the same.
+        marks: the paths of values that no other server sends, such as ``x_groq`` or ``choices[].matched_stop``. Any of
+            them makes recognition certain.
+        cached_tokens: the paths of the cached prompt tokens in the usage object. The first one present counts, and
+            the others are taken if they are equal.
         cache_write_tokens: likewise, the tokens written to a cache.
         reasoning_tokens: likewise, the completion's tokens that were reasoning.
         usage_details: likewise, each count of ``UsageDetails`` by its name.
-        cost_currency: the currency, as a code of ISO 4217, of a usage object's number ``cost`` that has nothing beside it;
-            ``None`` where such a number is no money that anybody knows.
+        cost_currency: the currency, as a code of ISO 4217, of a usage object's plain number ``cost``, or ``None`` if
+            its currency is unknown.
         finish_reasons: the provider's finish words.
-        reasoning_name: what the provider calls reasoning: both names are read, this one is written.
+        reasoning_name: the provider's name for reasoning. Both names are read, and this one is written.
         way_back: see ``ProviderInfo``.
-        numbers_calls: whether the calls of a whole answer have an ``index``, too.
-        sentinel: whether every stream ends with ``[DONE]``; of the dialects of a family, that of the one that reads counts.
-        access: how the server is reached; ``None`` where only the user can say.
+        numbers_calls: whether the calls of a whole answer have an ``index`` too.
+        sentinel: whether every stream ends with ``[DONE]``. In a family, the dialect of the stream counts.
+        access: the address of the server, or ``None`` if only the user knows it.
         call_ids: see ``ProviderInfo``.
         call_names: see ``ProviderInfo``.
-        hosted_tools: what is asked for each kind of tool that the server runs itself, as an item of ``tools``.
+        hosted_tools: the item of ``tools`` for each kind of tool that the server runs.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
@@ -198,10 +198,10 @@ class OpenAIChatDialect:
         silent.clear()
         choices, bare = take_objects(event, "choices"), 0
         for number, choice in enumerate(choices):
-            # It stays: what is left of the choice says whose it is.
+            # It stays, to identify the residue of the choice.
             index = choice.get("index")
             if type(index) is not int or index >> 63:
-                take_count(choice, "index")  # takes a null, and refuses all else that is no count
+                take_count(choice, "index")  # takes a null, and refuses other values except counts
                 index = number
             if number == 0:
                 known.first = index
@@ -214,7 +214,7 @@ class OpenAIChatDialect:
                     yield delta
             except WireTypeError:
                 text = part.get("content")
-                if text and type(text) is str:  # it had not been reached, and is no less right
+                if text and type(text) is str:  # later text is just as valid
                     yield ResponseDelta(content_delta=text, choice=index)
                 raise
             if not has_said:
@@ -223,16 +223,16 @@ class OpenAIChatDialect:
                 choice.pop("message" if whole else "delta", None)
                 bare += choice.keys() == _NUMBER
         if bare and bare == len(choices):
-            del event["choices"]  # as most of any stream: nothing is left but whose text it was
+            del event["choices"]  # as in most events: only the index of the text remains
         if wrong is not None:
             raise wrong
 
     def choice_of(self, state: MappingState) -> int | None:
-        """The number of the first choice that the present event is about; ``None`` where it is about none."""
+        """Return the number of the first choice in the present event, or ``None`` without any."""
         return state.own(Choices).first
 
     def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> tuple[dict[str, Any], bool]:
-        """The part of *choice* that is to be read, empty where it has none, and whether it is a message."""
+        """Return the part of *choice* to read, empty if it has none, and whether it is a message."""
         if "delta" in choice and "message" not in choice:  # most of any stream
             name, other = "delta", None
         elif "message" in choice and "delta" not in choice and index not in state.ends:  # any body
@@ -246,7 +246,7 @@ class OpenAIChatDialect:
             state.begin(index)
         part = take_object(choice, name) or {}
         if other is not None and other in choice:
-            # It is no part of the answer: what it says beside goes to the extensions, whatever it is.
+            # It is not part of the answer, so its extra fields of any kind go to the extensions.
             beside = take_beside(choice, other, part)
             if beside:
                 self.rest_of_other_part(beside, part, index, state)
@@ -255,11 +255,11 @@ class OpenAIChatDialect:
     def rest_of_other_part(
         self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
     ) -> None:
-        """Take from *other* what it says again in yet another way.
+        """Take repetitions in another form from *other*.
 
         Args:
-            other: what is left of the part of *choice* that is not read.
-            part: the part that is about to be read.
+            other: the residue of the part of *choice* that is not read.
+            part: the part to read next.
             choice: the number of the choice.
             state: the state of this answer.
         """
@@ -267,11 +267,11 @@ class OpenAIChatDialect:
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice: its text, its tool calls, what else came with them, its end.
+        """Return the deltas of one choice: its text, its tool calls, its other segments, its end.
 
         Args:
             choice: the choice.
-            part: its delta or message; empty where it has none.
+            part: its delta or message, empty if it has none.
             index: its number.
             state: the state of this answer.
             whole: whether the part is a message, not a piece of one.
@@ -315,7 +315,7 @@ class OpenAIChatDialect:
         if part:
             take_same(part, "role", "assistant")
             if part.get("annotations") == []:
-                del part["annotations"]  # OpenAI's way to say that there are none, as others do with null
+                del part["annotations"]  # OpenAI sends an empty list where others send null
         for segment in self.segments(part, index, state):
             if type(segment) is not Segment:
                 raise self._gave("segments", segment, "Segment", state)
@@ -329,12 +329,12 @@ class OpenAIChatDialect:
                 yield end
 
     def _gave(self, method: str, value: object, wanted: str, state: MappingState) -> PluginError:
-        """The error of an override that gave *value*: said where it happens, and not where a delta is made of it."""
+        """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
         cause = f"{type(self).__qualname__}.{method} gave {type(value).__name__}, not {wanted}"
         return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
-        """The reasoning of a message or delta; under both of its names it counts once."""
+        """Return the reasoning of a message or delta. Under both of its names it counts once."""
         if "reasoning" not in part and "reasoning_content" not in part:
             return None
         said, names = take_string(part, "reasoning"), {"reasoning"}
@@ -350,7 +350,7 @@ class OpenAIChatDialect:
         return said
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterable[Segment]:
-        """The segments of a message or delta that are neither text nor tool calls; none in the dialect itself."""
+        """Return the segments of a message or delta other than text and tool calls. The dialect itself has none."""
         return ()
 
     def tool_calls(
@@ -362,7 +362,7 @@ class OpenAIChatDialect:
         are_full = all(calls)
         for call in calls:
             if legacy and legacy == call.get("function"):
-                legacy.clear()  # some servers say a forced call in both forms
+                legacy.clear()  # some servers send a forced call in both forms
             yield self.tool_call(call, choice, state, whole=whole)
         if are_full and not any(calls):
             part.pop("tool_calls", None)  # nothing is left of them
@@ -381,7 +381,7 @@ class OpenAIChatDialect:
             arguments, is_all = take_string(function, "input"), False
         else:
             arguments, is_all = take_arguments(function or {})
-        # An object is all the arguments: a fragment that names its tool is then a call of its own.
+        # An object is all the arguments, so a fragment with a tool's name is a separate call.
         whole = whole or (is_all and bool((function or {}).get("name")))
         delta = state.take_tool_call(call, function or {}, arguments=arguments, choice=choice, whole=whole)
         if not function:
@@ -389,11 +389,11 @@ class OpenAIChatDialect:
         return delta if kind is None else attrs.evolve(delta, kind=kind)
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
-        """The log probabilities of a choice, in chat's shape or in that of completions; ``None`` without any.
+        """Return the log probabilities of a choice, in the shape of chat or of completions, or ``None`` without any.
 
         Args:
             choice: the choice.
-            content: the text that came with it; ``None`` or ``""`` for none.
+            content: the text in the same event, ``None`` or ``""`` without any.
         """
         logprobs = accept_object(choice, "logprobs")
         if not logprobs:
@@ -403,9 +403,9 @@ class OpenAIChatDialect:
         return accept_logprobs(logprobs, "content")
 
     def spell(self, event: dict[str, Any]) -> None:
-        """The reverse of reading: make of *event*, a body or chunk in OpenAI's words, one in this server's.
+        """Convert *event*, a body or chunk in OpenAI's words, to this server's words: the reverse of reading.
 
-        What is read from one of several paths goes to the first of them.
+        Values with several paths are written to the first one.
         """
         paths = {name: getattr(self, name)[0] for name in SEVERAL_PATHS}
         paths |= {name: places[0] for name, places in self.usage_details.items() if name in wire.DETAILS}
@@ -425,7 +425,7 @@ class OpenAIChatDialect:
         return self.usage_info(usage, state) if usage else None
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
-        """The counts of a usage object; ``None`` when it has none."""
+        """Return the counts of a usage object, or ``None`` without any."""
         prompt = accept_count(usage, "prompt_tokens")
         completion = accept_count(usage, "completion_tokens")
         look_at_count(usage, "total_tokens")
@@ -445,7 +445,7 @@ class OpenAIChatDialect:
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``: a choice of which nothing is left but its number says nothing more."""
+        """See the hook ``extensions``. A choice with only its number left is dropped."""
         rest: dict[str, Any] = event
         if "choices" in rest:
             silent = state.own(Choices).silent
@@ -458,7 +458,7 @@ class OpenAIChatDialect:
 
     @hookimpl
     def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``; *status* is ``None`` for an error inside a stream."""
+        """See the hook ``map_error``. *status* is ``None`` for an error inside a stream."""
         return error_info(status, body)
 
 

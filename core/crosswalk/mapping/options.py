@@ -25,20 +25,20 @@ def _is_status(_: Any, __: Any, value: object) -> None:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ReaderOptions:
-    """How to read a payload; the same for bodies and streams.
+    """How to read a payload, the same for bodies and streams.
 
     Attributes:
-        status: the HTTP status of the answer; from 400 on the body is read as an error.
-        unknown: ``"raise"`` for an event type or finish word that no mapping knows, or ``"keep"`` it: the event
-            as extensions alone, the word as ``stop`` with provenance ``unmapped``.
-        id_factory: makes the id where the provider sends none.
-        clock: tells the time of creation where the provider sends none.
+        status: the HTTP status of the answer. From 400 on the body is read as an error.
+        unknown: ``"raise"`` refuses an unknown event type or finish word. ``"keep"`` keeps the event
+            in the extensions, and the word as ``stop`` with provenance ``unmapped``.
+        id_factory: makes the id if the provider sends none.
+        clock: returns the time of creation if the provider sends none.
         keep_raw: whether to keep the provider's bytes on the response.
-        limits: how much input is accepted.
+        limits: the limits of the input.
         timer: a monotonic clock in seconds, to measure duration and time to first token from now on;
-            ``None`` not to measure: recorded bytes have no timing, and the same bytes give the same response.
-        redact: takes out of errors, of ids and models, and of finish words what a server may have repeated and nobody may
-            see, such as the key that it was sent; ``None`` where nothing was sent.
+            ``None`` for no measurement. Recorded bytes have no timing, so the same bytes give the same response.
+        redact: removes secrets that a server may have repeated, such as the key of the request, from errors, ids,
+            models and finish words. ``None`` if no request was sent.
         content_type: the media type of the HTTP answer, in lower case without parameters, or ``""`` if unknown.
     """
 
@@ -58,13 +58,13 @@ USUAL: Final = ReaderOptions()
 
 
 def checked_call(make: Callable[[], Any], kind: type, failed: list[Exception]) -> Any:
-    """What the caller's *make* makes, of this *kind*; an error is added to *failed* and raised."""
+    """Return the value of the caller's *make*, of this *kind*. An error is added to *failed* and raised."""
     name = "id_factory" if kind is str else "clock"
     try:
         made = make()
         if not isinstance(made, kind):
             raise TypeError(f"{name} gave {type(made).__name__}, not {kind.__name__}")
-        if isinstance(made, str) and not made.encode():  # or it holds what no UTF-8 can say
+        if isinstance(made, str) and not made.encode():  # or it cannot be encoded in UTF-8
             raise ValueError(f"{name} gave an empty id")
         if isinstance(made, datetime) and made.tzinfo is None:
             raise ValueError(f"{name} gave a time without a time zone")

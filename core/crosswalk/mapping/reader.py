@@ -102,10 +102,10 @@ class Reader:
         return self._event_mapper.mapper
 
     def read(self, chunk: bytes) -> Iterable[ResponseDelta]:
-        """The deltas that *chunk*, the next bytes of the answer, completes; iterate over them before you read more.
+        """Return the deltas that *chunk*, the next bytes of the answer, completes. Iterate over them before you read more.
 
         Raises:
-            MappingError: the bytes cannot be mapped; ``partial`` holds everything before them.
+            MappingError: the bytes cannot be mapped. ``partial`` has everything before them.
             PluginError: the plugin failed.
         """
         try:
@@ -137,7 +137,7 @@ class Reader:
         return self.read(answer)
 
     def read_event(self, event: Any) -> Iterable[ResponseDelta]:
-        """The deltas of an event that is decoded already; it is copied, and stays as it is.
+        """Return the deltas of a decoded event, which is copied and not changed.
 
         Raises:
             MappingError: as from :meth:`read`.
@@ -151,11 +151,11 @@ class Reader:
         return self._map(copy_json(event), None, event)
 
     def finish(self) -> Iterator[ResponseDelta]:
-        """The last deltas, once the input has ended; the very last one carries finish reason and usage.
+        """Return the last deltas, after the end of the input. The final one carries finish reason and usage.
 
         Raises:
             IncompleteStreamError: the provider's terminal signal is missing.
-            UnknownFinishReasonError: the provider's finish word is not known, and ``unknown="raise"``.
+            UnknownFinishReasonError: the provider's finish word is unknown, and ``unknown="raise"``.
             MappingError: as from :meth:`read`.
         """
         decoder = self._error_body or self._decoder
@@ -199,7 +199,7 @@ class Reader:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the provider has said that the answer is over: every choice that began has its end, or an error came.
+        """Whether the provider has ended the answer: every choice that began has its end, or an error came.
 
         Facts such as the usage may still follow, until :attr:`is_done`. For a provider that repeats its finish word
         (``ProviderInfo.repeats_finish``) it is not known before.
@@ -209,12 +209,12 @@ class Reader:
         return missing(self._state, self._mapper) is None
 
     def last_event(self) -> Any:
-        """The provider's last event, decoded; ``None`` before the first, and where bytes are not kept."""
+        """The provider's last event, decoded, or ``None`` before the first and if bytes are not stored."""
         return RawEvents(self._raw[-1:])[0] if self._raw else None
 
     @property
     def frames(self) -> Sequence[bytes]:
-        """The provider's events so far, as received; empty if bytes are not stored."""
+        """The provider's events so far, as received, or empty if bytes are not stored."""
         return self._raw or ()
 
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
@@ -301,7 +301,7 @@ class Reader:
         return event
 
     def _unreadable(self, error: MappingError) -> MappingError:
-        """Why an event cannot be read; a remainder that is not JSON is a piece of an event: the connection broke."""
+        """Return why an event cannot be read. A remainder that is not JSON means that the connection broke."""
         if not self._is_last or self._events < 2 or not isinstance(error, InvalidJSONError):
             return self._explain(error)
         cut = self._explain(IncompleteStreamError("the input ended in the middle of an event"))
@@ -311,7 +311,7 @@ class Reader:
     # Mapping.
 
     def _map(self, event: Any, name: str | None, source: Any) -> Iterable[ResponseDelta]:
-        """The deltas of *event*, which the hooks take apart; *source* is what it was parsed from: bytes, or an object.
+        """Return the deltas of *event*, which the hooks consume. *source* is the original: bytes, or an object.
 
         Those of events that waited for the other half of a character come before.
         """
@@ -420,7 +420,7 @@ class Reader:
     # Errors.
 
     def _unframed(self, error: Exception) -> Iterator[NoReturn]:
-        """Raise, once a delta is asked for, why there are no frames: a limit was passed, or a plugin failed at framing."""
+        """Raise, on the first delta, why there are no frames: a limit was passed, or a plugin failed at framing."""
         if isinstance(error, MappingError):
             raise self._explain(error) from None
         if self._mapper.info.framing is None:
@@ -429,7 +429,7 @@ class Reader:
         yield
 
     def _damaged(self, error: Exception) -> PluginError:
-        """The error for a state of which no response can be built; an error of the caller's own function is raised."""
+        """Return the error for a state without a valid response. An error of the caller's own function is raised."""
         if error in self._failed:
             raise error
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__

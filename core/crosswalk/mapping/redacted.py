@@ -1,4 +1,4 @@
-"""What a server repeats of a request's secrets, taken out of what is shown of an answer (see ``ReaderOptions.redact``)."""
+"""Removes a request's secrets, which a server may repeat, from an answer (see ``ReaderOptions.redact``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["redact_delta", "redact_error", "redact_response"]
 
 
 def redact_response(response: ChatResponse, redact: Redact) -> ChatResponse:
-    """*response* with its identity, its finish words and its errors redacted.
+    """Return *response* with its identity, its finish words and its errors redacted.
 
-    These stand in messages, logs and spans. The texts of the answer and what the provider said beside it are the user's own.
+    These appear in messages, logs and spans. The texts of the answer and the extensions belong to the user.
     """
     changes = _changed(response, redact, "id", "model", "raw_finish_reason")
     model = redact(response.metadata.model_id)

@@ -15,7 +15,7 @@ from crosswalk.types.segment import SegmentType
 __all__ = ["keep_repeated_keys"]
 
 _MOST_MISSES: Final = 16
-"""After so many arguments that are no object of the event, no more are looked for: that could take forever."""
+"""The number of arguments without an object in the event after which the search ends, to bound its time."""
 
 
 def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
@@ -40,7 +40,7 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
 
 
 def _object_in(delta: ResponseDelta, source: bytes) -> str | None:
-    """The text of whole arguments that *source* does not hold as a text; ``None`` where there are none in *delta*."""
+    """Return the text of whole arguments that are not a string in *source*, or ``None`` if *delta* has none."""
     call, segment = delta.tool_call_delta, delta.segment
     text = call.arguments_delta if call is not None else None
     if segment is not None and segment.type is SegmentType.TOOL_CALL:
@@ -59,7 +59,7 @@ def _with_arguments(delta: ResponseDelta, text: str) -> ResponseDelta:
 
 
 class _Objects:
-    """The objects of a JSON text in their order, and those with a repeated key as they stand there.
+    """The objects of a JSON text in order, and the original text of those with a repeated key.
 
     Args:
         source: the JSON.
@@ -82,10 +82,10 @@ class _Objects:
         return value
 
     def text_of(self, written: str) -> str:
-        """The text of the next object that was *written* with the last value of each key; *written* where there is none.
+        """Return the original text of the next object that was *written* with the last value of each key, or *written*.
 
         Raises:
-            TypeError: what a repeated key holds first is nested deeper than can be written.
+            TypeError: the first value of a repeated key is nested too deeply to be written.
         """
         if not self._repeating or self._misses > _MOST_MISSES:
             return written

@@ -26,19 +26,19 @@ def read_alone(
     tokens: DetachedLogprobs | None,
     text: str,
 ) -> tuple[UsageInfo | None, tuple[TokenLogprob, ...] | None, dict[str, Any]] | None:
-    """Let the plugin read *values* and add what it leaves to the extensions.
+    """Let the plugin read *values*, and add the residue to the extensions.
 
     Args:
-        events: knows the plugin.
+        events: the mapper of events.
         state: the state of the answer.
-        values: an event that holds these values alone.
+        values: an event with only these values.
         sent_empty: its empty containers, by identity.
-        tokens: the log probabilities among them; ``None`` without any.
+        tokens: the log probabilities among them, or ``None`` without any.
         text: the text of the event.
 
     Returns:
-        Counts, log probabilities, and what changed in the extensions; ``None`` if the hooks must map the whole event. Where
-        one of them failed it raises its error there.
+        Counts, log probabilities, and changes of the extensions, or ``None`` if the hooks must map the whole event. A hook
+        that fails raises its error then.
     """
     logprobs = usage = left = None
     mapper, has_failed, residue = events.mapper, False, values
@@ -89,7 +89,7 @@ class DetachedLogprobs:
         self._owners[-1][self._key] = self._value
 
     def nested(self) -> Any:
-        """What is under :attr:`first` in an event that has nothing else; an item of an array keeps its index."""
+        """Return the value under :attr:`first` in an event without other values. An item of an array keeps its index."""
         value: Any = self._holder
         for owner, step in zip(reversed(self._owners[:-1]), reversed(self._steps), strict=True):
             value = [value] if type(owner) is list else _only(owner, step, value)

@@ -50,7 +50,7 @@ class _TextPath:
         self.repeats: dict[bytes, _Repeat] = {}
 
     def locate(self, event: Any) -> Any:
-        """The object or array in *event* that holds a text here; ``None`` where there is none."""
+        """Return the object or array in *event* with a text here, or ``None`` without any."""
         try:
             for step in self.steps:
                 event = event[step]
@@ -61,7 +61,7 @@ class _TextPath:
 
 
 class _Repeat:
-    """What an event meant: a piece of text, reasoning or arguments.
+    """The meaning of an event: a piece of text, reasoning or arguments.
 
     Attributes:
         skeleton: the event as JSON without its text and the values that may change.
@@ -69,12 +69,12 @@ class _Repeat:
         detached: whether it had a timestamp, token counts and log probabilities.
         choice: the number of its choice.
         parts: that choice.
-        kind: the kind of text; ``None`` for arguments.
-        call: the place of the call that the arguments belong to; -1 for text.
+        kind: the kind of text, or ``None`` for arguments.
+        call: the position of the arguments' call, or -1 for text.
         pieces: the pieces of its arguments.
         texts: the texts of this choice that the hooks have not seen.
-        strings: the other strings of the event; empty until :meth:`is_exact` collects them.
-        before: the event's bytes before its text, where only the text may change; empty where more may.
+        strings: the other strings of the event, empty until :meth:`is_exact` collects them.
+        before: the event's bytes before its text if only the text may change, otherwise empty.
         behind: the bytes behind it.
     """
 
@@ -145,7 +145,7 @@ class Repeats:
         state: the state of the answer.
 
     Attributes:
-        event: the event that was looked at last, decoded, if the hooks are to map it; ``None`` where it must be parsed anew.
+        event: the last event, decoded, if the hooks must map it, or ``None`` if it must be parsed again.
     """
 
     def __init__(self, events: EventMapper, delivery: Delivery, state: MappingState) -> None:
@@ -170,7 +170,7 @@ class Repeats:
         state.repeated_texts = self._texts
 
     def read(self, data: bytes, name: str | None) -> list[ResponseDelta] | None:
-        """The deltas of the event *data*, if it is a repetition; ``None`` if the hooks must map it."""
+        """Return the deltas of the event *data* if it is a repetition, or ``None`` if the hooks must map it."""
         fast = self._fast
         if (
             fast is not None
@@ -260,13 +260,13 @@ class Repeats:
         usage: UsageInfo | None,
         changes: dict[str, Any],
     ) -> None:
-        """Remember the event that :meth:`read` looked at last if all that it did, by the hooks, was add text.
+        """Remember the last event of :meth:`read` if the hooks only added text.
 
         Args:
             name: its SSE name.
             deltas: its deltas, before they are delivered.
-            usage: its token counts; ``None`` without any.
-            changes: what it changed in the extensions.
+            usage: its token counts, or ``None`` without any.
+            changes: its changes to the extensions.
         """
         for texts in self._texts.values():
             texts.clear()
@@ -297,7 +297,7 @@ class Repeats:
         )
 
     def forget(self) -> None:
-        """Forget all events: what follows may mean something else."""
+        """Forget all events, because the next ones may have another meaning."""
         if self._by_choice:
             self._by_choice.clear()
             for path in self._paths:
@@ -310,7 +310,7 @@ class Repeats:
         return timestamp is None or self._state.extensions.get(str(self._timestamp_key)) == timestamp
 
     def _locate(self, event: Any) -> Any:
-        """What holds the text of *event*, at the path that :attr:`_path` then is; ``None`` without a text."""
+        """Return the container of the text of *event*, at the path in :attr:`_path`, or ``None`` without a text."""
         for path in self._paths:
             holder = path.locate(event)
             if holder is not None:
@@ -326,6 +326,7 @@ class Repeats:
             or self._state.error is not None
             or delta.refusal_delta is not None
             or delta.segment is not None
+            or delta.correction is not None
             or delta.finish_reason is not None
             or delta.raw_finish_reason is not None
             or delta.usage is not None
@@ -344,7 +345,7 @@ class Repeats:
         )  # the next such event may open another one
         is_its_own = (
             call.id is call.name is opened.other_id is None
-        )  # whose another id is, depends on the arguments
+        )  # the owner of another id depends on the arguments
         return call.arguments_delta == text and is_its_own and not is_new
 
     def _detach_logprobs(self, event: Any) -> DetachedLogprobs | None:
@@ -377,7 +378,7 @@ class Repeats:
         return text_delta(index, None, text, None, repeat.choice, extensions)
 
     def _with_timestamp(self, key: str, timestamp: str) -> FrozenObject:
-        """Keep *timestamp* in the extensions; what the delta shows of that."""
+        """Keep *timestamp* in the extensions, and return the part that the delta shows."""
         extensions = self._state.extensions
         if extensions.get(key) == timestamp:
             return EMPTY_OBJECT
@@ -394,7 +395,7 @@ class Repeats:
         values: dict[Any, Any],
         tokens: DetachedLogprobs | None,
     ) -> list[ResponseDelta] | None:
-        """Deliver a repetition with counts or log probabilities; ``None`` if the hooks must map it after all."""
+        """Deliver a repetition with counts or log probabilities, or return ``None`` if the hooks must map it."""
         residue = {
             key: tokens.nested() if tokens is not None and key == tokens.first else values[key]
             for key in event

@@ -22,16 +22,16 @@ _MOST: Final = 10**22  # a million million dollars in ticks
 
 
 def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | None:
-    """What the request cost, as the object of its counts says; ``None`` where that does not.
+    """Return the cost of the request in the object of its counts, or ``None`` without any.
 
-    In US dollars xAI counts ``cost_in_usd_ticks``; OpenRouter has a number ``cost`` with ``cost_details`` or ``is_byok``
-    beside it, also where it is passed on; Perplexity an object ``cost`` with its parts and their ``total_cost``. All of it
-    stays, the parts with their sum.
+    Three servers count in US dollars. xAI sends ``cost_in_usd_ticks``. OpenRouter sends a number ``cost`` next to
+    ``cost_details`` or ``is_byok``, also through other services. Perplexity sends an object ``cost`` with its parts and
+    their ``total_cost``. All of it stays, the parts with their sum.
 
     Args:
         usage: the object.
-        currency: that in which the provider asked counts a number ``cost`` with nothing beside it, as a code of ISO 4217;
-            ``None`` where nobody knows: such a number is then no cost.
+        currency: the currency of a plain number ``cost`` of this provider, as a code of ISO 4217, or ``None`` if unknown.
+            Such a number is then not a cost.
     """
     if "cost_in_usd_ticks" in usage:
         return _money(usage, "cost_in_usd_ticks", _TICK)
@@ -59,13 +59,13 @@ def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = 
 
 
 def look_at_time(container: dict[str, Any], key: str) -> datetime | None:
-    """The time under *key*, RFC 3339, which stays there as well; ``None`` where missing, no time or, noted, no string."""
+    """Return the RFC 3339 time under *key*, which stays there. ``None`` if missing, invalid or, noted, not a string."""
     text = look_at(container, key, str)
     return time_of(text) if text else None
 
 
 def time_of(text: str) -> datetime | None:
-    """The time that *text* says, in UTC; ``None`` where it says none, or not in which zone."""
+    """Return the time in *text*, in UTC, or ``None`` if it is invalid or has no zone."""
     try:
         time = datetime.fromisoformat(text)
         return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""The usage of a response whose server counts each of its answers apart."""
+"""The usage of a response with separate counts for each of its answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Totals"]
 
 @attrs.define(eq=False, repr=False)
 class _Prompt:
-    """A prompt: how many answers it has, and what the last report says of it."""
+    """A prompt: the number of its answers, and its counts in the last report."""
 
     answers: int = 0
     tokens: int = 0
@@ -24,9 +24,9 @@ class _Prompt:
 
 @attrs.define(eq=False, repr=False)
 class Totals:
-    """The counts of all answers so far (``state.own(Totals)``); a report changes them without a look at all the others."""
+    """The counts of all answers so far (``state.own(Totals)``); a report changes them without reading all the others."""
 
-    # Of each answer its prompt, and what it generated.
+    # For each answer its prompt, and its generated tokens.
     _reports: dict[int, tuple[Hashable, int]] = attrs.Factory(dict)
     _prompts: dict[Hashable, _Prompt] = attrs.Factory(dict)
     _tokens: int = 0
@@ -34,15 +34,15 @@ class Totals:
     _completion: int = 0
 
     def add(self, choice: int, prompt: Hashable, counts: UsageInfo, state: MappingState) -> UsageInfo:
-        """*counts*, the latest of answer *choice*, with those of the other answers; *counts* itself where there are none.
+        """Return *counts*, the latest of answer *choice*, plus those of the other answers, or *counts* without any.
 
-        What was generated is added up. A prompt that has several answers was read once. What a report does not say, the
-        one before still does.
+        Generated tokens are added. A prompt with several answers was read once. Counts missing from a report keep their
+        previous value.
 
         Args:
             choice: the answer.
-            prompt: what tells its prompt from those of other answers; ``None`` where this report does not say.
-            counts: its counts so far; *state* has noted which of them are absent.
+            prompt: identifies its prompt among those of other answers, or ``None`` if this report does not.
+            counts: its counts so far. *state* has noted the absent ones.
             state: the state of the response.
         """
         said_tokens, said_completion = (
@@ -69,7 +69,7 @@ class Totals:
                 self._leave(former, left)
         self._tokens += tokens - known.tokens
         known.tokens = tokens
-        # What was cached of a prompt that nobody has counted would be added to the others' alone.
+        # Cached tokens of an uncounted prompt would be added only to those of the others.
         if cached is not None and tokens:
             self._cached = (self._cached or 0) + cached - (known.cached or 0)
             known.cached = cached

@@ -146,12 +146,11 @@ class ProviderInfo:
         endpoints: the HTTP paths with answers that the plugin reads.
         documentation: the address of the provider's documentation of these endpoints, or ``None`` if there is none.
         text_paths: the paths at which an event may carry a piece of text, of reasoning, or of the arguments of a
-            pending
-            call: ``choices[0].delta.content``. This is a promise: an event with any non-empty string there adds that
-                string,
-            and an event that equals the last one of its choice except for that string adds nothing else. Such an event
-            does not reach the hooks; its text is in ``state.repeated_texts``. The declaration holds for the class that
-            makes it: a subclass that overrides a method declares its paths again, or its hooks get every event.
+            pending call: ``choices[0].delta.content``. This is a promise: an event with any non-empty string there
+            adds that string, and an event that equals the last one of its choice except for that string adds nothing
+            else. Such an event does not reach the hooks. Its text is in ``state.repeated_texts``. The declaration
+            holds for the class that makes it: a subclass that overrides a method declares its paths again, or its hooks
+            get every event.
         timestamp_key: the top-level key of a string that changes from event to event and is only stored in the
             extensions, as sent, such as a time or padding, or ``None`` if there is none. If only text and timestamp
             change, the extensions get it directly, and the hook ``extensions`` is not called.
@@ -162,8 +161,7 @@ class ProviderInfo:
         logprob_paths: the paths at which log probabilities come alongside a text, each with the function that takes
             them. It gets the object that holds them, and the text.
         pieces: the arrays of the extensions that arrive in pieces, as token ids do: equal ones are appended as well.
-            ``[]``
-            stands for every item: ``choices[].token_ids``. An array without a declaration is appended, too, but
+            ``[]`` stands for every item: ``choices[].token_ids``. An array without a declaration is appended, too, but
             stored once as long as it is the same in every event that carries it.
         cumulative: the arrays of the extensions, and the strings in an object ``delta``, that arrive whole each time,
             unchanged or longer.

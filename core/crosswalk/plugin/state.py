@@ -105,8 +105,7 @@ class MappingState(Answer):
 
         Raises:
             ResponseValidationError: it is set to something other than a ``timedelta`` from 0. One of more than a
-                thousand
-                years is not stored: no server takes that long.
+                thousand years is not stored: no server takes that long.
         """
         return self._request_duration
 
@@ -213,6 +212,10 @@ class MappingState(Answer):
             self.provenance.pop(path, None)
         else:
             self.provenance[path] = Provenance(provenance)
+
+    def note_unknown_part(self) -> None:
+        """Note that a part in the place of text has a type that no mapping knows. The answer is then not complete."""
+        self.provenance["message.content"] = Provenance.UNMAPPED
 
     def judge(self, verdict: ContentFilterResult) -> None:
         """Note a *verdict* of the provider's moderation. The worst of each category stays; filtered content ranks

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crosswalk.records.layout import *
     from crosswalk.records.paths import *
     from crosswalk.records.reading import *
+    from crosswalk.records.sessions import *
     from crosswalk.records.writing import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "facts layout paths reading writing")
+    __getattr__, __dir__ = lazy(__name__, "facts layout paths reading sessions writing")

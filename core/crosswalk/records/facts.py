@@ -68,6 +68,10 @@ class Exchange:
         request: the request, as JSON or text.
         tags: the tags of the log, as JSON.
         cost: the cost, in the currency of the log.
+        cost_source: who states the cost, such as ``provider``, or ``estimated`` for a list price.
+        session: the id of the session or conversation.
+        user: the id of the user.
+        trace_id: the id of the trace, in hex.
         is_finish_unknown: whether the log stores the answer without its finish reason.
         kept: the further values that were requested, as text, or as JSON if they are not text.
     """
@@ -83,6 +87,10 @@ class Exchange:
     request: str | None = None
     tags: str | None = None
     cost: Decimal | None = None
+    cost_source: str | None = None
+    session: str | None = None
+    user: str | None = None
+    trace_id: str | None = None
     is_finish_unknown: bool = False
     kept: Mapping[str, str | None] = attrs.field(factory=dict)
 
@@ -239,6 +247,12 @@ def _cost(value: Any, _: Field) -> Decimal:
     return cost
 
 
+def _flag(value: Any, _: Field) -> bool:
+    if type(value) is not bool:
+        raise ValueError("true or false")
+    return value
+
+
 _READERS: Final = {
     "id": _id,
     "created": _time,
@@ -251,6 +265,11 @@ _READERS: Final = {
     "request": _json,
     "tags": _json,
     "cost": _cost,
+    "cost_source": _text,
+    "session": _id,
+    "user": _id,
+    "trace_id": _id,
+    "is_finish_unknown": _flag,
 }
 
 

@@ -32,7 +32,7 @@ __all__ = ["FIELDS", "Layout", "layout_of", "layout_of_lines", "layouts", "load_
 
 FIELDS: Final = (
     "id", "created", "ended", "latency", "provider", "vendor", "model", "status", "request", "response",
-    "response_base64", "error", "tags", "cost",
+    "response_base64", "error", "tags", "cost", "cost_source", "session", "user", "trace_id", "is_finish_unknown",
 )  # fmt: skip
 """The facts of an exchange that a layout can locate."""
 

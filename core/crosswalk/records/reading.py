@@ -14,6 +14,7 @@ from crosswalk.records.answers import answer_of, plain_body
 from crosswalk.records.facts import Exchange, RecordError, read_facts
 from crosswalk.records.layout import Layout, layout_of
 from crosswalk.records.paths import Path
+from crosswalk.records.sessions import exchange_lines
 from crosswalk.text import brief, json_type_name
 from crosswalk.types.json import load_json
 from crosswalk.wire.limits import MIB
@@ -93,9 +94,15 @@ class Line:
 def record_lines(file: BinaryIO) -> Iterator[Line]:
     """Yield the lines of *file*, without empty ones, one at a time to bound memory.
 
+    The lines of a session file of Claude Code or Codex are joined: you get one for each answer of the model.
+
     Args:
         file: a binary file. A byte order mark at its beginning is skipped.
     """
+    return exchange_lines(_lines(file))
+
+
+def _lines(file: BinaryIO) -> Iterator[Line]:
     number = 0
     while line := file.readline(_LONGEST):
         number += 1
@@ -187,6 +194,6 @@ def read_entry(
         raise RecordError(str(error), Exchange(**facts)) from None
     if answer.provider is not None:
         facts["provider"] = answer.provider
-    facts["is_finish_unknown"] = answer.is_finish_unknown
+    facts["is_finish_unknown"] = answer.is_finish_unknown or facts.get("is_finish_unknown", False)
     more.setdefault("fields", record)
     return Record(body=answer.body, layout=layout.name, **facts, **more)

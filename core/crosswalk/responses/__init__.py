@@ -1,33 +1,43 @@
-"""The Responses API as types: what a server answers and streams, what a request says, none of it lost.
+"""The Responses API as types: responses, stream events and requests, without dropping a field.
 
-Every object of the API is a :class:`Record`, an immutable attrs value. ``None`` means *not sent* (or ``null``;
-``presence`` knows which). What a type does not know stands in ``extensions``. :func:`to_json` writes the JSON value
-that :func:`parse_response`, :func:`parse_event`, :func:`parse_item` or :func:`parse` read. Class names are those of
-the official SDK; a field named like a keyword has an underscore (``async_``).
+Every object of the API is a :class:`Record`, an immutable attrs value. ``None`` means that the field was not sent, or
+sent as ``null``; ``presence`` distinguishes the two. Fields without an attribute are in ``extensions``.
+:func:`to_json` writes the JSON value that :func:`parse_response`, :func:`parse_event`, :func:`parse_item` and
+:func:`parse` read. Class names are those of the official SDK. A field named like a keyword has an underscore
+(``async_``).
 
 ====================== ===============================================================================================
 ``records``            how a type is declared: ``@record class X(Record)``
-``hooks``              how cattrs reads and writes records; ``making``: what their constructors accept
-``families``           unions whose members are told apart by ``type``; ``unions``: loaded when needed
-``reading``            ``parse…``, ``to_json``, ``to_dict``; ``unknown="raise"`` or ``"keep"`` (``UnknownItem`` …)
-``response``           ``Response``; its parts in ``details``, ``usage``, ``formats``; ``parsed``: ``ParsedResponse[T]``
-``items``              the unions ``ResponseOutputItem`` and ``ResponseInputItem``; ``register_item``
+``hooks``              how cattrs reads and writes records
+``making``             the values that their constructors accept
+``families``           unions whose members are distinguished by ``type``
+``unions``             the unions, loaded when needed
+``reading``            ``parse…``, ``to_json``, ``to_dict``, and ``unknown="raise"`` or ``"keep"`` (``UnknownItem`` …)
+``response``           ``Response``, with its parts in ``details``, ``usage`` and ``formats``
+``parsed``             ``ParsedResponse[T]``
+``items``              the unions ``ResponseOutputItem`` and ``ResponseInputItem``, and ``register_item``
 ``messages``           ``ResponseOutputMessage``, ``InputMessage``, ``EasyInputMessage``, ``ResponseReasoningItem``
-``function_calls``     calls that the client answers, and their outputs; ``ToolOutput``
+``function_calls``     calls that the client answers, and their outputs (``ToolOutput``)
 ``search_calls``       file search, web search, tool search
 ``server_calls``       code interpreter, image generation, MCP
-``computer_calls``     computer use; ``shell_calls``: shells and patches
-``content``            content parts and log probabilities; ``annotations``: what text cites
-``tools``              tool definitions, with ``function_tools`` and ``search_tools``; ``tool_choice``, ``containers``
+``computer_calls``     computer use
+``shell_calls``        shells and patches
+``content``            content parts and log probabilities
+``annotations``        the sources that a text cites
+``tools``              tool definitions, with ``function_tools`` and ``search_tools``
+``tool_choice``        the choice of a tool
+``containers``         the environments of tools
 ``params``             ``ResponseCreateParams``
-``events``             the union ``ResponseStreamEvent`` and every event; ``register_event``
+``events``             the union ``ResponseStreamEvent`` and every event, and ``register_event``
 ``accumulator``        ``ResponseAccumulator``: events to snapshots of the response
-``toolkit``            ``ResponseToolCall``: the calls of all tools behind one interface; ``register_tool_call``
-``cited``              ``CitedResponse``: sources numbered, found again in the text, compressed; of ``chunks``
+``toolkit``            ``ResponseToolCall``: the calls of all tools behind one interface, and ``register_tool_call``
+``chunks``             the results of tool calls in one form
+``cited``              ``CitedResponse``: sources, numbered, located in the text and compressed
 ``pipeline``           ``StreamHandler``: events through processors to displays
 ``display``            ``DisplayStrategy``: plain text, live terminal, JSON Lines
-``vocabulary``         statuses and roles: closed sets
-``ids``                ids with prefixes, made and checked;  ``errors``: what is raised
+``vocabulary``         statuses and roles, which are closed sets
+``ids``                ids with prefixes, generated and checked
+``errors``             the exceptions
 ====================== ===============================================================================================
 """
 

@@ -1,4 +1,4 @@
-"""What a text part says about itself: the sources it cites and the files it mentions."""
+"""Annotations of a text part: the sources that it cites and the files that it mentions."""
 
 from typing import ClassVar, Literal, TypeAlias
 
@@ -17,15 +17,15 @@ __all__ = [
 
 @record
 class AnnotationFileCitation(Record):
-    """A citation of a file, equal to another of the same place in the same file wherever the two stand.
+    """A citation of a file. Two citations of the same place in the same file are equal.
 
     Attributes:
-        file_id: the file.
-        filename: its name.
-        index: where in the text the citation stands, in characters; or its place in the list of files, by some
-            models. Not part of what is cited.
-        page_number: the page that is cited; OpenAI sends none.
-        document_position: the place in the document that is cited; OpenAI sends none.
+        file_id: the file's id.
+        filename: the file's name.
+        index: the position of the citation in the text, in characters. Some models send the file's position in the list
+            of files. Not compared.
+        page_number: the cited page. OpenAI sends none.
+        document_position: the cited position in the document. OpenAI sends none.
     """
 
     type: Literal["file_citation"] = "file_citation"
@@ -37,7 +37,7 @@ class AnnotationFileCitation(Record):
 
     @property
     def source(self) -> tuple[str, int | None, int | None]:
-        """What is cited."""
+        """The cited place, as a key."""
         return self.file_id, self.page_number, self.document_position
 
     def __eq__(self, other: object) -> bool:
@@ -49,14 +49,14 @@ class AnnotationFileCitation(Record):
 
 @record
 class AnnotationURLCitation(Record):
-    """A citation of a page on the web, equal to another of the same URL wherever the two stand.
+    """A citation of a web page. Two citations of the same URL are equal.
 
     Attributes:
         url: the page.
         title: its title.
-        start_index: the first character of the text that rests on it.
+        start_index: the first character of the text that relies on it.
         end_index: the character after the last one.
-        metadata: what else is known of the page; OpenAI sends none. Not part of what is cited.
+        metadata: more about the page. OpenAI sends none. Not compared.
     """
 
     type: Literal["url_citation"] = "url_citation"
@@ -68,7 +68,7 @@ class AnnotationURLCitation(Record):
 
     @property
     def source(self) -> str:
-        """What is cited."""
+        """The cited place, as a key."""
         return self.url
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +104,7 @@ class AnnotationFilePath(Record):
 
     Attributes:
         file_id: the file.
-        index: its place in the list of files.
+        index: its position in the list of files.
     """
 
     type: Literal["file_path"] = "file_path"
@@ -114,7 +114,7 @@ class AnnotationFilePath(Record):
 
 @record
 class UnknownAnnotation(Unknown, Record):
-    """An annotation of a type that nobody registered."""
+    """An annotation of an unregistered type."""
 
     family: ClassVar[str] = "annotation"
     type: str | None = None
@@ -127,4 +127,4 @@ Annotation: TypeAlias = (
     | AnnotationFilePath
     | UnknownAnnotation
 )
-"""What may stand in ``annotations`` of an output text."""
+"""The members of ``annotations`` of an output text."""

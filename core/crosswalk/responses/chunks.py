@@ -1,4 +1,4 @@
-"""Chunks: what the calls of all tools found, in one form."""
+"""Chunks: the results of all tools' calls, in one form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosswalk.text import brief, harmless, short_repr
 __all__ = ["Chunk", "CitationAnnotation"]
 
 CitationAnnotation: TypeAlias = AnnotationFileCitation | AnnotationURLCitation
-"""What can be cited; two are equal when they cite the same place, and so are their hashes."""
+"""A citable source. Sources are equal, with equal hashes, if they cite the same place."""
 
 _LONGEST_TITLE = 120
 
@@ -21,20 +21,20 @@ _LONGEST_TITLE = 120
 @brief
 @attrs.frozen(kw_only=True, repr=False)
 class Chunk:
-    """A piece of what a tool found.
+    """A piece of a tool's result.
 
     Attributes:
-        content: the text, or empty where a server names a source and says nothing of it.
-        title: what a reader calls it, or ``None`` when the tool gave no title.
-        annotation: what is cited when it is cited, or ``None`` for what is no source, such as the result of a function.
-        number: its number among the citations; ``None`` before
-            :meth:`crosswalk.responses.CitedResponse.install_citations`, and always without an annotation.
-        score: how well it fits, as the tool said, or ``None`` when it said nothing.
-        index: its place among the results of its call, from 0; it stays when others are removed.
-        call: the place of its call among the tool calls, from 0.
+        content: the text, or empty if a server names a source without any text.
+        title: the title for readers, or ``None`` if the tool gave none.
+        annotation: the source to cite, or ``None`` for results that cannot be cited, such as those of a function.
+        number: its number among the citations. ``None`` before
+            :meth:`crosswalk.responses.CitedResponse.install_citations`, and always ``None`` without an annotation.
+        score: the tool's score for it, or ``None`` if the tool gave none.
+        index: its position among the results of its call, from 0. It does not change when others are removed.
+        call: the position of its call among the tool calls, from 0.
 
     Raises:
-        ResponsesValueError: a number below 1, or one without an annotation; a negative place.
+        ResponsesValueError: the number is below 1 or there is no annotation for it, or a position is negative.
     """
 
     content: str
@@ -61,23 +61,23 @@ class Chunk:
     def as_annotation(
         self, *, start_index: int | None = None, end_index: int | None = None
     ) -> CitationAnnotation | None:
-        """The annotation of a text that cites this chunk, or ``None`` when it is no source.
+        """Return a text annotation that cites this chunk, or ``None`` if it cannot be cited.
 
         Args:
-            start_index: the first character of the text's part that cites it; ``None`` leaves the place open.
-            end_index: the character after the last one; files are cited at a point, and have none.
+            start_index: the first character of the citing text, or ``None`` for no position.
+            end_index: the character after the last one. Files are cited at a point, without an end.
         """
         if isinstance(self.annotation, AnnotationURLCitation):
             return self.annotation.replace(start_index=start_index, end_index=end_index)
         return None if self.annotation is None else self.annotation.replace(index=start_index)
 
     def stub(self, marker: str = "[{number}]") -> str:
-        """One line that can stand for the content: number and title, as far as there are any.
+        """Return one line in place of the content: number and title, as far as they exist.
 
-        What a terminal would obey stands in it as ``\\uXXXX``, see :func:`crosswalk.text.harmless`.
+        Control characters of terminals are escaped as ``\\uXXXX``, see :func:`crosswalk.text.harmless`.
 
         Args:
-            marker: how the number stands there, with ``{number}`` for it.
+            marker: the form of the number, containing ``{number}``.
         """
         name = harmless(" ".join((self.title or source_name(self.annotation)).split()))
         if len(name) > _LONGEST_TITLE:
@@ -86,7 +86,7 @@ class Chunk:
 
 
 def source_name(annotation: CitationAnnotation | None) -> str:
-    """What to call a source of which nobody said the title."""
+    """Return a name for a source without a title."""
     if isinstance(annotation, AnnotationURLCitation):
         return annotation.title or annotation.url
     return "" if annotation is None else annotation.filename or annotation.file_id

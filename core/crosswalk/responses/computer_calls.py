@@ -1,4 +1,4 @@
-"""Control of a computer: what the model wants done, and what the screen then shows."""
+"""Computer use: the model's actions, and the screen that they lead to."""
 
 from typing import ClassVar, Literal, TypeAlias
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @record
 class Click(Record):
-    """A click; ``x`` and ``y`` in pixels, ``button`` is ``left``, ``right``, ``wheel``, ``back`` or ``forward``."""
+    """A click at ``x`` and ``y``, in pixels. ``button`` is ``left``, ``right``, ``wheel``, ``back`` or ``forward``."""
 
     type: Literal["click"] = "click"
     button: str
@@ -39,7 +39,7 @@ class Click(Record):
 
 @record
 class DoubleClick(Record):
-    """A double click; ``keys`` are held down meanwhile."""
+    """A double click, with ``keys`` held down."""
 
     type: Literal["double_click"] = "double_click"
     x: int
@@ -57,7 +57,7 @@ class DragPath(Record):
 
 @record
 class Drag(Record):
-    """A drag along some points; ``keys`` are held down meanwhile."""
+    """A drag along some points, with ``keys`` held down."""
 
     type: Literal["drag"] = "drag"
     path: tuple[DragPath, ...]
@@ -74,7 +74,7 @@ class Keypress(Record):
 
 @record
 class Move(Record):
-    """A movement of the pointer; ``keys`` are held down meanwhile."""
+    """A movement of the pointer, with ``keys`` held down."""
 
     type: Literal["move"] = "move"
     x: int
@@ -84,14 +84,14 @@ class Move(Record):
 
 @record
 class Screenshot(Record):
-    """A look at the screen."""
+    """A screenshot."""
 
     type: Literal["screenshot"] = "screenshot"
 
 
 @record
 class Scroll(Record):
-    """A scroll by so many pixels at a point; ``keys`` are held down meanwhile."""
+    """A scroll by a number of pixels at a point, with ``keys`` held down."""
 
     type: Literal["scroll"] = "scroll"
     x: int
@@ -118,7 +118,7 @@ class Wait(Record):
 
 @record
 class UnknownComputerAction(Unknown, Record):
-    """An action of a type that nobody registered."""
+    """An action of an unregistered type."""
 
     family: ClassVar[str] = "computer action"
     type: str | None = None
@@ -127,17 +127,17 @@ class UnknownComputerAction(Unknown, Record):
 ComputerAction: TypeAlias = (
     Click | DoubleClick | Drag | Keypress | Move | Screenshot | Scroll | Type | Wait | UnknownComputerAction
 )
-"""What the model wants done."""
+"""The actions of the model."""
 
 
 @record
 class SafetyCheck(Record):
-    """Something that a person should look at first.
+    """A safety check for a person to look at first.
 
     Attributes:
-        id: names the check.
-        code: which kind.
-        message: what it is about.
+        id: its id.
+        code: its kind.
+        message: its description.
     """
 
     id: str
@@ -147,14 +147,14 @@ class SafetyCheck(Record):
 
 @record
 class ResponseComputerToolCall(Item):
-    """Something to be done on a computer, for the caller to do and to answer.
+    """An action on a computer, for the caller to perform and answer.
 
     Attributes:
-        call_id: what the answer names.
-        action: what to do.
-        actions: several things to do, in order.
-        pending_safety_checks: what to look at first.
-        status: how far it has come.
+        call_id: the id that the answer names.
+        action: the action.
+        actions: several actions, in order.
+        pending_safety_checks: the checks to look at first.
+        status: its progress.
     """
 
     type: Literal["computer_call"] = "computer_call"
@@ -167,7 +167,7 @@ class ResponseComputerToolCall(Item):
 
 @record
 class ResponseComputerToolCallOutputScreenshot(Record):
-    """What the screen shows, by URL (a data URL too) or as an uploaded file."""
+    """A screenshot, by URL (also a data URL) or as an uploaded file."""
 
     type: Literal["computer_screenshot"] = "computer_screenshot"
     image_url: str | None = None
@@ -180,10 +180,10 @@ class ResponseComputerToolCallOutputItem(Item):
 
     Attributes:
         call_id: the call.
-        output: what the screen shows.
-        acknowledged_safety_checks: what a person has looked at.
-        status: how far it has come; sent by the server only.
-        created_by: what created it.
+        output: the screenshot.
+        acknowledged_safety_checks: the checks that a person has looked at.
+        status: its progress, sent only by the server.
+        created_by: its creator.
     """
 
     type: Literal["computer_call_output"] = "computer_call_output"

@@ -25,7 +25,7 @@ __all__ = [
 
 @record
 class UnknownEnvironment(Unknown, Record):
-    """An environment, network policy or skill of a type that nobody registered."""
+    """An environment, network policy or skill of an unregistered type."""
 
     family: ClassVar[str] = "environment"
     type: str | None = None
@@ -37,7 +37,7 @@ class ContainerNetworkPolicyDomainSecret(Record):
 
     Attributes:
         domain: the domain.
-        name: what code in the container calls it.
+        name: its name for code in the container.
         value: the secret.
     """
 
@@ -51,18 +51,18 @@ class ContainerNetworkPolicyDomainSecret(Record):
 
 @record
 class ContainerNetworkPolicyDisabled(Record):
-    """No network."""
+    """No network access."""
 
     type: Literal["disabled"] = "disabled"
 
 
 @record
 class ContainerNetworkPolicyAllowlist(Record):
-    """Some domains and no others.
+    """Access to some domains only.
 
     Attributes:
-        allowed_domains: these.
-        domain_secrets: see there.
+        allowed_domains: the domains.
+        domain_secrets: the secrets for them.
     """
 
     type: Literal["allowlist"] = "allowlist"
@@ -73,7 +73,7 @@ class ContainerNetworkPolicyAllowlist(Record):
 NetworkPolicy: TypeAlias = (
     ContainerNetworkPolicyDisabled | ContainerNetworkPolicyAllowlist | UnknownEnvironment
 )
-"""What a container may reach."""
+"""The network access of a container."""
 
 
 @record
@@ -81,7 +81,7 @@ class SkillReference(Record):
     """An uploaded skill.
 
     Attributes:
-        skill_id: which.
+        skill_id: its id.
         version: a number, or ``latest``.
     """
 
@@ -124,7 +124,7 @@ class LocalSkill(Record):
 
     Attributes:
         name: its name.
-        description: what it is good for.
+        description: its purpose.
         path: its folder.
     """
 
@@ -140,7 +140,7 @@ class CodeInterpreterContainer(Record):
     Attributes:
         file_ids: files to put into it.
         memory_limit: such as ``4g``.
-        network_policy: see there.
+        network_policy: its network access.
     """
 
     type: Literal["auto"] = "auto"
@@ -151,7 +151,7 @@ class CodeInterpreterContainer(Record):
 
 @record
 class ContainerAuto(Record):
-    """A new container for the shell; see :class:`CodeInterpreterContainer`."""
+    """A new container for the shell, see :class:`CodeInterpreterContainer`."""
 
     type: Literal["container_auto"] = "container_auto"
     file_ids: tuple[str, ...] | None = None

@@ -25,7 +25,7 @@ __all__ = [
 
 @record
 class UnknownPart(Unknown, Record):
-    """A content part of a type that nobody registered."""
+    """A content part of an unregistered type."""
 
     family: ClassVar[str] = "content part"
     type: str | None = None
@@ -53,8 +53,8 @@ class Logprob(Record):
     Attributes:
         token: its text.
         logprob: the natural logarithm of its probability.
-        bytes: its UTF-8 bytes; stream events have none.
-        top_logprobs: the most probable tokens at this place.
+        bytes: its UTF-8 bytes. Stream events have none.
+        top_logprobs: the most probable tokens at this position.
     """
 
     token: str
@@ -69,8 +69,8 @@ class ResponseOutputText(Record):
 
     Attributes:
         text: the text.
-        annotations: what it cites and mentions.
-        logprobs: its tokens, where they were asked for.
+        annotations: its citations and files.
+        logprobs: its tokens, if they were requested.
     """
 
     type: Literal["output_text"] = "output_text"
@@ -89,7 +89,7 @@ class ResponseOutputRefusal(Record):
 
 @record
 class ReasoningText(Record):
-    """Reasoning of the model, as it thought."""
+    """Reasoning of the model, as full text."""
 
     type: Literal["reasoning_text"] = "reasoning_text"
     text: str
@@ -105,7 +105,7 @@ class SummaryText(Record):
 
 @record
 class PromptCacheBreakpoint(Record):
-    """A place up to which the prompt may be cached.
+    """A breakpoint up to which the prompt may be cached.
 
     Attributes:
         mode: ``explicit``.
@@ -127,13 +127,13 @@ class ResponseInputText(Record):
 
 @record
 class ResponseInputImage(Record):
-    """An image for the model, by URL (a data URL too) or as an uploaded file.
+    """An image for the model, by URL (also a data URL) or as an uploaded file.
 
     Attributes:
         detail: how closely the model looks: ``low``, ``high``, ``auto``, ``original``.
-        image_url: where it is.
+        image_url: its URL.
         file_id: the uploaded file.
-        prompt_cache_breakpoint: see there.
+        prompt_cache_breakpoint: the breakpoint after it.
     """
 
     type: Literal["input_image"] = "input_image"
@@ -150,10 +150,10 @@ class ResponseInputFile(Record):
     Attributes:
         filename: its name.
         file_data: its content, a data URL in base64.
-        file_url: where it is.
+        file_url: its URL.
         file_id: the uploaded file.
         detail: how closely the model looks at its pages.
-        prompt_cache_breakpoint: see there.
+        prompt_cache_breakpoint: the breakpoint after it.
     """
 
     type: Literal["input_file"] = "input_file"

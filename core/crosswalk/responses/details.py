@@ -1,4 +1,4 @@
-"""What a response tells about itself beside its output: errors, moderation, the cache, and what the server changed."""
+"""The details of a response other than its output: errors, moderation, the cache, and the server's changes."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
@@ -44,12 +44,12 @@ class MisalignmentSteer(Record):
 
 @record
 class Misalignment(Record):
-    """Why the server stopped what looked misaligned.
+    """Why the server stopped activity that looked misaligned.
 
     Attributes:
         error_type: the kind of activity.
         detailed_explanation: more about it.
-        review_target: what to look at.
+        review_target: the part to review.
         steer: how to go on.
     """
 
@@ -61,15 +61,15 @@ class Misalignment(Record):
 
 @record
 class ErrorDetail(Record):
-    """An error as HTTP bodies and some streams hold it, under ``error``.
+    """An error in the ``error`` member of HTTP bodies and some streams.
 
     Attributes:
-        message: what happened.
+        message: the description.
         type: the kind of error.
-        code: which error; a number by some servers.
-        param: which parameter is at fault.
-        headers: HTTP headers that came with it; on a WebSocket.
-        misalignment: see there.
+        code: the error code, a number on some servers.
+        param: the parameter at fault.
+        headers: HTTP headers that came with it, on a WebSocket.
+        misalignment: details of a stop for misalignment.
     """
 
     message: str | None = None
@@ -82,10 +82,10 @@ class ErrorDetail(Record):
 
 @record
 class ErrorBody(Record):
-    """The body of an answer whose HTTP status is an error.
+    """The body of an answer with an HTTP error status.
 
     Attributes:
-        error: the error; some servers send text, or what an :class:`ErrorDetail` holds beside it.
+        error: the error. Some servers send text, or put the fields of :class:`ErrorDetail` next to it.
     """
 
     error: ErrorDetail | str | None = None
@@ -96,11 +96,11 @@ class ResponseError(Record):
     """Why a response failed.
 
     Attributes:
-        code: which error, such as ``rate_limit_exceeded``; a number by some servers.
-        message: what happened.
-        param: which parameter is at fault.
+        code: the error code, such as ``rate_limit_exceeded``, a number on some servers.
+        message: the description.
+        param: the parameter at fault.
         type: the kind of error.
-        misalignment: see there.
+        misalignment: details of a stop for misalignment.
     """
 
     code: str | int | None = None
@@ -119,7 +119,7 @@ class IncompleteDetails(Record):
 
 @record
 class AccessPrograms(Record):
-    """Special access that the request was given."""
+    """Special access that was granted to the request."""
 
     cyber: str | None = None
 
@@ -133,14 +133,14 @@ class Conversation(Record):
 
 @record
 class ImageOptions(Record):
-    """What is done with images of earlier turns: ``enabled``, ``disabled`` or, asked for, ``auto``."""
+    """The treatment of images in earlier messages: ``enabled``, ``disabled`` or, in a request, ``auto``."""
 
     context_compression: str | None = None
 
 
 @record
 class InputTransformation(Record):
-    """Reasoning that the server took out of the input.
+    """Reasoning that the server removed from the input.
 
     Attributes:
         id: the item.
@@ -156,7 +156,7 @@ class InputTransformation(Record):
 
 @record
 class UnknownTransformation(Unknown, Record):
-    """A change of the input of a type that nobody registered."""
+    """A change of the input of an unregistered type."""
 
     family: ClassVar[str] = "input transformation"
     type: str | None = None
@@ -164,14 +164,14 @@ class UnknownTransformation(Unknown, Record):
 
 @record
 class ModerationResult(Record):
-    """What a moderation model found.
+    """The result of a moderation model.
 
     Attributes:
         model: the moderation model.
-        flagged: whether anything was found.
-        categories: what was found.
-        category_scores: how sure it is, 0 to 1.
-        category_applied_input_types: whether text or an image was looked at.
+        flagged: whether the content was flagged.
+        categories: the categories, with whether each was flagged.
+        category_scores: the confidence in each, 0 to 1.
+        category_applied_input_types: whether text or an image was examined.
     """
 
     type: Literal["moderation_result"] = "moderation_result"
@@ -193,14 +193,14 @@ class ModerationError(Record):
 
 @record
 class UnknownModeration(Unknown, Record):
-    """An outcome of a moderation of a type that nobody registered."""
+    """An outcome of a moderation of an unregistered type."""
 
     family: ClassVar[str] = "moderation outcome"
     type: str | None = None
 
 
 ModerationOutcome: TypeAlias = ModerationResult | ModerationError | UnknownModeration
-"""What came of a moderation."""
+"""The outcome of a moderation."""
 
 
 @record
@@ -216,9 +216,9 @@ class ResponsePrompt(Record):
     """A stored prompt.
 
     Attributes:
-        id: which.
-        version: which version of it.
-        variables: what stands in its places: text or parts.
+        id: its id.
+        version: its version.
+        variables: the values of its variables: text or parts.
     """
 
     id: str
@@ -228,12 +228,12 @@ class ResponsePrompt(Record):
 
 @record
 class CacheMiss(Record):
-    """Less of the prompt was cached than of the response that was compared.
+    """Less of the prompt was cached than for the response in comparison.
 
     Attributes:
-        reason: what differs, such as ``tools_changed``.
-        cache_missed_tokens: how many tokens were not read from the cache.
-        comparison_reusable_tokens: how many of that response's could have been.
+        reason: the difference, such as ``tools_changed``.
+        cache_missed_tokens: the number of tokens that were not read from the cache.
+        comparison_reusable_tokens: the number of that response's tokens that could have been read.
     """
 
     type: Literal["cache_miss"] = "cache_miss"
@@ -244,28 +244,28 @@ class CacheMiss(Record):
 
 @record
 class CacheHit(Record):
-    """All was cached that could be."""
+    """The prompt was cached as far as possible."""
 
     type: Literal["cache_hit"] = "cache_hit"
 
 
 @record
 class ComparisonResponseNotFound(Record):
-    """There is no response with the id that was to be compared."""
+    """The response to compare with does not exist."""
 
     type: Literal["comparison_response_not_found"] = "comparison_response_not_found"
 
 
 @record
 class DiagnosticsUnavailable(Record):
-    """Nothing is known about the cache."""
+    """The state of the cache is unknown."""
 
     type: Literal["unavailable"] = "unavailable"
 
 
 @record
 class UnknownCacheDiagnostics(Unknown, Record):
-    """A diagnosis of the cache of a type that nobody registered."""
+    """A diagnosis of the cache of an unregistered type."""
 
     family: ClassVar[str] = "cache diagnostics"
     type: str | None = None
@@ -285,7 +285,7 @@ class PromptCacheOptions(Record):
         mode: ``implicit`` or ``explicit``.
         ttl: how long, such as ``30m``.
         comparison_response_id: the response to compare with.
-        prewarm: whether only the cache is filled; in requests.
+        prewarm: in requests, whether only the cache is filled.
     """
 
     mode: str | None = None

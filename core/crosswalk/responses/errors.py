@@ -1,12 +1,12 @@
-"""What can be wrong with a value of the Responses API.
+"""The errors of the Responses API's types.
 
 CrosswalkError
 └── ResponsesError
-    ├── ResponsesParseError (ValueError)     JSON that is no value of the type asked for; keeps the path
-    │   └── UnknownTypeError                 an item, event, part … of a type that nobody registered
+    ├── ResponsesParseError (ValueError)     JSON that is not a value of the requested type
+    │   └── UnknownTypeError                 an item, event, part … of an unregistered type
     ├── ResponsesValueError (ValueError)     a value made in the program breaks a rule of its type
     │   └── InvalidIdError                   an id with a wrong prefix or wrong characters
-    ├── NotAStreamError (ValueError)         an error body, a page of HTML … in the place of a stream
+    ├── NotAStreamError (ValueError)         an error body, a page of HTML … instead of a stream
     └── SnapshotError                        an event that does not fit the response so far
 """
 
@@ -36,8 +36,8 @@ class ResponsesParseError(ResponsesError, ValueError):
     """JSON that is not a value of the requested type: a missing field, a wrong type, an unknown word.
 
     Attributes:
-        path: where, such as ``$.output[0].status``.
-        problem: what is wrong there, without the content.
+        path: the location, such as ``$.output[0].status``.
+        problem: the problem, without the content.
         problems: every problem of the document, as ``problem @ path``.
     """
 
@@ -74,7 +74,7 @@ class ResponsesValueError(ResponsesError, ValueError):
     """A value made in the program breaks a rule of its type.
 
     Attributes:
-        path: which field of which type, such as ``ResponseOutputText.text``.
+        path: the class and field, such as ``ResponseOutputText.text``.
     """
 
     def __init__(self, problem: str, *, path: str) -> None:
@@ -95,15 +95,15 @@ class InvalidIdError(ResponsesValueError):
 
 
 NotAStreamKind: TypeAlias = Literal["error", "response", "json", "html", "text"]
-"""The kinds of content in the place of a stream: an error body, a whole response, other JSON, HTML or XML, other text."""
+"""The kinds of content that are not a stream: an error body, a whole response, other JSON, HTML or XML, other text."""
 
 
 class NotAStreamError(ResponsesError, ValueError):
-    """Something else came in the place of a stream of server-sent events.
+    """The content is not a stream of server-sent events.
 
     Attributes:
-        kind: what came.
-        message: what an error body says, and how HTML and text begin, shortened, or ``None`` for other JSON.
+        kind: the kind of content.
+        message: the message of an error body or the beginning of HTML and text, shortened, or ``None`` for other JSON.
     """
 
     def __init__(self, kind: NotAStreamKind, message: str | None = None) -> None:

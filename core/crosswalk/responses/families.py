@@ -50,11 +50,11 @@ class Unknown:
 
     __slots__ = ()
     family: ClassVar[str] = "object"
-    """What the object should have been, for error messages."""
+    """The expected kind of object, for error messages."""
 
 
 class UnknownType(Problem):
-    """An unregistered ``type``; reported as :class:`crosswalk.responses.UnknownTypeError`."""
+    """An unregistered ``type``, reported as :class:`crosswalk.responses.UnknownTypeError`."""
 
     def __init__(self, family: str, tag: object) -> None:
         self.family = family
@@ -74,7 +74,7 @@ class Family:
 
     @functools.cached_property
     def by_tag(self) -> dict[str | None, list[type[Member]]]:
-        """The types for each tag; ``None`` is the key of types whose tag may be absent."""
+        """The types for each tag. The key ``None`` has the types with an optional tag."""
         found: dict[str | None, list[type[Member]]] = {}
         for member in self.members:
             if not issubclass(member, Unknown):
@@ -88,7 +88,7 @@ class Family:
         return candidates[0] if len(candidates) == 1 else None
 
     def of(self, value: dict[str, Any], keep: bool) -> type[Any]:
-        """Return the type of JSON object *value*; with *keep*, an unregistered type maps to the unknown record.
+        """Return the type of JSON object *value*. With *keep*, an unregistered type maps to the unknown record.
 
         Raises:
             UnknownType: the type is not registered.
@@ -166,9 +166,9 @@ _REGISTERED: dict[tuple[type[Unknown], str | None], type[Member]] = {}
 
 
 def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
-    """Read objects with the ``type`` of *cls* as one, wherever *unknown* stands for unknown ones.
+    """Read objects with the ``type`` of *cls* as one, in every family with this *unknown* record.
 
-    A type that the API has keeps its meaning; of two with the same ``type`` the later one counts.
+    A type of the API keeps its meaning. If two classes have the same ``type``, the later one counts.
 
     Raises:
         TypeError: *cls* has no ``type`` that is a ``Literal``.
@@ -181,7 +181,7 @@ def register(cls: type[R], unknown: type[Unknown]) -> type[R]:
 
 
 def classes_of(union: Any) -> dict[str, type[Member]]:
-    """The types of a *union* of records by their tag; of several with one tag the first."""
+    """The types of a *union* of records by their tag. If several have one tag, the first."""
     members = (member for member in typing.get_args(union) if not issubclass(member, Unknown))
     return {tag: member for member in reversed([*members]) for tag in tags_of(member) if tag is not None}
 

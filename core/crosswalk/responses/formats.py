@@ -1,4 +1,4 @@
-"""What the text of an answer looks like, and how the model thinks."""
+"""The format of an answer's text, and the options of reasoning."""
 
 from typing import ClassVar, Literal, TypeAlias
 
@@ -30,7 +30,7 @@ class ResponseFormatTextJSONSchemaConfig(Record):
     Attributes:
         name: names the schema.
         schema: the JSON Schema.
-        description: what it is for.
+        description: its purpose.
         strict: whether the answer must match it.
     """
 
@@ -50,7 +50,7 @@ class ResponseFormatJSONObject(Record):
 
 @record
 class UnknownTextFormat(Unknown, Record):
-    """A format of a type that nobody registered."""
+    """A format of an unregistered type."""
 
     family: ClassVar[str] = "text format"
     type: str | None = None
@@ -59,7 +59,7 @@ class UnknownTextFormat(Unknown, Record):
 ResponseFormatTextConfig: TypeAlias = (
     ResponseFormatText | ResponseFormatTextJSONSchemaConfig | ResponseFormatJSONObject | UnknownTextFormat
 )
-"""What the text of an answer looks like."""
+"""The format of an answer's text."""
 
 
 @record
@@ -67,8 +67,8 @@ class ResponseTextConfig(Record):
     """How the answer is written.
 
     Attributes:
-        format: what it looks like.
-        verbosity: how long it is: ``low``, ``medium``, ``high``.
+        format: its format.
+        verbosity: its length: ``low``, ``medium``, ``high``.
     """
 
     format: ResponseFormatTextConfig | None = None
@@ -77,13 +77,13 @@ class ResponseTextConfig(Record):
 
 @record
 class Reasoning(Record):
-    """How the model thinks.
+    """The options of reasoning.
 
     Attributes:
-        effort: how long: ``none``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh``, ``max``.
-        summary: how it tells: ``auto``, ``concise``, ``detailed``.
+        effort: the amount: ``none``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh``, ``max``.
+        summary: the form of the summary: ``auto``, ``concise``, ``detailed``.
         generate_summary: the former name of ``summary``.
-        context: which earlier reasoning it sees: ``auto``, ``current_turn``, ``all_turns``.
+        context: the earlier reasoning that the model gets: ``auto``, ``current_turn``, ``all_turns``.
         mode: ``standard`` or ``pro``.
     """
 

@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 ToolOutput: TypeAlias = str | tuple[InputContent, ...]
-"""What a tool gives to the model: text, or parts."""
+"""The output of a tool for the model: text, or parts."""
 
 
 @record
@@ -24,14 +24,14 @@ class ResponseFunctionToolCall(Item):
     """A call of a function, for the caller to answer.
 
     Attributes:
-        call_id: what the answer names; unlike ``id``.
+        call_id: the id that the answer names, different from ``id``.
         name: the function.
         arguments: the arguments as JSON text, exactly as the model wrote it.
-        status: how far it has come; ``incomplete`` means that the arguments are cut off.
+        status: its progress: ``incomplete`` means that the arguments are cut off.
         namespace: the group of tools that the function is in.
         async_: whether the answer may come later.
-        caller: who asked for it.
-        created_by: what created it.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["function_call"] = "function_call"
@@ -51,12 +51,12 @@ class ResponseFunctionToolCallOutputItem(Item):
 
     Attributes:
         call_id: the call.
-        output: what the function gave.
-        status: how far it has come; sent by the server only.
+        output: the output of the function.
+        status: its progress, sent only by the server.
         name: the function.
         namespace: the group of tools that it is in.
-        caller: who asked for it.
-        created_by: what created it.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["function_call_output"] = "function_call_output"
@@ -71,10 +71,10 @@ class ResponseFunctionToolCallOutputItem(Item):
 
 @record
 class ResponseCustomToolCall(Item):
-    """A call of a custom tool, for the caller to answer; see :class:`ResponseFunctionToolCall`.
+    """A call of a custom tool, for the caller to answer, see :class:`ResponseFunctionToolCall`.
 
     Attributes:
-        input: what the tool is given: text, not JSON.
+        input: the input of the tool, which is text and not JSON.
     """
 
     type: Literal["custom_tool_call"] = "custom_tool_call"
@@ -90,7 +90,7 @@ class ResponseCustomToolCall(Item):
 
 @record
 class ResponseCustomToolCallOutputItem(Item):
-    """The answer to a call of a custom tool; see :class:`ResponseFunctionToolCallOutputItem`."""
+    """The answer to a call of a custom tool, see :class:`ResponseFunctionToolCallOutputItem`."""
 
     type: Literal["custom_tool_call_output"] = "custom_tool_call_output"
     call_id: str

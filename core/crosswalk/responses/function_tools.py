@@ -19,7 +19,7 @@ __all__ = [
 
 @record
 class UnknownTool(Unknown, Record):
-    """A tool of a type that nobody registered."""
+    """A tool of an unregistered type."""
 
     family: ClassVar[str] = "tool"
     type: str | None = None
@@ -31,7 +31,7 @@ class FunctionTool(Record):
 
     Attributes:
         name: its name.
-        description: what it does, for the model.
+        description: its purpose, for the model.
         parameters: the JSON Schema of its arguments.
         strict: whether arguments must match the schema.
         output_schema: the JSON Schema of its result.
@@ -74,22 +74,22 @@ class GrammarFormat(Record):
 
 @record
 class UnknownFormat(Unknown, Record):
-    """A format of a custom tool's input that nobody registered."""
+    """An unregistered format of a custom tool's input."""
 
     family: ClassVar[str] = "input format"
     type: str | None = None
 
 
 CustomToolFormat: TypeAlias = TextFormat | GrammarFormat | UnknownFormat
-"""What a custom tool's input looks like."""
+"""The format of a custom tool's input."""
 
 
 @record
 class CustomTool(Record):
-    """A tool of the caller's program that takes text and no JSON; see :class:`FunctionTool`.
+    """A tool of the caller's program that takes text instead of JSON, see :class:`FunctionTool`.
 
     Attributes:
-        format: what the text looks like; free by default.
+        format: the format of the text, by default free text.
     """
 
     type: Literal["custom"] = "custom"
@@ -107,7 +107,7 @@ class NamespaceTool(Record):
 
     Attributes:
         name: its name.
-        description: what the tools have in common, for the model.
+        description: their common purpose, for the model.
         tools: functions and custom tools.
     """
 

@@ -29,8 +29,8 @@ from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, freeze, plain_view
 __all__ = ["PLAIN", "OnUnknown", "add_shared_hooks", "is_record", "record_converter", "silent"]
 
 OnUnknown: TypeAlias = Literal["raise", "keep"]
-"""What to do with an item, event, part … of a type that nobody registered, and with an unknown word of a closed
-vocabulary: refuse it, or keep it."""
+"""How to treat an item, event, part … of an unregistered type, and an unknown word of a closed vocabulary:
+``raise`` refuses it, ``keep`` keeps it."""
 
 _new: Final = object.__new__
 _ABSENT: Final = object()
@@ -45,7 +45,7 @@ class UnknownWord(Problem):
 
 @functools.cache
 def record_converter(on_unknown: OnUnknown) -> CanonicalConverter:
-    """Return the converter that reads and writes records; ``"keep"`` accepts unknown words and types."""
+    """Return the converter that reads and writes records. ``"keep"`` accepts unknown words and types."""
     keep = on_unknown == "keep"
     made = converter()
     add_shared_hooks(made, functools.partial(_family_reader, keep=keep))
@@ -61,7 +61,7 @@ def record_converter(on_unknown: OnUnknown) -> CanonicalConverter:
 def add_shared_hooks(
     made: BaseConverter, read_family: Callable[[Family | LazyFamily, BaseConverter], Read]
 ) -> None:
-    """Register the hooks for numbers, words and unions with *made*; *read_family* makes the hook for a family."""
+    """Register the hooks for numbers, words and unions with *made*. *read_family* makes the hook for a family."""
     made.register_structure_hook(float, _read_number)
     made.register_structure_hook(StrEnum, _read_word)
     made.register_structure_hook_factory(

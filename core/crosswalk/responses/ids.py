@@ -1,4 +1,4 @@
-"""Ids with prefixes: made and checked."""
+"""Ids with prefixes: generating and checking them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class IdKind(StrEnum):
-    """What an id names, in the API's words: an item by its ``type``; ``CALL`` is a ``call_id``."""
+    """The kind of object that an id names, in the API's words. Items use their ``type``, and ``CALL`` is a ``call_id``."""
 
     prefix: str
-    """How ids of this kind begin, with the underscore; OpenAI's own where its API shows one."""
+    """The beginning of ids of this kind, with the underscore. It is OpenAI's prefix if its API shows one."""
 
     def __new__(cls, word: str, prefix: str) -> Self:
         """The kind of this name, which is its value, and prefix."""
@@ -63,26 +63,26 @@ _KINDS: Final = {kind.prefix: kind for kind in IdKind}
 
 
 def new_token() -> str:
-    """32 hexadecimal digits that nobody has used before."""
+    """Return 32 random hexadecimal digits."""
     return uuid.uuid4().hex
 
 
 def make_id(kind: IdKind | str, *, token: Callable[[], str] = new_token) -> str:
-    """A new id of *kind*, such as ``msg_5d1f…``.
+    """Return a new id of *kind*, such as ``msg_5d1f…``.
 
     Args:
-        kind: what it names.
-        token: makes what follows the prefix; a function of one's own makes ids repeatable.
+        kind: the kind of object.
+        token: generates the part after the prefix. Pass a custom function for repeatable ids.
 
     Raises:
-        InvalidIdError: there is no such kind, or *token* gives what an id cannot hold.
+        InvalidIdError: unknown kind, or *token* returns characters that an id cannot have.
     """
     known = _known(kind)
     return check_id(known.prefix + _checked(token(), known), known)
 
 
 def check_id(id: str, kind: IdKind | str) -> str:
-    """*id*, if it has the form of OpenAI's ids of *kind*. Other servers' ids often have not.
+    """Return *id* if it has the form of OpenAI's ids of *kind*. Ids of other servers often differ.
 
     Raises:
         InvalidIdError: it has another prefix, nothing behind it, or characters other than letters, digits,
@@ -97,7 +97,7 @@ def check_id(id: str, kind: IdKind | str) -> str:
 
 
 def id_kind(id: str) -> IdKind | None:
-    """What *id* names, by its prefix, or ``None`` when the prefix is none of OpenAI's."""
+    """Return the kind of *id* by its prefix, or ``None`` if the prefix is not one of OpenAI's."""
     prefix, underscore, _ = id.partition("_")
     return _KINDS.get(prefix + underscore)
 

@@ -41,7 +41,7 @@ class Program(Item):
     """A program that the model wrote to call tools, run by the server.
 
     Attributes:
-        call_id: what its output and its calls name.
+        call_id: the id that its output and its calls name.
         code: the program, in JavaScript.
         fingerprint: to be sent back as it came.
     """
@@ -59,7 +59,7 @@ class ProgramOutput(Item):
     Attributes:
         call_id: the program.
         result: its result.
-        status: how it ended.
+        status: its final status.
     """
 
     type: Literal["program_output"] = "program_output"
@@ -97,7 +97,7 @@ class ResponseCompactionItem(Item):
 
     Attributes:
         encrypted_content: for the server alone.
-        created_by: what created it.
+        created_by: its creator.
     """
 
     type: Literal["compaction"] = "compaction"
@@ -121,7 +121,7 @@ class ItemReference(Item):
 
     @classmethod
     def claims(cls, data: dict[str, Any]) -> bool:
-        """Whether it has an id; what has a role or content has been claimed as a message before."""
+        """Return whether it has an id. Objects with a role or content were claimed as messages before."""
         return "id" in data
 
 
@@ -138,7 +138,7 @@ KnownOutputItem: TypeAlias = (
     | AdditionalTools
     | ResponseCompactionItem
 )
-"""An item of a response, of a type that the API has: its ``type`` says which."""
+"""An item of a response, of a type of the API, selected by ``type``."""
 
 ResponseOutputItem: TypeAlias = KnownOutputItem | UnknownItem
 """An item of a response."""
@@ -158,10 +158,10 @@ ResponseInputItem: TypeAlias = KnownInputItem | UnknownItem
 
 
 def register_item(cls: type[Item]) -> type[Item]:
-    """Read items with the ``type`` of *cls* as one, in requests and responses: a tool of another server, say.
+    """Read items with the ``type`` of *cls* as one, in requests and responses, for example a tool of another server.
 
-    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Item``. A ``type`` that the API
-    has keeps its meaning; of two with the same ``type`` the later one counts.
+    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Item``. A ``type`` of the
+    API keeps its meaning. If two classes have the same ``type``, the later one counts.
 
     Raises:
         TypeError: *cls* has no ``type`` that is a ``Literal``.

@@ -24,8 +24,8 @@ class ResponseOutputMessage(Item):
 
     Attributes:
         content: its parts.
-        status: how far it has come.
-        phase: ``commentary`` before calls of tools, ``final_answer`` at the end; to be sent back.
+        status: its progress.
+        phase: ``commentary`` before calls of tools, ``final_answer`` at the end. Send it back unchanged.
     """
 
     type: Literal["message"] = "message"
@@ -41,7 +41,7 @@ class ResponseOutputMessage(Item):
 
     @property
     def refusal(self) -> str | None:
-        """Why the model refused, or ``None`` when it did not."""
+        """The model's words of refusal, or ``None`` if it did not refuse."""
         refusals = [part.refusal for part in self.content if isinstance(part, ResponseOutputRefusal)]
         return "".join(refusals) if refusals else None
 
@@ -63,9 +63,9 @@ class InputMessage(Item):
     """A message to the model, made of parts.
 
     Attributes:
-        role: who speaks; not the assistant.
+        role: the author, except the assistant.
         content: its parts.
-        status: how far it has come; sent by the server only.
+        status: its progress, sent only by the server.
     """
 
     type: Literal["message"] | None = "message"
@@ -86,7 +86,7 @@ class EasyInputMessage(Item):
     """A message to the model in short: its text, or parts.
 
     Attributes:
-        role: who speaks.
+        role: the author.
         content: text or parts.
         phase: of an earlier message of the assistant, as it was received.
     """
@@ -98,19 +98,19 @@ class EasyInputMessage(Item):
 
     @classmethod
     def claims(cls, data: dict[str, Any]) -> bool:
-        """Whether it has a role and something to say."""
+        """Return whether it has a role and content."""
         return "role" in data or "content" in data
 
 
 @record
 class ResponseReasoningItem(Item):
-    """Reasoning of the model; to be sent back as it came.
+    """Reasoning of the model. Send it back unchanged.
 
     Attributes:
-        summary: what it thought, in short; often empty.
-        content: what it thought, by servers that tell.
-        encrypted_content: what it thought, for the server alone; where it was asked for.
-        status: how far it has come.
+        summary: the summary, often empty.
+        content: the full text, if the server sends it.
+        encrypted_content: the encrypted reasoning, readable only by the server, if requested.
+        status: its progress.
     """
 
     type: Literal["reasoning"] = "reasoning"
@@ -121,7 +121,7 @@ class ResponseReasoningItem(Item):
 
     @property
     def text(self) -> str:
-        """What it thought, or else the summary, its paragraphs with blank lines between them."""
+        """The reasoning text, or else the summary, with blank lines between paragraphs."""
         texts = [part.text for part in self.content or () if isinstance(part, ReasoningText)]
         if texts:
             return "".join(texts)

@@ -30,7 +30,7 @@ class ContextManagement(Record):
 
     Attributes:
         type: ``compaction``.
-        compact_threshold: from how many tokens on.
+        compact_threshold: the number of tokens above which the server compacts.
     """
 
     type: str
@@ -58,7 +58,7 @@ class ModerationOptions(Record):
 
     Attributes:
         model: the moderation model.
-        policy: what it does.
+        policy: its actions.
     """
 
     model: str
@@ -87,14 +87,14 @@ class ResponseCreateParams(Record):
         input: the input of the model: text or items.
         include: further fields to send, such as ``reasoning.encrypted_content``.
         stream: whether to answer as a stream.
-        stream_options: see there.
+        stream_options: see its class.
         stream_id: the lane of a WebSocket.
         store: whether the server stores the response.
         generate: whether to answer at all, on a WebSocket.
         background: whether to answer in the background.
         conversation: the conversation that it belongs to, or its id.
-        context_management: see there.
-        moderation: see there.
+        context_management: see its class.
+        moderation: see its class.
     """
 
     model: str | None = None

@@ -1,4 +1,4 @@
-"""A response whose text was read as values of the program's own type."""
+"""A response with its text read as values of a custom type."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ParsedText(Generic[T]):
     """A text part that was read as a value.
 
     Attributes:
-        output_index: the place of its message in the output.
-        content_index: its place in the message.
+        output_index: the position of its message in the output.
+        content_index: its position in the message.
         parsed: the value.
     """
 
@@ -43,11 +43,11 @@ class ParsedText(Generic[T]):
 
 @attrs.frozen(kw_only=True)
 class ParsedResponse(Generic[T]):
-    """A response with the values that its text parts were read as.
+    """A response with the values read from its text parts.
 
     Attributes:
         response: the response.
-        texts: a value for each text part, in order; commentary is not read.
+        texts: a value for each text part, in order. Commentary is not read.
     """
 
     response: Response
@@ -55,32 +55,32 @@ class ParsedResponse(Generic[T]):
 
     @property
     def output_parsed(self) -> T | None:
-        """The first value, or ``None`` when there is no text, as after a refusal."""
+        """The first value, or ``None`` without any text, as after a refusal."""
         return self.texts[0].parsed if self.texts else None
 
     @property
     def refusal(self) -> str | None:
-        """Why the model refused, or ``None`` when it did not."""
+        """The model's words of refusal, or ``None`` if it did not refuse."""
         messages = [item for item in self.response.output if isinstance(item, ResponseOutputMessage)]
         refusals = [message.refusal for message in messages if message.refusal is not None]
         return "".join(refusals) if refusals else None
 
 
 def parse_output(response: Response, into: type[T]) -> ParsedResponse[T]:
-    """Read each text part of *response* as JSON and that as *into*.
+    """Read each text part of *response* as JSON into *into*.
 
-    What a model writes before its calls of tools, in messages of the phase ``commentary``, is no part of the answer
-    and is left out. Types must match exactly: a number is no string and ``null`` no number, a key that *into* does
-    not have is refused, and so is a missing one without a default.
+    Messages of the phase ``commentary``, which a model writes before its calls of tools, are not part of the answer
+    and are skipped. Types must match exactly: numbers are not converted to strings, and ``null`` is refused for a
+    number. Unknown keys are refused, and so are missing ones without a default.
 
     Args:
         response: a completed response.
         into: a type as :class:`crosswalk.structured.Schema` takes it, such as an attrs class, a dataclass or a list.
 
     Raises:
-        ResponsesParseError: the response is not completed, or a text is no JSON or no *into*; ``path`` says where,
-            such as ``$.output[0].content[0].text``, and inside the text ``$.output[0].content[0].text.price``.
-        TypeError: JSON cannot tell the type *into*.
+        ResponsesParseError: the response is not completed, or a text is not JSON or does not match *into*. ``path`` is the
+            location, such as ``$.output[0].content[0].text``, and inside the text ``$.output[0].content[0].text.price``.
+        TypeError: *into* has no form in JSON.
     """
     if response.status is not ResponseStatus.COMPLETED:
         status = response.status.value if response.status else "of unknown status"
@@ -116,7 +116,7 @@ def _decode(text: str, into: type[T], path: str) -> T:
         problem, at = error.cause, ""
     except Exception as error:
         first = problems_in(error)[0]
-        # What a class says when it refuses its fields may quote them.
+        # The message of a class that refuses its fields may quote them.
         problem = f"refused ({type(first.cause).__name__})" if isinstance(first, Refused) else str(first)
         at = first.at
     # Raised out here, the error does not carry along its context, which holds content.

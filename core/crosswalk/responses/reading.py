@@ -66,7 +66,7 @@ def parse(cls: type[R], data: JSONInput, *, unknown: OnUnknown = "raise") -> R:
 
 
 def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response:
-    """Read the body of a response; see :func:`parse`. An error body is none: see :class:`crosswalk.responses.ErrorBody`."""
+    """Read the body of a response, see :func:`parse`. For error bodies see :class:`crosswalk.responses.ErrorBody`."""
     from crosswalk.responses.response import Response  # the types are loaded when one is asked for
 
     response = parse(Response, data, unknown=unknown)
@@ -124,7 +124,7 @@ _EVENT: Final = object()
 def _hook(kind: Any, on_unknown: OnUnknown) -> Callable[[Any, Any], Any]:
     if kind is not _EVENT:
         return record_converter(on_unknown).get_structure_hook(kind)
-    # Most streams contain text alone; the first event of a call loads the rest.
+    # Most streams contain only text. The first event of a call loads the rest.
     from crosswalk.responses.events.lifecycle import LifecycleEvent
     from crosswalk.responses.events.text import TextEvent
 
@@ -176,7 +176,7 @@ def load_json(data: bytes | bytearray | str) -> Any:
 
 
 def _own_copy(data: Mapping[str, Any]) -> Any:
-    """*data* as plain JSON that nobody else can change."""
+    """Return a copy of *data* as plain JSON."""
     if not isinstance(data, Mapping):
         raise ResponsesParseError(f"not a JSON object ({type(data).__name__})")
     try:

@@ -24,9 +24,9 @@ _set: Final = object.__setattr__
 def record(cls: R) -> R:
     """Make *cls*, which derives from :class:`Record`, a frozen attrs class with slots for its fields.
 
-    Its annotations are its wire format: what they allow is read, written and accepted by the constructor. A field
-    ``async_`` is ``async`` on the wire. A field that is a ``Literal`` named ``type`` makes it a member of the tagged
-    unions in which it stands.
+    Its annotations define the values that are read, written and accepted by the constructor. A field
+    ``async_`` is ``async`` on the wire. A field that is a ``Literal`` named ``type`` is the tag of the class in
+    unions.
     """
     # Records inherit the methods that attrs would generate, because there are nearly 300 classes to build.
     made: R = attrs.frozen(
@@ -48,13 +48,12 @@ def record(cls: R) -> R:
 class Record(Member):
     """An object of the Responses API.
 
-    In every field ``None`` means that the server sent nothing, or ``null``; :attr:`presence` knows which.
+    In every field ``None`` means absent or ``null``. :attr:`presence` distinguishes the two.
 
     Attributes:
-        extensions: the fields that its type does not know, as they were sent; they are written back.
-        presence: the fields whose presence in JSON their value does not tell: those that are ``None`` and stand
-            there as ``null`` (``None`` is left out otherwise), and those that have their default and do not stand
-            there (a default that is not ``None`` is written otherwise).
+        extensions: unknown fields, as they were sent. They are written back.
+        presence: exceptions to two rules of writing. ``None`` is omitted, except in these fields, which are written as
+            ``null``. Other defaults are written, except in these fields, which are omitted.
 
     Raises:
         ResponsesValueError: a field has a value that its type does not allow.
@@ -71,7 +70,7 @@ class Record(Member):
 
     @classmethod
     def __structure_hook__(cls, converter: object) -> Callable[[Any, Any], Any]:
-        """Return the hook with which any converter reads the class; unknown types and words are preserved."""
+        """Return the hook with which any converter reads the class. It preserves unknown types and words."""
         hook: Callable[[Any, Any], Any] = record_converter("keep").get_structure_hook(cast(Any, cls))
         return hook
 
@@ -100,11 +99,11 @@ class Record(Member):
             _set(self, name, value)
 
     def replace(self, **changes: Any) -> Self:
-        """A copy in which *changes* are made.
+        """Return a copy with *changes*.
 
         Raises:
             ResponsesValueError: a new value is not allowed.
-            TypeError: there is no such field.
+            TypeError: unknown field.
         """
         copy: Self = attrs.evolve(cast(Any, self), **changes)
         return copy

@@ -68,9 +68,9 @@ class Response(Record):
         safety_identifier: the caller's user.
         prompt_cache_key: the caller's group of similar prompts.
         prompt_cache_retention: how long prompts stay cached.
-        prompt_cache_options: see there.
-        prompt_cache_diagnostics: see there.
-        moderation: see there.
+        prompt_cache_options: see its class.
+        prompt_cache_diagnostics: see its class.
+        moderation: see its class.
         input_transformations: the server's changes to the input.
         image: how images of earlier turns are treated.
         tool_usage: the usage of the server's tools, in addition to ``usage``.

@@ -1,4 +1,4 @@
-"""Searches that the server runs: in files, on the web, for tools; and the reading of files."""
+"""Searches that the server runs: in files, on the web, for tools. Also the reading of files."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -40,8 +40,8 @@ class FileSearchResult(Record):
         file_id: the file.
         filename: its name.
         text: the piece.
-        score: how well it fits, 0 to 1.
-        attributes: what is known about the file.
+        score: its relevance, 0 to 1.
+        attributes: the attributes of the file.
     """
 
     file_id: str | None = None
@@ -56,9 +56,9 @@ class ResponseFileSearchToolCall(Item):
     """A search in vector stores.
 
     Attributes:
-        queries: what was looked for.
-        status: how far it has come.
-        results: what was found, where it was asked for.
+        queries: the queries.
+        status: its progress.
+        results: the results, if they were requested.
     """
 
     type: Literal["file_search_call"] = "file_search_call"
@@ -77,7 +77,7 @@ class WebSearchURL(Record):
 
 @record
 class WebSearchAPI(Record):
-    """A data feed that a search used, such as ``oai-weather``; OpenAI sends it, its SDK does not know it."""
+    """A data feed that a search used, such as ``oai-weather``. OpenAI sends it, but its SDK lacks it."""
 
     type: Literal["api"] = "api"
     name: str | None = None
@@ -85,12 +85,12 @@ class WebSearchAPI(Record):
 
 @record
 class WebSearchResult(Record):
-    """A page that a web search found, with what it says; OpenAI's own sources have a URL only.
+    """A page that a web search found, with its text. OpenAI's own sources only have a URL.
 
     Attributes:
         url: the page.
         title: its title.
-        text: what it says.
+        text: its text.
     """
 
     type: Literal["result"] = "result"
@@ -101,14 +101,14 @@ class WebSearchResult(Record):
 
 @record
 class UnknownWebSearchSource(Unknown, Record):
-    """A source of a web search of a type that nobody registered."""
+    """A source of a web search of an unregistered type."""
 
     family: ClassVar[str] = "web search source"
     type: str | None = None
 
 
 WebSearchSource: TypeAlias = WebSearchURL | WebSearchAPI | WebSearchResult | UnknownWebSearchSource
-"""Where a web search found something."""
+"""A source of a web search."""
 
 
 @record
@@ -116,9 +116,9 @@ class ActionSearch(Record):
     """Looks for pages.
 
     Attributes:
-        query: what was looked for.
-        queries: all that was looked for.
-        sources: what was used, where it was asked for.
+        query: the query.
+        queries: all queries.
+        sources: the sources in use, if they were requested.
     """
 
     type: Literal["search"] = "search"
@@ -146,14 +146,14 @@ class ActionFind(Record):
 
 @record
 class UnknownWebSearchAction(Unknown, Record):
-    """An action of a web search of a type that nobody registered."""
+    """An action of a web search of an unregistered type."""
 
     family: ClassVar[str] = "web search action"
     type: str | None = None
 
 
 WebSearchAction: TypeAlias = ActionSearch | ActionOpenPage | ActionFind | UnknownWebSearchAction
-"""What a web search does."""
+"""The action of a web search."""
 
 
 @record
@@ -161,8 +161,8 @@ class ResponseFunctionWebSearch(Item):
     """A search on the web.
 
     Attributes:
-        action: what it does; ``None`` while that is not known.
-        status: how far it has come.
+        action: its action, or ``None`` if it is not known yet.
+        status: its progress.
     """
 
     type: Literal["web_search_call"] = "web_search_call"
@@ -175,10 +175,10 @@ class ResponseXSearchToolCall(Item):
     """A search on X, by xAI's server.
 
     Attributes:
-        call_id: empty; there is nothing to answer.
-        name: how it searches, such as ``x_semantic_search``.
-        arguments: what was looked for, as JSON text.
-        status: how far it has come.
+        call_id: empty, because there is nothing to answer.
+        name: the kind of search, such as ``x_semantic_search``.
+        arguments: the arguments as JSON text.
+        status: its progress.
     """
 
     type: Literal["x_search_call"] = "x_search_call"
@@ -193,11 +193,11 @@ class ResponseToolSearchCall(Item):
     """A search for tools whose loading is deferred.
 
     Attributes:
-        call_id: what the answer names, where the client searches.
-        execution: who searches: ``server`` or ``client``.
-        arguments: what was looked for, any JSON value.
-        status: how far it has come.
-        created_by: what created it.
+        call_id: the id that the answer names, if the client searches.
+        execution: the side that searches: ``server`` or ``client``.
+        arguments: the arguments, any JSON value.
+        status: its progress.
+        created_by: its creator.
     """
 
     type: Literal["tool_search_call"] = "tool_search_call"
@@ -213,11 +213,11 @@ class ResponseToolSearchOutputItem(Item):
     """The tools that a search found.
 
     Attributes:
-        call_id: the search, where the client searched.
-        execution: who searched: ``server`` or ``client``.
-        tools: what it found.
-        status: how far it has come.
-        created_by: what created it.
+        call_id: the search, if the client searched.
+        execution: the side that searched: ``server`` or ``client``.
+        tools: the tools.
+        status: its progress.
+        created_by: its creator.
     """
 
     type: Literal["tool_search_output"] = "tool_search_output"
@@ -235,11 +235,11 @@ class FoundDocument(Record):
     Attributes:
         file_id: the document, as a file.
         filename: the file's name.
-        url: the document, on the web; ``file_id`` goes first where both are there.
+        url: the document on the web. If both are present, ``file_id`` takes precedence.
         title: its title.
-        text: what it is about, or a piece of it.
-        score: how well it fits, 0 to 1.
-        attributes: what is known about it.
+        text: its summary or an excerpt.
+        score: its relevance, 0 to 1.
+        attributes: its attributes.
     """
 
     file_id: str | None = None
@@ -253,13 +253,13 @@ class FoundDocument(Record):
 
 @record
 class ResponseDocumentFinderToolCall(Item):
-    """A search for documents across collections; OpenAI has none.
+    """A search for documents across collections, not offered by OpenAI.
 
     Attributes:
-        queries: what was looked for.
-        collections: where; ``None`` is everywhere.
-        status: how far it has come.
-        results: what was found; ``None`` before the end.
+        queries: the queries.
+        collections: the collections, or ``None`` for all.
+        status: its progress.
+        results: the results, or ``None`` before the end.
     """
 
     type: Literal["document_finder_call"] = "document_finder_call"
@@ -274,9 +274,9 @@ class FilePage(Record):
     """A page, or another piece, of a file that was read.
 
     Attributes:
-        text: what it says.
+        text: its text.
         page_number: the page, from 1, or ``None`` in files without pages.
-        document_position: the place of the piece in the document, or ``None`` when it is not known.
+        document_position: the position of the piece in the document, or ``None`` if unknown.
     """
 
     text: str
@@ -286,14 +286,14 @@ class FilePage(Record):
 
 @record
 class ResponseFileReaderToolCall(Item):
-    """A reading of a file; OpenAI has none.
+    """A reading of a file, not offered by OpenAI.
 
     Attributes:
         file_id: the file.
         filename: its name.
-        first_page: the first page that is read; ``None`` is the file's first.
+        first_page: the first page to read, or ``None`` for the file's first.
         last_page: the last page that is read; ``None`` is the file's last.
-        status: how far it has come.
+        status: its progress.
         results: what it says; ``None`` before the end.
     """
 

@@ -74,7 +74,7 @@ class RankingOptions(Record):
     Attributes:
         ranker: which ranker, ``auto`` for the server's choice.
         score_threshold: the lowest score of a result, 0 to 1.
-        hybrid_search: see there.
+        hybrid_search: see its class.
     """
 
     ranker: str | None = None
@@ -90,7 +90,7 @@ class FileSearchTool(Record):
         vector_store_ids: the stores.
         filters: which files.
         max_num_results: how many results at most.
-        ranking_options: see there.
+        ranking_options: see its class.
     """
 
     type: Literal["file_search"] = "file_search"
@@ -133,7 +133,7 @@ class WebSearchTool(Record):
     Attributes:
         filters: which pages.
         search_context_size: how much of them is read: ``low``, ``medium``, ``high``.
-        user_location: see there.
+        user_location: see its class.
         external_web_access: whether pages are fetched live.
     """
 

@@ -31,7 +31,7 @@ __all__ = [
 
 @record
 class CodeInterpreterLogs(Record):
-    """What code printed."""
+    """The printed output of code."""
 
     type: Literal["logs"] = "logs"
     logs: str
@@ -47,14 +47,14 @@ class CodeInterpreterImage(Record):
 
 @record
 class UnknownCodeInterpreterOutput(Unknown, Record):
-    """An output of code of a type that nobody registered."""
+    """An output of code of an unregistered type."""
 
     family: ClassVar[str] = "code interpreter output"
     type: str | None = None
 
 
 CodeInterpreterOutput: TypeAlias = CodeInterpreterLogs | CodeInterpreterImage | UnknownCodeInterpreterOutput
-"""What code gave."""
+"""An output of code."""
 
 
 @record
@@ -62,10 +62,10 @@ class ResponseCodeInterpreterToolCall(Item):
     """Python code that the server runs.
 
     Attributes:
-        container_id: where.
+        container_id: the container.
         code: the code.
-        outputs: what it gave, where it was asked for.
-        status: how far it has come.
+        outputs: its outputs, if they were requested.
+        status: its progress.
     """
 
     type: Literal["code_interpreter_call"] = "code_interpreter_call"
@@ -77,10 +77,10 @@ class ResponseCodeInterpreterToolCall(Item):
 
 @record
 class ImageModerationDetails(Record):
-    """Why an image was held back.
+    """The reason why an image was withheld.
 
     Attributes:
-        categories: what it would have shown.
+        categories: the categories of its content.
         moderation_stage: ``input``, ``output`` or ``unknown``.
     """
 
@@ -94,10 +94,10 @@ class ImageGenerationError(Record):
 
     Attributes:
         type: the kind of error, free text.
-        message: what happened.
-        code: which error.
-        param: which parameter is at fault.
-        moderation_details: see there.
+        message: the description.
+        code: the error code.
+        param: the parameter at fault.
+        moderation_details: see its class.
     """
 
     type: str
@@ -120,14 +120,14 @@ class SvgUsage(Record):
 
 @record
 class ImageGenerationCall(Item):
-    """An image that the server makes; see :class:`crosswalk.responses.ImageGeneration`.
+    """An image that the server makes, see :class:`crosswalk.responses.ImageGeneration`.
 
     Attributes:
         result: the image in base64.
-        status: how far it has come.
-        revised_prompt: what the image model was given.
+        status: its progress.
+        revised_prompt: the prompt of the image model.
         error: why there is none.
-        svg_usage: see there.
+        svg_usage: see its class.
     """
 
     type: Literal["image_generation_call"] = "image_generation_call"
@@ -149,9 +149,9 @@ class McpTool(Record):
 
     Attributes:
         name: its name.
-        description: what it does.
+        description: its description.
         input_schema: the JSON Schema of its arguments.
-        annotations: what the server says about it, any JSON value.
+        annotations: the server's annotations, any JSON value.
     """
 
     name: str
@@ -178,7 +178,7 @@ class McpListTools(Item):
 
 @record
 class McpProtocolError(Record):
-    """The MCP server broke its protocol, or said that the call was wrong."""
+    """The MCP server violated its protocol, or rejected the call."""
 
     type: Literal["mcp_protocol_error"] = "mcp_protocol_error"
     code: int
@@ -187,7 +187,7 @@ class McpProtocolError(Record):
 
 @record
 class McpToolExecutionError(Record):
-    """The tool failed; what it said, any JSON value."""
+    """The tool failed with this content, any JSON value."""
 
     type: Literal["mcp_tool_execution_error"] = "mcp_tool_execution_error"
     content: Any = None
@@ -204,14 +204,14 @@ class HTTPError(Record):
 
 @record
 class UnknownMcpCallError(Unknown, Record):
-    """An error of an MCP call of a type that nobody registered."""
+    """An error of an MCP call of an unregistered type."""
 
     family: ClassVar[str] = "MCP error"
     type: str | None = None
 
 
 McpCallError: TypeAlias = str | McpProtocolError | McpToolExecutionError | HTTPError | UnknownMcpCallError
-"""Why an MCP call failed; older versions of the API sent text."""
+"""The error of an MCP call. Older versions of the API sent text."""
 
 
 @record
@@ -222,9 +222,9 @@ class McpCall(Item):
         server_label: the MCP server.
         name: the tool.
         arguments: the arguments as JSON text.
-        output: what the tool gave.
+        output: the output of the tool.
         error: why it failed.
-        status: how far it has come.
+        status: its progress.
         approval_request_id: the approval that it waits for or was given.
     """
 

@@ -38,8 +38,8 @@ class LocalShellAction(Record):
         command: the command and its arguments.
         env: environment variables.
         timeout_ms: how long it may take, in milliseconds.
-        user: as whom.
-        working_directory: where.
+        user: the user that runs it.
+        working_directory: its directory.
     """
 
     type: Literal["exec"] = "exec"
@@ -57,7 +57,7 @@ class LocalShellCall(Item):
     Attributes:
         call_id: the call.
         action: the command.
-        status: how far it has come.
+        status: its progress.
     """
 
     type: Literal["local_shell_call"] = "local_shell_call"
@@ -68,11 +68,11 @@ class LocalShellCall(Item):
 
 @record
 class LocalShellCallOutput(Item):
-    """The answer to a local shell call; its ``id`` is the call's ``call_id``.
+    """The answer to a local shell call. Its ``id`` is the call's ``call_id``.
 
     Attributes:
-        output: what the command gave, as JSON text.
-        status: how far it has come.
+        output: the output of the command, as JSON text.
+        status: its progress.
     """
 
     type: Literal["local_shell_call_output"] = "local_shell_call_output"
@@ -85,7 +85,7 @@ class ShellAction(Record):
     """Commands, each a line for a shell.
 
     Attributes:
-        commands: the commands; they may run at the same time.
+        commands: the commands, which may run at the same time.
         timeout_ms: how long they may take, in milliseconds.
         max_output_length: how many characters of output to give.
     """
@@ -97,15 +97,15 @@ class ShellAction(Record):
 
 @record
 class ResponseFunctionShellToolCall(Item):
-    """Commands for a shell: the caller's to run where the environment is local, else the server's.
+    """Commands for a shell: the caller runs them if the environment is local, else the server.
 
     Attributes:
         call_id: the call.
         action: the commands.
-        environment: where.
-        status: how far it has come.
-        caller: who asked for it.
-        created_by: what created it.
+        environment: its environment.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["shell_call"] = "shell_call"
@@ -134,25 +134,25 @@ class TimeoutOutcome(Record):
 
 @record
 class UnknownShellOutcome(Unknown, Record):
-    """An outcome of a type that nobody registered."""
+    """An outcome of an unregistered type."""
 
     family: ClassVar[str] = "shell outcome"
     type: str | None = None
 
 
 ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
-"""How a command ended."""
+"""The outcome of a command."""
 
 
 @record
 class ResponseFunctionShellCallOutputContent(Record):
-    """What a command gave.
+    """The output of a command.
 
     Attributes:
         stdout: its output.
         stderr: its errors.
-        outcome: how it ended; ``None`` while it runs.
-        created_by: what created it.
+        outcome: its outcome, or ``None`` while it runs.
+        created_by: its creator.
     """
 
     stdout: str = ""
@@ -163,15 +163,15 @@ class ResponseFunctionShellCallOutputContent(Record):
 
 @record
 class ResponseFunctionShellToolCallOutput(Item):
-    """What the commands of a shell call gave.
+    """The output of a shell call's commands.
 
     Attributes:
         call_id: the call.
-        output: of each command.
-        max_output_length: to how many characters it was cut.
-        status: how far it has come.
-        caller: who asked for it.
-        created_by: what created it.
+        output: the output of each command.
+        max_output_length: the limit to which it was cut, in characters.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["shell_call_output"] = "shell_call_output"
@@ -211,14 +211,14 @@ class PatchDeleteFile(Record):
 
 @record
 class UnknownPatchOperation(Unknown, Record):
-    """An operation of a type that nobody registered."""
+    """An operation of an unregistered type."""
 
     family: ClassVar[str] = "patch operation"
     type: str | None = None
 
 
 PatchOperation: TypeAlias = PatchCreateFile | PatchUpdateFile | PatchDeleteFile | UnknownPatchOperation
-"""What a patch does to a file."""
+"""The change of a patch to a file."""
 
 
 @record
@@ -227,10 +227,10 @@ class ResponseApplyPatchToolCall(Item):
 
     Attributes:
         call_id: the call.
-        operation: what to do.
-        status: how far it has come.
-        caller: who asked for it.
-        created_by: what created it.
+        operation: the change.
+        status: its progress.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["apply_patch_call"] = "apply_patch_call"
@@ -248,9 +248,9 @@ class ResponseApplyPatchToolCallOutput(Item):
     Attributes:
         call_id: the call.
         status: how it ended.
-        output: what to tell the model.
-        caller: who asked for it.
-        created_by: what created it.
+        output: a text for the model.
+        caller: the model, or the program that asked for it.
+        created_by: its creator.
     """
 
     type: Literal["apply_patch_call_output"] = "apply_patch_call_output"

@@ -1,4 +1,4 @@
-"""Which tool the model must, may or must not use."""
+"""The tools that the model must, may or must not use."""
 
 from typing import ClassVar, Literal, TypeAlias
 
@@ -21,7 +21,7 @@ __all__ = [
 
 @record
 class UnknownToolChoice(Unknown, Record):
-    """A tool choice of a type that nobody registered."""
+    """A tool choice of an unregistered type."""
 
     family: ClassVar[str] = "tool choice"
     type: str | None = None

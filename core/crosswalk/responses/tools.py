@@ -73,7 +73,7 @@ class McpToolFilter(Record):
 
 @record
 class McpApprovalFilter(Record):
-    """Which of an MCP server's tools need an approval always, and which never."""
+    """The tools of an MCP server that always need approval, and those that never do."""
 
     always: McpToolFilter | None = None
     never: McpToolFilter | None = None
@@ -84,15 +84,15 @@ class Mcp(Record):
     """The tools of an MCP server.
 
     Attributes:
-        server_label: what calls name it by.
-        server_url: where it is.
-        server_description: what it does, for the model.
+        server_label: its name in calls.
+        server_url: its URL.
+        server_description: its purpose, for the model.
         connector_id: a connector of OpenAI's instead of a URL.
         tunnel_id: a tunnel instead of a URL.
-        authorization: an OAuth token for it; a secret.
-        headers: HTTP headers for it; may hold secrets.
-        allowed_tools: which of its tools, all by default.
-        require_approval: which calls need an approval: ``always``, ``never`` or a filter.
+        authorization: an OAuth token for it, a secret.
+        headers: HTTP headers for it, which may contain secrets.
+        allowed_tools: the tools to use, all by default.
+        require_approval: the calls that need approval: ``always``, ``never`` or a filter.
         defer_loading: whether the model learns of its tools only through a tool search.
         allowed_callers: ``direct``, ``programmatic`` or both.
     """
@@ -137,7 +137,7 @@ class ProgrammaticToolCalling(Record):
 
 @record
 class ImageMask(Record):
-    """Which part of an image may change, by URL or as an uploaded file."""
+    """The part of an image that may change, by URL or as an uploaded file."""
 
     image_url: str | None = None
     file_id: str | None = None
@@ -163,21 +163,21 @@ class ImageGeneration(Record):
     """Makes images.
 
     Attributes:
-        model: which model.
+        model: the model.
         action: ``generate``, ``edit`` or ``auto``.
         background: ``transparent``, ``opaque`` or ``auto``.
         complexity: ``low``, ``medium`` or ``high``.
-        frame_count: how many frames of an animation.
+        frame_count: the number of frames of an animation.
         frame_duration_ms: how long each is shown, in milliseconds.
         input_fidelity: how closely to keep to the input: ``low`` or ``high``.
-        input_image_mask: which part may change.
+        input_image_mask: the part that may change.
         moderation: ``auto`` or ``low``.
         output_compression: 0 to 100.
         output_format: ``png``, ``webp``, ``jpeg``, ``gif`` or ``svg``.
-        partial_images: how many previews a stream sends, 0 to 3.
+        partial_images: the number of previews in a stream, 0 to 3.
         quality: ``low`` to ``max``, or ``auto``.
         size: such as ``1024x1024``, or ``auto``.
-        svg: see there.
+        svg: see its class.
     """
 
     type: Literal["image_generation"] = "image_generation"

@@ -1,7 +1,7 @@
 """Large unions of records, loaded on demand because most answers contain few of their types.
 
-``attrs.fields()`` shows a field of such a type as ``Annotated[base class, LazyFamily]``; ``LazyFamily.union`` is the
-union itself.
+``attrs.fields()`` shows a field of such a type as ``Annotated[base class, LazyFamily]``. Its ``LazyFamily.union`` is
+the union.
 """
 
 from typing import TYPE_CHECKING, Annotated

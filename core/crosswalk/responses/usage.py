@@ -30,7 +30,7 @@ class InputTokensDetails(Record):
     Attributes:
         cached_tokens: read from the cache.
         cache_write_tokens: written to the cache.
-        cache_write_tokens_details: see there.
+        cache_write_tokens_details: see its class.
     """
 
     cached_tokens: int | None = None
@@ -57,8 +57,8 @@ class ResponseUsage(Record):
         input_tokens: of the prompt, cached ones included.
         output_tokens: of the answer, reasoning included.
         total_tokens: both, as the server adds them up.
-        input_tokens_details: see there.
-        output_tokens_details: see there.
+        input_tokens_details: see its class.
+        output_tokens_details: see its class.
     """
 
     input_tokens: int
@@ -70,7 +70,7 @@ class ResponseUsage(Record):
 
 @record
 class ModalityTokens(Record):
-    """Tokens by what they stand for."""
+    """Tokens by modality."""
 
     image_tokens: int | None = None
     text_tokens: int | None = None
@@ -78,7 +78,7 @@ class ModalityTokens(Record):
 
 @record
 class CachedTokensDetails(Record):
-    """Cached tokens by what they stand for."""
+    """Cached tokens by modality."""
 
     cached_image_tokens: int | None = None
     cached_text_tokens: int | None = None
@@ -86,7 +86,7 @@ class CachedTokensDetails(Record):
 
 @record
 class ImageGenerationUsage(Record):
-    """Tokens of images that the server made; not among those of :class:`ResponseUsage`."""
+    """Tokens of images that the server made, not included in :class:`ResponseUsage`."""
 
     input_tokens: int
     output_tokens: int
@@ -99,14 +99,14 @@ class ImageGenerationUsage(Record):
 
 @record
 class WebSearchUsage(Record):
-    """How often the web was searched."""
+    """The number of web searches."""
 
     num_requests: int
 
 
 @record
 class ToolUsage(Record):
-    """What the server's tools took."""
+    """The usage of the server's tools."""
 
     image_gen: ImageGenerationUsage | None = None
     web_search: WebSearchUsage | None = None

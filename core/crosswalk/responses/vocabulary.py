@@ -1,8 +1,8 @@
-"""Closed vocabularies: the statuses, and the words on which a reading depends.
+"""Closed vocabularies: the statuses, and other words that reading depends on.
 
-An unknown one is refused; with ``unknown="keep"`` the field is ``None`` and the word stays in ``extensions``.
-All other words of the API (models, service tiers, efforts, error codes …) are plain ``str``: they change often
-and servers add their own.
+An unknown word is refused. With ``unknown="keep"`` the field is ``None`` and the word stays in ``extensions``.
+All other words of the API (models, service tiers, efforts, error codes …) are plain ``str``, because they change often
+and servers add more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ResponseStatus(StrEnum):
-    """How far a response has come; the last four are final."""
+    """The status of a response. The last four are final."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -54,7 +54,7 @@ class IncompleteReason(StrEnum):
 
 
 class ItemStatus(StrEnum):
-    """How far a message, a reasoning, a function call or most other items have come."""
+    """The status of a message, a reasoning item, a function call and most other items."""
 
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -62,7 +62,7 @@ class ItemStatus(StrEnum):
 
 
 class FileSearchCallStatus(StrEnum):
-    """How far a file search has come."""
+    """The status of a file search."""
 
     IN_PROGRESS = "in_progress"
     SEARCHING = "searching"
@@ -72,7 +72,7 @@ class FileSearchCallStatus(StrEnum):
 
 
 class WebSearchCallStatus(StrEnum):
-    """How far a web search has come."""
+    """The status of a web search."""
 
     IN_PROGRESS = "in_progress"
     SEARCHING = "searching"
@@ -82,7 +82,7 @@ class WebSearchCallStatus(StrEnum):
 
 
 class CodeInterpreterCallStatus(StrEnum):
-    """How far a run of the code interpreter has come."""
+    """The status of a run of the code interpreter."""
 
     IN_PROGRESS = "in_progress"
     INTERPRETING = "interpreting"
@@ -92,7 +92,7 @@ class CodeInterpreterCallStatus(StrEnum):
 
 
 class ImageGenerationCallStatus(StrEnum):
-    """How far an image has come."""
+    """The status of an image."""
 
     IN_PROGRESS = "in_progress"
     GENERATING = "generating"
@@ -101,7 +101,7 @@ class ImageGenerationCallStatus(StrEnum):
 
 
 class ComputerCallOutputStatus(StrEnum):
-    """How far the answer to a computer call has come."""
+    """The status of the answer to a computer call."""
 
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -110,7 +110,7 @@ class ComputerCallOutputStatus(StrEnum):
 
 
 class McpCallStatus(StrEnum):
-    """How far a call of an MCP server's tool has come."""
+    """The status of a call of an MCP server's tool."""
 
     IN_PROGRESS = "in_progress"
     CALLING = "calling"
@@ -120,28 +120,28 @@ class McpCallStatus(StrEnum):
 
 
 class ApplyPatchCallStatus(StrEnum):
-    """How far a patch has come."""
+    """The status of a patch."""
 
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
 
 
 class ApplyPatchCallOutputStatus(StrEnum):
-    """How a patch ended."""
+    """The final status of a patch."""
 
     COMPLETED = "completed"
     FAILED = "failed"
 
 
 class ProgramOutputStatus(StrEnum):
-    """How a program ended."""
+    """The final status of a program."""
 
     COMPLETED = "completed"
     INCOMPLETE = "incomplete"
 
 
 class MessageRole(StrEnum):
-    """Who speaks in an input message."""
+    """The author of an input message."""
 
     USER = "user"
     ASSISTANT = "assistant"

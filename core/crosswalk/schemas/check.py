@@ -23,7 +23,16 @@ from crosswalk.schemas.errors import SchemaDefinitionError
 from crosswalk.schemas.json_schema import RULES
 from crosswalk.text import json_type_name
 
-__all__ = ["MOST", "ExactFloat", "Fault", "Finding", "Report", "compile_schema", "read_datetime"]
+__all__ = [
+    "MOST",
+    "ExactFloat",
+    "Fault",
+    "Finding",
+    "Report",
+    "compile_schema",
+    "folded_key",
+    "read_datetime",
+]
 
 
 MOST: Final = 50
@@ -81,11 +90,13 @@ class Report:
         violations: what is wrong.
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another, with that one.
+        defaulted: the ``id`` of each object in which an optional key is not there.
     """
 
     violations: list[Finding] = attrs.field(factory=list)
     unknown: list[str] = attrs.field(factory=list)
     renamed: list[tuple[str, str]] = attrs.field(factory=list)
+    defaulted: set[int] = attrs.field(factory=set)
     _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
 
     def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
@@ -94,6 +105,7 @@ class Report:
 
     def take(self, other: Report) -> None:
         """Add all entries of *other*."""
+        self.defaulted |= other.defaulted
         for mine, theirs in (
             (self.violations, other.violations),
             (self.unknown, other.unknown),
@@ -105,7 +117,11 @@ class Report:
         """The distance of the value from the schema: constants first, then missing keys, then unread keys."""
         missing = [each for each in self.violations if each.fault is Fault.MISSING]
         constants = [each for each in self.violations if each.is_of_constant]
-        return len(constants), len(missing), len(self.violations), len(self.unknown), len(self.renamed)
+        return len(constants), len(missing), self.misfits(), len(self.unknown), len(self.renamed)
+
+    def misfits(self) -> int:
+        """The number of violations of the schema. A key that is there twice is a fault of the document alone."""
+        return sum(each.fault is not Fault.DUPLICATE for each in self.violations)
 
     def apart(self) -> Report:
         """Return an empty report for a part that may not count. It shares the cached attempts."""
@@ -224,7 +240,7 @@ class _Compiler:
         other = self.of(additional) if isinstance(additional, dict) else None
         folded: dict[str, list[str]] = {}
         for key in properties:
-            folded.setdefault(_folded(key), []).append(key)
+            folded.setdefault(folded_key(key), []).append(key)
         # A key that is required may have no schema.
         checked = [
             (key, step(key), properties.get(key, _anything))
@@ -253,6 +269,8 @@ class _Compiler:
                 elif key in required:
                     is_missing = True
                     report.add("a required field is missing", path + at, Fault.MISSING)
+                else:
+                    report.defaulted.add(id(value))
             for key in unknown:
                 made[key] = other(found[key], path + step(key), report) if other else found[key]
             if unknown and other is None:
@@ -267,14 +285,15 @@ class _Compiler:
         def renamed(
             value: dict[str, Any], unknown: list[str], path: str, report: Report
         ) -> tuple[dict[str, Any], list[str]]:
-            spelled = Counter(map(_folded, unknown))
+            spelled = Counter(map(folded_key, unknown))
             names: dict[str, str] = {}
             for key in unknown:
-                near = [name for name in folded.get(_folded(key), ()) if name not in value]
-                if len(near) == 1 and spelled[_folded(key)] == 1:
-                    names[key] = near[0]
-                    report.renamed.append((path + step(key), near[0]))
-                elif near:
+                near = folded.get(folded_key(key), [])
+                missing = [name for name in near if name not in value]
+                if len(missing) == 1 and spelled[folded_key(key)] == 1:
+                    names[key] = missing[0]
+                    report.renamed.append((path + step(key), missing[0]))
+                elif missing or any(value[name] != value[key] for name in near):
                     report.add("several keys could be this one", path + step(near[0]), Fault.DUPLICATE)
             if not names:
                 return value, unknown
@@ -318,7 +337,7 @@ class _Compiler:
                     report._seen[key] = one(value, path, part), part, value
                 made, part, _ = report._seen[key]
                 tried.append((part.distance(), at, made, part))
-            fitting = [each for each in tried if not each[3].violations]
+            fitting = [each for each in tried if not each[3].misfits()]
             if is_one and len(fitting) > 1:
                 report.add("several of the allowed forms fit", path)
             if not fitting and not (tried and (len(tried) == 1 or type(value) in (dict, list))):
@@ -348,10 +367,15 @@ def _all_of(checks: list[Check]) -> Check:
     return check
 
 
-def _folded(key: str) -> str:
-    """*key* without case, separators and accents."""
-    plain = unicodedata.normalize("NFKD", key).casefold()
-    return "".join(character for character in plain if character.isalnum())
+def folded_key(key: str) -> str:
+    """*key* without case, blanks, ``-``, ``_`` and accents."""
+    plain = unicodedata.normalize("NFD", key.casefold())
+    return "".join(each for each in plain if not (each.isspace() or each in "-_" or _is_accent(each)))
+
+
+def _is_accent(character: str) -> bool:
+    """Return whether *character* stands above or below the one before it: a vowel of Hindi or a stroke does not."""
+    return unicodedata.combining(character) >= 200
 
 
 def _is_nullable(schema: Any) -> bool:

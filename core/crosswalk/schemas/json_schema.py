@@ -136,7 +136,7 @@ class _Writer:
     def of_class(self, kind: Any) -> dict[str, Any]:
         fields, cls = fields_of(kind), origin_of(kind)
         documented = documented_attributes(cls)
-        own_text = "__doc__" in vars(cls) and not (cls.__doc__ or "").startswith(f"{cls.__name__}(")
+        own_text = not (vars(cls).get("__doc__") or f"{cls.__name__}(").startswith(f"{cls.__name__}(")
         title = heading(cls)
         return {
             **(title if own_text else {"title": title["title"]}),
@@ -193,7 +193,12 @@ class _Writer:
             return self._reference(kind)
         if kind in _LEAVES:
             self.has_decimal = self.has_decimal or kind is Decimal
-            return copy.deepcopy(_LEAVES[kind])
+            leaf = copy.deepcopy(_LEAVES[kind])
+            if kind is Decimal and not self._with_rules:
+                del leaf[
+                    "format"
+                ]  # no format of JSON Schema: servers refuse it, and the pattern says as much
+            return leaf
         if isinstance(kind, type) and issubclass(kind, Enum):
             return {"title": kind.__name__, **_of_words(kind, where)}
         if origin is Literal:

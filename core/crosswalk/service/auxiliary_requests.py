@@ -37,11 +37,13 @@ class PlainAnswer:
         status: the HTTP status.
         body: its bytes.
         retry_after: the number of seconds that it asks to wait, or ``None`` if it does not.
+        content_type: the content type with its parameters, or empty without one.
     """
 
     status: int
     body: bytes
     retry_after: float | None = None
+    content_type: str = ""
 
     def __repr__(self) -> str:
         return summary("PlainAnswer", [("status", self.status), ("body", len(self.body))])
@@ -84,16 +86,17 @@ async def fetch(
     route: Route,
     method: str,
     path: str,
-    body: Mapping[str, Any] | None = None,
+    body: Mapping[str, Any] | bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> PlainAnswer:
-    """Send *body* to *path* at *route* and return the server's answer.
+    """Send *body*, JSON or bytes, to *path* at *route* and return the server's answer.
 
     Raises:
         ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
     """
     wait = Wait()
-    content, url = b"" if body is None else dump_json(dict(body)), join_url(route.base_url, path)
+    content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
+    url = join_url(route.base_url, path)
     said = {**HEADERS, **(headers or {}), **route.headers}
     if route.sign is not None:
         said |= route.sign(method, url, said, content).headers
@@ -110,7 +113,8 @@ async def fetch(
             while len(received) <= _LONGEST:
                 received += await wait.within(when, answer.chunks.__anext__())
         except StopAsyncIteration:
-            return PlainAnswer(answer.status, bytes(received), retry_after_of(answer.headers))
+            kind = answer.headers.get("content-type", "")
+            return PlainAnswer(answer.status, bytes(received), retry_after_of(answer.headers), kind)
         finally:
             await answer.aclose()
     except Exception as error:

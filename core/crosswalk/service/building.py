@@ -15,11 +15,12 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.history import with_fitting_ids, with_fitting_names, with_whole_rounds
-from crosswalk.service.options import with_extra_options
+from crosswalk.service.options import unsaid, with_extra_options
 from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
 from crosswalk.service.way_back import not_sent, with_own_parts
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
+from crosswalk.wire.options import format_of_path
 
 __all__ = ["build_http_request"]
 
@@ -118,10 +119,13 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     if foreign:
         known = tuple(tool for tool in request.hosted_tools if tool not in foreign)
         request = altered(request, hosted_tools=known)
+    if not info.way_back.takes_custom_calls:
+        request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
     built = with_extra_options(_built(request, mapper), request)
     missing = [Dropped("hosted_tools", f"the API runs no {tool.kind}") for tool in foreign]
     unsent = not_sent(sorted_request, built.body, built.dropped)
-    return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent))
+    details = unsaid(sorted_request, format_of_path(built.path))
+    return attrs.evolve(built, dropped=(*built.dropped, *missing, *dropped, *unsent, *details))
 
 
 def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:

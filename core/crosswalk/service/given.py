@@ -16,7 +16,14 @@ from crosswalk.text import json_type_name, meant
 from crosswalk.types.dumped import Dumpable, dumped, is_dumpable
 from crosswalk.types.message import ChatMessage, Role, TextPart
 from crosswalk.types.response import ChatResponse
-from crosswalk.wire.chat_request import read_choice, read_format, read_message, read_role, read_tool
+from crosswalk.wire.chat_request import (
+    read_choice,
+    read_custom_tool,
+    read_format,
+    read_message,
+    read_role,
+    read_tool,
+)
 from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import option_of
 
@@ -96,9 +103,11 @@ def tool_fields(given: object, place: str) -> dict[str, Any]:
     """
     accepted = 'must be a ToolDefinition, or {"type": "function", "function": {"name": …, "parameters": …}}'
     fields = Fields(dict(_mapping(given, accepted, place)), (place,))
-    if fields.take("type") != "function":
+    kind = fields.take("type")
+    if kind not in ("function", "custom"):
         fields.refuse(f"{accepted}; what the provider runs goes into hosted_tools or provider_options")
-    said = read_tool(fields.object("function") or fields)
+    read = read_tool if kind == "function" else read_custom_tool
+    said = read(fields.object(kind) or fields)
     _need_all_read(fields)
     return said
 
@@ -110,7 +119,7 @@ def choice_name(given: Mapping[str, Any]) -> str:
         ResponseValidationError: it requires none.
     """
     fields = Fields(dict(given), ("tool_choice",))
-    name = read_choice(fields, nested=None if "name" in fields else "function")
+    name = read_choice(fields, is_nested="name" not in fields)
     if name is None:
         fields.refuse('must be a ToolChoice, a NamedTool, or {"type": "function", "function": {"name": …}}')
     return name

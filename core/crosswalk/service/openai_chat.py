@@ -35,7 +35,7 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import CitationRef, Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields"]
+__all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields", "tool_kind"]
 
 _MAX_TOKENS = ("max_tokens", "max_completion_tokens", "n_predict")
 """The names of one option among servers of the dialect. The last is llama.cpp's."""
@@ -115,7 +115,8 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     if tools:
         body["tools"] = tools
     if isinstance(asked.tool_choice, NamedTool):
-        body["tool_choice"] = {"type": "function", "function": {"name": asked.tool_choice.name}}
+        kind, name = tool_kind(asked), asked.tool_choice.name
+        body["tool_choice"] = {"type": kind, kind: {"name": name}}
     elif asked.tool_choice is not None:
         body["tool_choice"] = asked.tool_choice.value
     if asked.response_format is not None:
@@ -132,12 +133,28 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
 
 def openai_tool(tool: ToolDefinition) -> dict[str, Any]:
     """Return *tool* in OpenAI's form, which Ollama takes as well."""
-    return {"type": "function", "function": tool_fields(tool)}
+    fields = tool_fields(tool)
+    if not tool.is_custom:
+        return {"type": "function", "function": fields}
+    if fields.get("format", {}).get("type") == "grammar":
+        fields["format"] = {"type": fields["format"].pop("type"), "grammar": fields["format"]}
+    return {"type": "custom", "custom": fields}
+
+
+def tool_kind(request: ChatRequest) -> str:
+    """Return OpenAI's word for the kind of the tool that *request* requires by name."""
+    choice = request.tool_choice
+    customs = [tool.name for tool in request.tools if tool.is_custom]
+    return "custom" if isinstance(choice, NamedTool) and choice.name in customs else "function"
 
 
 def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[str, Any]:
     """Return the definition of *tool*, with the schema of its arguments under the key *parameters*."""
-    fields: dict[str, Any] = {"name": tool.name, parameters: thaw(tool.parameters)}
+    fields: dict[str, Any] = {"name": tool.name}
+    if not tool.is_custom:
+        fields[parameters] = thaw(tool.parameters)
+    elif tool.input_format is not None:
+        fields["format"] = thaw(tool.input_format)
     if tool.description is not None:
         fields["description"] = tool.description
     if tool.strict is not None:
@@ -244,7 +261,10 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ImagePart):
-        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        detail = {} if part.detail is None else {"detail": part.detail}
+        return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}
+    if isinstance(part, FilePart) and part.id is not None:
+        return {"type": "file", "file": {"file_id": part.id}}
     if part.data is None:
         raise unsupported_part(part, "must be given as data")
     if isinstance(part, AudioPart):

@@ -8,10 +8,11 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
-from crosswalk.service.turns import Drops
+from crosswalk.service.turns import Drops, content_parts, message_of
 from crosswalk.types.json import thaw
 from crosswalk.types.merge import copy_json
-from crosswalk.wire.options import FORMATS, OPTIONS, WORDS, Grade, Option, format_of_path, put
+from crosswalk.types.message import ImagePart
+from crosswalk.wire.options import FORMATS, NESTED, OPTIONS, WORDS, Grade, Option, format_of_path, put
 
 __all__ = ["put_options", "refuse_word", "words_of"]
 
@@ -67,6 +68,23 @@ def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
             elif format in option.replaces:
                 _take(body, option.replaces[format])
     return attrs.evolve(built, body=body, dropped=tuple(dropped))
+
+
+def unsaid(request: ChatRequest, format: str | None) -> Iterator[Dropped]:
+    """Return the details of messages and tools in *request* for which *format* has no word."""
+    for place, name, value in _details(request):
+        option = NESTED[name]
+        if format is not None and value is not None and option.path(format) is None:
+            yield from (attrs.evolve(one, option=place) for one in _lost(option, value, format, None))
+
+
+def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
+    for number, tool in enumerate(request.tools):
+        yield f"tools[{number}].strict", "strict", tool.strict
+    for number, turn in enumerate(request.messages):
+        for inner, part in enumerate(content_parts(message_of(turn))):
+            if isinstance(part, ImagePart):
+                yield f"messages[{number}].content[{inner}].detail", "detail", part.detail
 
 
 def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator[Dropped]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
@@ -23,6 +23,7 @@ from crosswalk.service.given import (
 from crosswalk.text import brief, clean_message, json_type_name, meant, short_repr, summary
 from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
+from crosswalk.types.tools import CallKind, as_call_kind
 from crosswalk.wire.options import OPTIONS
 
 __all__ = [
@@ -81,6 +82,14 @@ def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
         raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
 
 
+_FREE_TEXT: Final = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+
 @brief
 @attrs.frozen(repr=False)
 class ToolDefinition:
@@ -91,6 +100,9 @@ class ToolDefinition:
         description: the purpose of the tool and when to use it, for the model, or ``None`` for no description.
         parameters: the JSON Schema of its arguments, or an object without properties by default.
         strict: whether arguments must follow the schema exactly. ``None`` leaves that to the provider.
+        kind: ``custom`` for a tool that takes free text, which most providers get as a function with one string ``input``,
+            or ``None`` for a function.
+        input_format: the format of the free text in the form of the Responses API, or ``None`` for any text.
 
     Raises:
         ResponseValidationError: an empty name, parameters that are not a JSON object, or a field of another type.
@@ -102,8 +114,28 @@ class ToolDefinition:
         default=FrozenObject.adopt({"type": "object", "properties": {}}), converter=as_frozen_object
     )
     strict: bool | None = attrs.field(default=None, validator=attrs.validators.optional(_need_bool))
+    kind: CallKind | None = attrs.field(default=None, converter=as_call_kind)
+    input_format: FrozenObject | None = attrs.field(
+        default=None, converter=attrs.converters.optional(as_frozen_object)
+    )
 
     __repr__ = short_repr("name", "description", "parameters")
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether the tool takes free text."""
+        return self.kind is CallKind.CUSTOM
+
+    def as_function(self) -> ToolDefinition:
+        """Return the function that stands for a custom tool. Its description tells the format of the input in words."""
+        if not self.is_custom:
+            return self
+        format: Mapping[str, Any] = self.input_format or {}
+        about = [self.description] if self.description else []
+        if format.get("type") == "grammar":
+            syntax, grammar = format.get("syntax"), format.get("definition")
+            about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
+        return ToolDefinition(self.name, "\n\n".join(about) or None, _FREE_TEXT)
 
 
 @attrs.frozen

@@ -372,17 +372,25 @@ class LLMService:
         asked = with_schema(request, parser, instruct=instruct)
         return JSONStream(self.stream(asked, **options), parser, partial)
 
-    async def post(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        endpoint: int = 0,
     ) -> PlainAnswer:
-        """Send *body* to *path* of the first endpoint and return its JSON answer, such as a count of tokens.
+        """Send a request to any *path* of an endpoint, such as one that counts tokens, and return its answer.
 
         The request is sent once, to this endpoint only, with its own address, key and timeout.
 
         Args:
+            method: the HTTP method.
             path: below the endpoint's base URL, such as ``/v1/messages/count_tokens``.
-            body: a JSON object.
+            body: a JSON object, or bytes whose ``Content-Type`` is among *headers*.
             headers: further headers that the API wants.
+            endpoint: the number of the endpoint, from 0.
 
         Raises:
             ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
@@ -390,7 +398,7 @@ class LLMService:
         from crosswalk.service.auxiliary_requests import fetch
 
         setup = await self._resolved()
-        return await fetch(setup, setup.routes[0], "POST", path, body, headers)
+        return await fetch(setup, setup.routes[endpoint], method, path, body, headers)
 
     async def models(self) -> tuple[str, ...]:
         """Return the names of the models of the first endpoint.

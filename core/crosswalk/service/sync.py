@@ -221,11 +221,17 @@ class SyncLLMService:
         asked = with_schema(request, parser, instruct=instruct)
         return SyncJSONStream(self.stream(asked, **options), parser, partial)
 
-    def post(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        endpoint: int = 0,
     ) -> PlainAnswer:
-        """Send *body* to *path* of the first endpoint and return its JSON answer. See :meth:`LLMService.post`."""
-        return self._thread.run(self._service.post(path, body, headers))
+        """Send a request to any *path* of an endpoint, and return its answer. See :meth:`LLMService.request`."""
+        return self._thread.run(self._service.request(method, path, body, headers, endpoint=endpoint))
 
     def models(self) -> tuple[str, ...]:
         """Return the names of the models of the first endpoint. See :meth:`LLMService.models`."""

@@ -290,8 +290,10 @@ def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
     """Return the MIME type of *part*: the declared one, else the one that its data begin like.
 
     Raises:
-        UnsupportedRequestError: neither is known.
+        UnsupportedRequestError: neither is known, or only the id of the file is.
     """
+    if isinstance(part, FilePart) and part.id is not None:
+        raise unsupported_part(part, "that was uploaded to OpenAI cannot be sent to this API")
     if part.media_type:
         return part.media_type
     if media_type := known_media_type(part.data or ""):

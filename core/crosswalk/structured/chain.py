@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
+from crosswalk.schemas.check import folded_key
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.marks import ANSWER_NAMES, HEADING
 from crosswalk.structured.reader import SPACE, Reading, UnreadableError, read_json
@@ -23,6 +24,7 @@ __all__ = ["extract_json", "repair_json"]
 
 T = TypeVar("T")
 
+_Schema: TypeAlias = Schema[Any] | SchemaVersions[Any]
 Read: TypeAlias = Callable[[Any], Candidate[T]]
 """Makes a candidate of decoded JSON. Never raises."""
 
@@ -76,8 +78,9 @@ def run_chain(
     ended: ReasonCode | None,
     partial: Partial,
     lap: Callable[[str], None] | None = None,
-    schema: Schema[Any] | SchemaVersions[Any] | None = None,
+    schema: _Schema | None = None,
     prose: Prose = Prose.ALLOW,
+    is_stream: bool = False,
 ) -> ParseResult[T]:
     """Try one stage after the other.
 
@@ -87,8 +90,9 @@ def run_chain(
         ended: why the text is not a whole answer, or ``None`` if it is, or if that is unknown.
         partial: how to treat an answer that ends in the middle.
         lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried, or ``None``.
-        schema: the schema of *read*, so that malformed JSON without a required key need not be mended, or ``None``.
+        schema: the schema of *read*, so that a part of the answer next to it is noticed, or ``None``.
         prose: whether text may surround the value.
+        is_stream: whether more of *text* is to come, so that no default may stand for a field that has not come yet.
 
     Raises:
         ConfigurationError: *partial* is not a :class:`Partial`.
@@ -108,11 +112,11 @@ def run_chain(
         if best.value is not None and ended is None:  # nearly every answer, which ought to cost nothing more
             return direct_success(best)
         if best.value is not None:
-            return _with_fields(_given(Stage.DIRECT, best, ended), data)
+            return _with_fields(_given(Stage.DIRECT, best, ended), data, schema)
         if type(data) is not str:  # valid JSON: nothing to extract, nothing to repair
             return _failed(reason_of(best.violations), ended, best)
         text = data  # JSON in a string of JSON
-    return _Search(read, text, ended, partial, best, schema, prose).run(lap)
+    return _Search(read, text, ended, partial, best, schema, prose, is_stream).run(lap)
 
 
 def _given(
@@ -130,11 +134,15 @@ def _given(
     )
 
 
-def _with_fields(result: ParseResult[T], data: Any, open_key: str | None = None) -> ParseResult[T]:
+def _with_fields(
+    result: ParseResult[T], data: Any, schema: _Schema | None, open_key: str | None = None
+) -> ParseResult[T]:
     """*result* of an answer that is not whole, with the fields that *data* has."""
     if result.ok or type(data) is not dict:
         return result
-    return attrs.evolve(result, fields=data, final=frozenset(data) - {open_key})
+    named = schema.named if isinstance(schema, Schema) else dict
+    final = named({key: value for key, value in data.items() if key != open_key})
+    return attrs.evolve(result, fields=named(data), final=frozenset(final))
 
 
 def _failed(reason: ReasonCode, ended: ReasonCode | None, best: Candidate[T] | None) -> ParseResult[T]:
@@ -151,7 +159,7 @@ class _Found(Generic[T]):
         region: its position.
         stage: how it was read.
         candidate: the value, or what is wrong.
-        keys: the keys of the object. If it cannot be read, those before the error.
+        keys: the folded keys of the object or its items. If it cannot be read, those before the error.
         said: its JSON, to find equal ones. Empty if there is no value.
         has_comments: whether there are comments in it.
         data: the decoded JSON.
@@ -176,12 +184,15 @@ class _Search(Generic[T]):
         ended: ReasonCode | None,
         partial: Partial,
         best: Candidate[T] | None,
-        schema: Schema[Any] | SchemaVersions[Any] | None,
+        schema: _Schema | None,
         prose: Prose,
+        is_stream: bool,
     ) -> None:
         self._read = read
         self._prose = prose
+        self._is_stream = is_stream
         self._schema = schema
+        self._names = frozenset() if schema is None else schema.names
         self._is_exact = schema is not None and schema.has_decimal
         self._partial = partial
         self._best = best
@@ -200,7 +211,12 @@ class _Search(Generic[T]):
         whole = [self._again(region) or self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        found = self._all(regions, whole)
+        found = [
+            each or self._again(region) or self._mended(region)
+            for each, region in zip(whole, regions, strict=True)
+        ]
+        for each in found:
+            self._consider(each.candidate)
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
         valid = [each for each in found if each.said]
@@ -225,13 +241,14 @@ class _Search(Generic[T]):
             values = tuple(value for value in different.values() if value is not None)
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
         before, after = self._scan.prose(end=last.region.start), self._scan.prose(last.region.end)
-        is_code = before[-1:] == "`" == after[:1]  # a fence in one line
-        if self._prose is Prose.REFUSE and (
-            before[: -1 if is_code else None] or after[is_code:] or last.has_comments
-        ):
+        ticks = before[len(before.rstrip("`")) :]  # of code in one line
+        ticks = ticks if after.startswith(ticks) else ""
+        has_prose = before.removesuffix(ticks) or after.removeprefix(ticks) or last.has_comments
+        if has_prose and self._prose is Prose.REFUSE:
             return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
         first = next(each for each in valid if _is_same(each, last))
-        given = _with_fields(_given(first.stage, first.candidate, self._ended, choice), last.data)
+        given = _given(first.stage, first.candidate, self._ended, choice)
+        given = _with_fields(given, last.data, self._schema)
         return attrs.evolve(given, before=before, after=after)
 
     def _is_begun(self, cut: Region) -> bool:
@@ -263,11 +280,13 @@ class _Search(Generic[T]):
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED
-        # An invalid object after it, meant for the same schema, may be its correction.
+        # An object or member after it that has a key of the schema may be its correction, or a part of it.
+        keys = last.keys | self._names
         if (
-            any(each.keys & last.keys for each in after)
-            or repeats_key(last.keys, self._scan.prose(end, bare=True))
-            or is_among_own_keys(self._text, start, end, last.keys)
+            any(each.keys & keys for each in after)
+            or any(each.keys & self._names - last.keys for each in found if not each.said)
+            or repeats_key(keys, self._scan.prose(end, bare=True))
+            or is_among_own_keys(self._text, start, end, keys)
             or is_operand(self._text, end)
         ):
             return ReasonCode.AMBIGUOUS
@@ -277,23 +296,6 @@ class _Search(Generic[T]):
         return _failed(reason, self._ended, self._best if keep else None)
 
     # ------------------------------------------------------------------------------------- one region
-
-    def _all(self, regions: list[Region], whole: list[_Found[T] | None]) -> list[_Found[T]]:
-        """Return the readings of *regions* that change something, each mended if it is not among the *whole*."""
-        found: list[_Found[T]] = []
-        required = frozenset() if self._schema is None else self._schema.required_fields
-        is_valid = False
-        for each, region in zip(whole, regions, strict=True):
-            if each is None and required and self._closeness and not is_valid:
-                # An object without a required key is no value, comes no closer, and corrects nothing.
-                text = region.text
-                if "\\" not in text and not all(key in text for key in required):
-                    continue
-            each = each or self._again(region) or self._mended(region)
-            self._consider(each.candidate)
-            is_valid = is_valid or bool(each.said)
-            found.append(each)
-        return found
 
     def _again(self, region: Region) -> _Found[T] | None:
         """Return the cached reading of a region with the same text: a model that is caught in a loop writes many."""
@@ -320,11 +322,19 @@ class _Search(Generic[T]):
                     raise error from None
             if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
                 violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
-                raise UnreadableError(violation, _keys(reading.value))
+                raise UnreadableError(
+                    violation, frozenset(reading.value) if type(reading.value) is dict else frozenset()
+                )
         except UnreadableError as error:
-            return _Found(region, Stage.FAILURE, Candidate(None, (error.violation,)), error.keys)
+            return _Found(
+                region, Stage.FAILURE, Candidate(None, (error.violation,)), _keys(dict.fromkeys(error.keys))
+            )
         found = self._found(region, Stage.REPAIR, reading.value)
         found.has_comments = reading.has_comments
+        is_open = (reading.gaps or reading.weak_gaps) and (self._schema is None or self._schema.is_open)
+        if found.said and (is_open or reading.gaps & found.candidate.defaulted):
+            violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
+            found.candidate, found.said = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
             del self._seen[region.text]  # its reading depends on the text after it
         return found
@@ -365,12 +375,15 @@ class _Search(Generic[T]):
             return failed
         if self._partial is Partial.CLOSE and not reading.is_between:
             return failed
-        fields = dict(reading.value) if type(reading.value) is dict else None
+        failed = _with_fields(failed, reading.value, self._schema, reading.open_key)
         given, goes_on = self._partially(reading)
-        if given.value is not None:
+        if given.value is not None and not (self._is_stream and reading.open & given.defaulted):
             before = self._scan.prose(end=cut.start)
-            failed = attrs.evolve(_given(Stage.REPAIR, given, ended), cut=goes_on, before=before)
-        return _with_fields(failed, fields, reading.open_key)
+            fields, final = failed.fields, failed.final
+            failed = attrs.evolve(
+                _given(Stage.REPAIR, given, ended), cut=goes_on, before=before, fields=fields, final=final
+            )
+        return failed
 
     def _partially(self, reading: Reading) -> tuple[Candidate[T], str | None]:
         """Return the known part of a value, and the path of the text in it that may continue, or ``None`` if none does.
@@ -409,7 +422,9 @@ def _digits(number: Any) -> str:
 
 
 def _keys(data: Any) -> frozenset[str]:
-    return frozenset(data) if type(data) is dict else frozenset()
+    """The keys of an object, or of the objects of a list, as :func:`folded_key` writes them."""
+    objects = data if type(data) is list else [data]
+    return frozenset(folded_key(key) for each in objects if type(each) is dict for key in each)
 
 
 def _closeness(candidate: Candidate[Any]) -> int:

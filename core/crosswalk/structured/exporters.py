@@ -6,9 +6,8 @@ They need the extras ``prometheus`` and ``otel``.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
@@ -18,16 +17,17 @@ from crosswalk.structured.metrics import BOUNDS, COUNTERS, METRIC_PREFIX, STAGES
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
+    from prometheus_client import CollectorRegistry, Metric
 
     from crosswalk.structured.default_cache import ResponseCache
+
+    Cache: TypeAlias = MemoryCache | type[ResponseCache]
 
 __all__ = ["OpenTelemetryExporter", "PrometheusExporter"]
 
 LATENCY: Final = "response_parse_latency_seconds"
+_DURATION: Final = "Duration of a stage, in seconds."
 _HELP: Final = {
-    LATENCY: "Duration of a stage, in seconds.",
     **{f"{METRIC_PREFIX}{name}": f"Parses that ended as {name}." for name in COUNTERS},
     "response_parse_success_rate": "Share of parses that gave a whole value, 0 to 1.",
     "response_parse_reasons": "Parses by reason code.",
@@ -37,22 +37,21 @@ _HELP: Final = {
 }
 
 
-def _samples(
-    metrics: ParserMetrics, cache: MemoryCache | type[ResponseCache] | None
-) -> dict[str, list[tuple[dict[str, str], float]]]:
+def _samples(metrics: ParserMetrics, cache: Cache | None) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Each number at this moment, with its labels, by metric."""
-    now = metrics.snapshot()
-    numbers: dict[str, float] = {METRIC_PREFIX + name: count for name, count in now.counters.items()}
-    if now.success_rate is not None:
-        numbers["response_parse_success_rate"] = now.success_rate
+    now = metrics.get_stats()
+    numbers = {METRIC_PREFIX + name: count for name, count in now["counters"].items()}
+    if now["success_rate"] is not None:
+        numbers["response_parse_success_rate"] = now["success_rate"]
     if cache is not None:
         counts = {**attrs.asdict(cache.stats()), "size": cache.size()}
         numbers |= {f"response_cache_{name}": count for name, count in counts.items()}
-    versions = now.schema_versions.items()
     return {
         **{name: [({}, number)] for name, number in numbers.items()},
-        "response_parse_reasons": [({"reason": reason}, n) for reason, n in now.reasons.items()],
-        "response_parse_schema_versions": [({"schema_version": version}, n) for version, n in versions],
+        "response_parse_reasons": [({"reason": name}, n) for name, n in now["reason_codes"].items()],
+        "response_parse_schema_versions": [
+            ({"schema_version": v}, n) for v, n in now["schema_versions"].items()
+        ],
     }
 
 
@@ -73,40 +72,37 @@ class PrometheusExporter:
     """
 
     def __init__(
-        self,
-        metrics: ParserMetrics,
-        cache: MemoryCache | type[ResponseCache] | None = None,
-        *,
-        registry: CollectorRegistry | None = None,
+        self, metrics: ParserMetrics, cache: Cache | None = None, *, registry: CollectorRegistry | None = None
     ) -> None:
-        client = _import("prometheus_client", "prometheus-client", "prometheus")
+        try:
+            import prometheus_client as client
+        except ImportError:
+            raise _missing("prometheus-client", "prometheus") from None
         self._samples = functools.partial(_samples, metrics, cache)
         self._registry = client.REGISTRY if registry is None else registry
-        self._histogram = client.Histogram(LATENCY, _HELP[LATENCY], ["stage"], buckets=BOUNDS, registry=None)
+        # The histogram finds a clash of names.
+        self._histogram = client.Histogram(
+            LATENCY, _DURATION, ["stage"], buckets=BOUNDS, registry=self._registry
+        )
+        self._registry.register(self)
         for stage in STAGES:
             self._histogram.labels(stage)  # at 0 before the first parse
-        for collector in (self, self._histogram):
-            self._registry.register(collector)
         metrics.add_observer(lambda stage, seconds: self._histogram.labels(stage).observe(seconds))
 
     def collect(self) -> Iterable[Metric]:
         """Return the counts at this moment. Called at every scrape."""
-        families = {family.name: family for family in self.describe()}
+        from prometheus_client import Metric
+
         for name, samples in self._samples().items():
+            family = Metric(name, _HELP[name], "gauge")
             for labels, value in samples:
-                families[name].add_sample(name, labels, value)
-        return [family for family in families.values() if family.samples]
-
-    def describe(self) -> Iterable[Metric]:
-        """The counts without values: a registry asks them for clashes of names."""
-        from prometheus_client.core import Metric
-
-        return [Metric(name, text, "gauge") for name, text in _HELP.items() if name != LATENCY]
+                family.add_sample(name, labels, value)
+            yield family
 
     def close(self) -> None:
         """Take the metrics away again."""
-        for collector in (self, self._histogram):
-            self._registry.unregister(collector)
+        self._registry.unregister(self)
+        self._registry.unregister(self._histogram)
 
 
 class OpenTelemetryExporter:
@@ -126,28 +122,27 @@ class OpenTelemetryExporter:
     def __init__(
         self,
         metrics: ParserMetrics,
-        cache: MemoryCache | type[ResponseCache] | None = None,
+        cache: Cache | None = None,
         *,
         meter_provider: MeterProvider | None = None,
     ) -> None:
-        otel = _import("opentelemetry.metrics", "opentelemetry-api", "otel")
+        try:
+            import opentelemetry.metrics as otel
+        except ImportError:
+            raise _missing("opentelemetry-api", "otel") from None
         meter = otel.get_meter("crosswalk.structured", meter_provider=meter_provider)
 
-        def observe(name: str, _: Any) -> list[Any]:
+        def observe(name: str, _: Any) -> list[otel.Observation]:
             samples = _samples(metrics, cache).get(name, ())
             return [otel.Observation(value, labels) for labels, value in samples]
 
         for name, text in _HELP.items():
-            if name != LATENCY:
-                meter.create_observable_gauge(name, [functools.partial(observe, name)], description=text)
+            meter.create_observable_gauge(name, [functools.partial(observe, name)], description=text)
         histogram = meter.create_histogram(
-            LATENCY, unit="s", description=_HELP[LATENCY], explicit_bucket_boundaries_advisory=BOUNDS
+            LATENCY, unit="s", description=_DURATION, explicit_bucket_boundaries_advisory=BOUNDS
         )
         metrics.add_observer(lambda stage, seconds: histogram.record(seconds, {"stage": stage}))
 
 
-def _import(module: str, package: str, extra: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise CrosswalkError(f"exporting needs {package}: pip install 'crosswalk-llm[{extra}]'") from None
+def _missing(package: str, extra: str) -> CrosswalkError:
+    return CrosswalkError(f"exporting needs {package}: pip install 'crosswalk-llm[{extra}]'")

@@ -38,7 +38,7 @@ _OPENING: Final = (
     rf"<(?P<name>{_NAME})(?:\s[^<>\n]{{0,99}})?>|\[(?:THINK(?:ING)?|REASONING)\]|\u25c1think\u25b7"
     r"|<\|(?:START_THINKING|begin_of_thought|think(?:ing)?|reasoning)\|>|\A\s*+Here(?: is|'s) my thought process:"
     r"|<unused94>|<start_working_out>|<\|channel>thought\b|<\|im_start\|>think\b"
-    r"|\A\s*+(?:assistant)?analysis(?:(?=(?-i:[A-Z{\"]))|(?=(?s:.*)assistantfinal))"
+    r"|\A\s*+(?:assistant)?analysis(?:(?-i:(?<=analysis)(?=[A-Z{\"])(?!\w*\s*[:=]))|(?=(?s:.*)assistantfinal))"
 )
 _CLOSING: Final = (
     rf"</(?P<closed>{_NAME})\s*>|\[/(?:THINK(?:ING)?|REASONING)\]|\u25c1/think\u25b7"
@@ -48,34 +48,38 @@ _CLOSING: Final = (
 CLOSING: Final = re.compile(_CLOSING, re.IGNORECASE)
 
 _CHANNEL: Final = (
-    r"<\|channel\|>\s*+(?P<channel_name>\w++)(?P<recipient>[^<]*?\bto=[^<]*+)?[^<]*+"
+    r"(?:(?:<\|start\|>)?assistant(?P<role_recipient>\s*to=[^<]*+)?)?<\|channel\|>\s*+(?P<channel_name>\w++)(?P<recipient>[^<]*?\bto=[^<]*+)?[^<]*+"
     r"(?:<\|constrain\|>[^<]*+)?<\|message\|>"
 )
 CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 
+_TOOL: Final = r"(?:tool|function)s?[_\u2581 ]?(?:response|result|output)s?"
+_ROLE: Final = r"<\|(?:im_start|start_header_id|start_of_role|start)\|>(?!(?:assistant|think|answer)\b)\w"
 _HIDDEN: Final = (
-    r"<(?P<hidden_name>(?:tool|function)_?(?:response|result|output)s?|del|s|strike)(?:\s[^<>\n]{0,99})?>"
+    rf"(?P<tool>(?:<[|\uff5c]?|\[)(?:start_)?{_TOOL}(?:[_\u2581](?:start|begin))?(?:\s[^<>\n]{{0,99}})?(?:[|\uff5c]?>|\]))"
+    rf"|(?P<role>{_ROLE})|<(?P<struck_tag>del|s|strike)(?:\s[^<>\n]{{0,99}})?>"
     r"|(?P<struck>(?<!~)~~(?!~))|(?P<comment><!--)"
 )
 
 
 def hidden_end(found: re.Match[str]) -> re.Pattern[str]:
     """Return the pattern that ends the hidden part that *found* begins."""
-    if found["struck"]:
-        return _STRUCK_END
-    return _COMMENT_END if found["comment"] else _TAG_ENDS[found["hidden_name"].lower()[:4]]
+    return next(end for name, end in _ENDS.items() if found[name])
 
 
-_STRUCK_END: Final = re.compile(r"(?<!~)~~(?!~)")
-_COMMENT_END: Final = re.compile("-->")
-_TAG_ENDS: Final = {
-    name[:4]: re.compile(rf"</{name}\s*>", re.IGNORECASE)
-    for name in (r"tool_?(?:response|result|output)s?", r"func\w*+", "del", "s", "strike")
+_ENDS: Final = {
+    "tool": re.compile(
+        rf"(?:<[|\uff5c]?|\[)(?:/{_TOOL}|end_{_TOOL}|{_TOOL}[_\u2581]end)\s*(?:[|\uff5c]?>|\])", re.IGNORECASE
+    ),
+    "role": re.compile(r"<\|(?:im_end|eot_id|eom_id|end_of_text|end|call|return)\|>"),
+    "struck_tag": re.compile(r"</(?:del|s|strike)\s*>", re.IGNORECASE),
+    "struck": re.compile(r"(?<!~)~~(?!~)"),
+    "comment": re.compile("-->"),
 }
 _TAG: Final = (
     rf"<(?P<slash>/?)(?P<tag>{'|'.join(sorted(ANSWER_NAMES, key=len, reverse=True))}|{_OTHER_TAGS})(?:\s[^<>\n]{{0,99}})?>"
     r"|(?P<token><\|[\w/ .-]{1,40}\|>(?:(?:(?<=start\|>)|(?<=header_id\|>))assistant\b)?|</s>|<\uff5c[^<>\n]{1,40}\uff5c>"
-    r"|\[/?(?:INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])"
+    r"|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\])"
 )
 _FENCE: Final = r"(?P<fence>^[ \t>]*+)?+(?P<ticks>`{3,}+|~{3,}+)(?P<label>\{\.\w++\}|[\w+.-]*+)"
 

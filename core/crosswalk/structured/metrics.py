@@ -5,26 +5,23 @@ Their size does not grow with the number of parses, and they contain no content.
 
 from __future__ import annotations
 
-import copy
 import logging
 import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-import attrs
+from crosswalk.errors import ConfigurationError
 
-from crosswalk.errors import CrosswalkError
-
-__all__ = ["LatencySummary", "MetricsError", "MetricsSnapshot", "ParseRecord", "ParserMetrics"]
+__all__ = ["ParserMetrics"]
 
 log = logging.getLogger(__name__)
 
 METRIC_PREFIX: Final = "response_parse_"
 """The prefix of a counter's name when it is exported."""
-COUNTERS: Final = ("direct_parse_ok", "extract_ok", "repair_ok", "partial", "final_failed")
+COUNTERS: Final = ("direct_parse_ok", "extract_ok", "repair_ok", "final_failed", "partial")
 """The outcomes. Every parse is exactly one of them. ``partial`` is a value from an answer that ends in the
 middle, which the caller asked for: neither a success nor a failure of the chain."""
 STAGES: Final = ("parse", "extract", "repair", "total")
@@ -38,230 +35,145 @@ MAX_LABELS: Final = 64
 MAX_LABEL_LENGTH: Final = 32
 """The greatest number of characters of a reason or a version that is counted apart."""
 
-_SEED_REASONS: Final = dict.fromkeys(
-    ("success", "invalid_json", "schema_missing_field", "schema_type_error", "invariant_violation"), 0
+_SEED_REASONS: Final = (
+    "success",
+    "invalid_json",
+    "schema_missing_field",
+    "schema_type_error",
+    "invariant_violation",
 )
-_OK: Final = {"direct": "direct_parse_ok", "extract": "extract_ok", "repair": "repair_ok"}
-
-ExporterCallback: TypeAlias = Callable[[str, int], None]
-"""Called with a metric's full name and its current value."""
-Observer: TypeAlias = Callable[[str, float], None]
-"""Called with a stage and the seconds it took."""
-
-
-class MetricsError(CrosswalkError, ValueError):
-    """A value that cannot be counted: an unknown counter or stage, or an invalid duration."""
-
-
-@attrs.frozen(slots=False)  # a frozen class with slots takes twice the time to make
-class ParseRecord:
-    """One parse, as it is counted.
-
-    Attributes:
-        stage: the stage that gave the value: ``direct``, ``extract`` or ``repair``, or ``failure`` if none did.
-        reason: the reason code. With a value, ``None`` counts as ``success``, and any other than ``success`` marks
-            a partial value. Without a value, ``None`` counts as ``other``.
-        seconds_by_stage: seconds by timed part, from :data:`STAGES`. Without ``total``, their sum counts as that.
-        schema_version: the version that the document names, or ``None`` if it names none.
-    """
-
-    stage: str
-    reason: str | None = None
-    seconds_by_stage: Mapping[str, float] = attrs.field(factory=dict)
-    schema_version: str | None = None
-
-
-@attrs.define(kw_only=True)
-class LatencySummary:
-    """The durations of a stage, over all measurements.
-
-    Attributes:
-        count: the number of measurements.
-        total: the sum, in seconds.
-        shortest: the shortest time, in seconds, or ``None`` if nothing was measured.
-        longest: the longest time, in seconds, or ``None`` if nothing was measured.
-    """
-
-    count: int = 0
-    total: float = 0.0
-    shortest: float | None = None
-    longest: float | None = None
-
-    @property
-    def mean(self) -> float | None:
-        """The mean, in seconds, or ``None`` if nothing was measured."""
-        return self.total / self.count if self.count else None
-
-    def add(self, seconds: float) -> None:
-        """Count one duration more."""
-        self.count += 1
-        self.total += seconds
-        self.shortest = seconds if self.shortest is None else min(self.shortest, seconds)
-        self.longest = seconds if self.longest is None else max(self.longest, seconds)
-
-    def milliseconds(self) -> dict[str, float | int | None]:
-        """The summary under the names of :meth:`ParserMetrics.get_stats`."""
-        times = {"avg_ms": self.mean, "min_ms": self.shortest, "max_ms": self.longest}
-        return {"count": self.count} | {name: each and each * 1000 for name, each in times.items()}
-
-
-@attrs.define(kw_only=True)
-class MetricsSnapshot:
-    """A consistent snapshot of all numbers.
-
-    Attributes:
-        counters: the number of parses by outcome, every one of :data:`COUNTERS`.
-        reasons: the number of parses by reason code, only those that occurred.
-        schema_versions: the number of parses by the version that the document names, only those that occurred.
-        latencies: durations, every one of :data:`STAGES`.
-        exporter_errors: the number of times an exporter raised.
-    """
-
-    counters: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(COUNTERS, 0))
-    reasons: Counter[str] = attrs.field(factory=Counter)
-    schema_versions: Counter[str] = attrs.field(factory=Counter)
-    latencies: dict[str, LatencySummary] = attrs.field(factory=lambda: {s: LatencySummary() for s in STAGES})
-    exporter_errors: int = 0
-
-    @property
-    def parses(self) -> int:
-        """The number of parses."""
-        return sum(self.counters.values())
-
-    @property
-    def success_rate(self) -> float | None:
-        """The share of parses that gave a whole value, 0 to 1, or ``None`` if there were none."""
-        ok = sum(self.counters[name] for name in _OK.values())
-        return ok / self.parses if self.parses else None
+_COUNTER: Final = dict(zip(("direct", "extract", "repair", "failure"), COUNTERS, strict=False))
+_NONE: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class ParserMetrics:
     """Counts the parses of parsers. One may serve many parsers, threads and tasks at once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._export_lock = threading.RLock()  # an exporter may parse
-        self._exporter: ExporterCallback | None = None
-        self._observers: list[Observer] = []
-        self._now = MetricsSnapshot()
+        self._lock = threading.RLock()  # an exporter may parse
+        self._exporter: Callable[[str, int], None] | None = None
+        self._observers: list[Callable[[str, float], None]] = []
+        self.reset()
 
-    def record(self, record: ParseRecord) -> None:
+    def record(
+        self,
+        stage: str,
+        reason: str = "",
+        seconds: Mapping[str, float] = _NONE,
+        schema_version: str | None = None,
+    ) -> None:
         """Count one parse.
 
+        Args:
+            stage: the stage that gave the value: ``direct``, ``extract`` or ``repair``, or ``failure`` if none did.
+            reason: the reason code. With a value, any other than ``success`` marks a partial value. Empty counts as
+                ``success`` with a value and as ``other`` without.
+            seconds: seconds by timed part, from :data:`STAGES`. Without ``total``, their sum counts as that.
+            schema_version: the version that the document names, or ``None`` if it names none.
+
         Raises:
-            MetricsError: the stage or timed part is unknown, or a duration is negative or not finite. Then
+            ConfigurationError: the stage or timed part is unknown, or a duration is negative or not finite. Then
                 nothing of it is counted.
         """
-        counter = {**_OK, "failure": "final_failed"}.get(record.stage)
-        if counter is None:
-            raise MetricsError(f"a parse ends at one of {', '.join([*_OK, 'failure'])}")
-        reason = record.reason or (OTHER if record.stage == "failure" else "success")
-        if record.stage != "failure" and reason != "success":
-            counter = "partial"
-        seconds = dict(record.seconds_by_stage)
-        if seconds:
-            seconds.setdefault("total", sum(seconds.values()))
-        self._add(counter, 1, seconds, reason, record.schema_version)
+        if stage not in _COUNTER:
+            raise ConfigurationError(f"a parse ends at one of {', '.join(_COUNTER)}")
+        reason = reason or (OTHER if stage == "failure" else "success")
+        counter = _COUNTER[stage] if stage == "failure" or reason == "success" else "partial"
+        total = {"total": sum(seconds.values())} if seconds else {}
+        self._add(counter, 1, {**total, **seconds}, reason, schema_version)
 
     def increment(self, counter: str, value: int = 1) -> None:
-        """Count *value* outcomes that did not come as a :class:`ParseRecord`.
+        """Count *value* outcomes that did not come as a parse.
 
         Raises:
-            MetricsError: *counter* is not in :data:`COUNTERS`, or *value* is negative.
+            ConfigurationError: *counter* is not in :data:`COUNTERS`, or *value* is negative.
         """
         if counter not in COUNTERS or type(value) is not int or value < 0:
-            raise MetricsError(f"a counter is one of {', '.join(COUNTERS)} and goes up, by whole numbers")
-        self._add(counter, value)
+            raise ConfigurationError(
+                f"a counter is one of {', '.join(COUNTERS)} and goes up, by whole numbers"
+            )
+        self._add(counter, value, _NONE, None, None)
 
     def record_latency(self, stage: str, latency_ms: float) -> None:
-        """Count one duration, in milliseconds, that did not come with a :class:`ParseRecord`.
+        """Count one duration, in milliseconds, that did not come with a parse.
 
         Raises:
-            MetricsError: *stage* is not in :data:`STAGES`, or the duration is negative or not finite.
+            ConfigurationError: *stage* is not in :data:`STAGES`, or the duration is negative or not finite.
         """
-        self._add("", 0, {stage: latency_ms / 1000})
+        self._add("", 0, {stage: latency_ms / 1000}, None, None)
 
     def record_failure(self, reason: str) -> None:
-        """Count one reason that did not come with a :class:`ParseRecord`."""
-        self._add("", 0, reason=reason)
+        """Count one reason that did not come with a parse."""
+        self._add("", 0, _NONE, reason, None)
 
-    def set_exporter(self, exporter: ExporterCallback | None) -> None:
+    def set_exporter(self, exporter: Callable[[str, int], None] | None) -> None:
         """Call *exporter* with each counter that changes, by its full name, and its new value.
 
         It is called in the thread that parses, one call at a time, in the order of the values. Its exceptions do
-        not reach the parser: they are logged and counted. ``None`` removes it. For Prometheus and OpenTelemetry there are
+        not reach the parser: they are logged. ``None`` removes it. For Prometheus and OpenTelemetry there are
         exporters in :mod:`crosswalk.structured.exporters`.
         """
         self._exporter = exporter
 
-    def add_observer(self, observer: Observer) -> None:
+    def add_observer(self, observer: Callable[[str, float], None]) -> None:
         """Call *observer* with each stage that is timed and its seconds, for histograms outside of this process."""
         self._observers.append(observer)
 
-    def snapshot(self) -> MetricsSnapshot:
-        """All numbers at this moment."""
-        with self._lock:
-            return copy.deepcopy(self._now)
-
-    @property
-    def success_rate(self) -> float | None:
-        """The share of parses that gave a whole value, 0 to 1, or ``None`` if there were none."""
-        return self.snapshot().success_rate
-
     def get_success_rate(self) -> float:
-        """As :attr:`success_rate`, and 1 where there were no parses: none failed."""
-        rate = self.success_rate
-        return 1.0 if rate is None else rate
+        """The share of parses that gave a whole value, 0 to 1, and 1 if there were no parses: none failed."""
+        rate = self.get_stats()["success_rate"]
+        return 1.0 if rate is None else float(rate)
 
     def reset(self) -> None:
         """Start again at zero. Exporters stay."""
         with self._lock:
-            self._now = MetricsSnapshot()
+            self._counters = dict.fromkeys(COUNTERS, 0)
+            self._reasons, self._versions = Counter[str](), Counter[str]()
+            self._latency = dict.fromkeys(STAGES, (0, 0.0))
 
     def get_stats(self) -> dict[str, Any]:
-        """All numbers as plain objects: ``counters``, ``latency`` by stage in milliseconds, ``reason_codes``."""
-        now = self.snapshot()
-        return {
-            "counters": now.counters,
-            "latency": {stage: latency.milliseconds() for stage, latency in now.latencies.items()},
-            "reason_codes": {**_SEED_REASONS, **now.reasons},
-            "schema_versions": dict(now.schema_versions),
-            "success_rate": now.success_rate,
-        }
+        """All numbers at one moment, as plain objects.
+
+        Returns:
+            ``counters`` by outcome, ``latency`` by stage (``count``, and ``avg_ms``, ``None`` if nothing was timed),
+            ``reason_codes`` and ``schema_versions`` with the number of parses, and the ``success_rate``:
+            the share of parses that gave a whole value, 0 to 1, or ``None`` if there were none.
+        """
+        with self._lock:
+            parses = sum(self._counters.values())
+            failed = self._counters["partial"] + self._counters["final_failed"]
+            return {
+                "counters": self._counters.copy(),
+                "latency": {
+                    stage: {"count": count, "avg_ms": total / count * 1000 if count else None}
+                    for stage, (count, total) in self._latency.items()
+                },
+                "reason_codes": dict.fromkeys(_SEED_REASONS, 0) | self._reasons,
+                "schema_versions": dict(self._versions),
+                "success_rate": 1 - failed / parses if parses else None,
+            }
 
     def _add(
-        self,
-        counter: str,
-        value: int,
-        seconds: Mapping[str, float] = MappingProxyType({}),
-        reason: str | None = None,
-        version: str | None = None,
+        self, counter: str, value: int, seconds: Mapping[str, float], reason: str | None, version: str | None
     ) -> None:
-        for stage, duration in seconds.items():
-            if stage not in STAGES:
-                raise MetricsError(f"what is timed is one of {', '.join(STAGES)}")
-            if not 0 <= duration < math.inf:
-                raise MetricsError(f"the duration of {stage} is negative or not finite")
+        if not all(stage in STAGES and 0 <= duration < math.inf for stage, duration in seconds.items()):
+            raise ConfigurationError(f"a duration of {', '.join(STAGES)} is finite and not negative")
         with self._lock:
-            now = self._now
-            if counter:
-                now.counters[counter] += value
-            for counts, label in ((now.reasons, reason), (now.schema_versions, version)):
+            for counts, label in ((self._reasons, reason), (self._versions, version)):
                 if label is not None:
                     counts[_label(counts, label)] += 1
             for stage, duration in seconds.items():
-                now.latencies[stage].add(duration)
-        with self._export_lock:
+                count, total = self._latency[stage]
+                self._latency[stage] = count + 1, total + duration
+            if counter:
+                self._counters[counter] += value
             try:
-                if self._exporter is not None and counter:
-                    # Read here, so that an older value never follows a newer one.
-                    self._exporter(METRIC_PREFIX + counter, self._now.counters[counter])
+                if counter and self._exporter is not None:
+                    self._exporter(METRIC_PREFIX + counter, self._counters[counter])
                 for observer in self._observers:
                     for stage, duration in seconds.items():
                         observer(stage, duration)
             except Exception as error:
-                with self._lock:
-                    self._now.exporter_errors += 1
                 log.warning("the metrics exporter raised %s", type(error).__name__)
 
 

@@ -14,7 +14,7 @@ from crosswalk.structured.cache import AnswerCache
 from crosswalk.structured.chain import Read, run_chain
 from crosswalk.structured.ending import reason_for_ending, reason_for_response
 from crosswalk.structured.errors import AnswerTypeError, MigrationError
-from crosswalk.structured.metrics import ParseRecord, ParserMetrics
+from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.partial_parser import PartialParser
 from crosswalk.structured.reason import Partial, Prose, ReasonCode, as_partial, as_prose
 from crosswalk.structured.result import Candidate, ParseResult, Violation
@@ -188,7 +188,7 @@ class StructuredParser(Generic[T]):
         watch = _Watch()
         result = run_chain(self._read, text, ended, partial, watch.lap, self.schema, self._prose)
         seconds = watch.stop()
-        self._metrics.record(ParseRecord(result.stage, result.reason, seconds, result.schema_version))
+        self._metrics.record(result.stage, result.reason, seconds, result.schema_version)
         return result
 
 

@@ -53,9 +53,8 @@ class PartialParser(Generic[T]):
             return None
         self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)
         self._pieces = [self.text]
-        result = run_chain(
-            self._read, self._pieces[0], ReasonCode.TRUNCATED, Partial.ACCEPT, None, self._schema
-        )
+        text, ended = self._pieces[0], ReasonCode.TRUNCATED
+        result = run_chain(self._read, text, ended, Partial.ACCEPT, None, self._schema, is_stream=True)
         state = result.fields, result.final
         is_known = state == self._state and is_same(result.value, self._last)
         if is_known or (result.value is None and not result.fields):

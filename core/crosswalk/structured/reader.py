@@ -21,6 +21,7 @@ from crosswalk.structured.result import Violation
 
 __all__ = [
     "CLOSING_QUOTES",
+    "FULL_WIDTH",
     "SPACE",
     "STRINGS",
     "Reading",
@@ -62,9 +63,8 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _COLON_NEXT: Final = re.compile(rf"{SPACE}*+[:=\uff1a]")
-_FULL_WIDTH: Final = {
-    "\uff0c": ",", "\uff1a": ":", "\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]",
-}  # fmt: skip
+FULL_WIDTH: Final = str.maketrans("\uff0c\uff1a\uff1b\uff5b\uff5d\uff3b\uff3d", ",:;{}[]")
+"""The full-width forms of the marks of JSON, for :meth:`str.translate`."""
 _LEFT_OUT: Final = re.compile(r"\.\.|\u2026")
 _CORRECTS: Final = re.compile(r"[\d\"\u201c?\u2260]|!=|\b(?:not|no|never)\b|n['\u2019]t\b", re.IGNORECASE)
 """A digit or a negation in a comment right behind a value: it may correct the value."""
@@ -100,7 +100,7 @@ _HALF_A_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 _INNER_QUOTES: Final = re.compile(
     r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*'
-    r'(?:(?<=[\s(])(?<![,:{\[]\s)"(?=[^\s"])[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?<=\S)"(?=[\s.;!?)-])'
+    r'(?:(?<=[\s(])(?<![,:{\[]\s)"(?=[^\s"])(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?<=\S)"(?=[\s.;!?)-])'
     rf'(?!{SPACE}*+[,:}}\]])[^"\\\n]*+(?:\\.[^"\\\n]*+)*)+"(?={SPACE}*+[,:}}\]])'
 )
 """A string with words in unescaped quotes, each pair as prose sets it."""
@@ -138,6 +138,9 @@ class Reading:
         is_open: whether the end of the text closed it.
         has_comments: whether it contains comments.
         open_key: the key of the outermost object with a value that may continue, or ``None`` for none.
+        open: the ``id`` of each object or array that the text did not close.
+        gaps: the ``id`` of each object with a comment in the place of a member.
+        weak_gaps: whether a comment behind a value could stand for members, where any may follow.
     """
 
     value: Any
@@ -148,6 +151,9 @@ class Reading:
     is_open: bool = False
     has_comments: bool = False
     open_key: str | None = None
+    open: frozenset[int] = frozenset()
+    gaps: frozenset[int] = frozenset()
+    weak_gaps: bool = False
 
 
 @attrs.define
@@ -205,12 +211,16 @@ class _Reader:
         self._at = 0
         self._is_on_new_line = False
         self._has_comments = False
+        self._gaps: set[int] = set()
+        self._weak_gaps = False
 
     def read(self) -> Reading:
         """The reading; once."""
         reading = self._read()
         reading.has_comments = self._has_comments
-        if len(self._boxes) > 1 or reading.cut is not None:
+        reading.open = frozenset(id(box.value) for box in self._boxes)
+        reading.gaps, reading.weak_gaps = frozenset(self._gaps), self._weak_gaps
+        if len(self._boxes) > 1 or (self._boxes and self._expected != _KEY):  # a comma makes a value final
             reading.open_key = self._boxes[0].key
         return reading
 
@@ -260,19 +270,26 @@ class _Reader:
         is_last = _END_NEXT.match(self._text, end) is not None
         if _LEFT_OUT.search(said):
             self._left_out()
+        is_in_place = is_alone or is_last or not _LINE_END.match(self._text, end)
+        is_behind_value = self._expected == _NEXT
         if self._is_in_array:
-            is_behind_item = self._expected == _NEXT
-            if is_behind_item or is_alone or is_last or not _LINE_END.match(self._text, end):
+            if is_behind_value or is_in_place:
                 self._left_out()
-        elif (is_alone and is_last and self._last_token != "{") or self._last_token in ("]", ")"):
+        elif self._last_token in ("]", ")") or (
+            is_last and self._last_token != "{" and (is_alone or not is_behind_value)
+        ):
             self._left_out()
+        elif is_in_place and self._boxes and (self._expected == _KEY or (is_behind_value and is_alone)):
+            self._gaps.add(id(self._boxes[-1].value))
+        elif is_behind_value:
+            self._weak_gaps = True
         if not is_alone and self._last_token not in ("{", "[", "(") and _CORRECTS.search(said[1:]):
             self._refuse("a comment that may correct the value")
 
     # -------------------------------------------------------------------------------------- tokens
 
     def _mark(self, mark: str) -> None:
-        mark = _FULL_WIDTH.get(mark, mark)
+        mark = mark.translate(FULL_WIDTH)
         expected = self._expected
         if mark in "}])":
             self._close(mark)
@@ -365,7 +382,7 @@ class _Reader:
     def _begin(self, key: str, *, is_bare: bool) -> None:
         box = self._boxes[-1]
         box.key = key
-        self._is_bare_key = is_bare
+        self._is_bare_key = is_bare or key.endswith(":")
         self._expected = _COLON
         if key in box.value:
             self._refuse("a key is repeated", ReasonCode.DUPLICATE_KEY)
@@ -404,7 +421,7 @@ class _Reader:
             and all(box.closer == "}" for box in self._boxes)
         )
         if not self._is_cut:
-            if self._expected != _NEXT:
+            if self._expected != _NEXT or any(box.closer != "}" for box in self._boxes):
                 self._refuse("the end is missing", ReasonCode.TRUNCATED)
             return Reading(self._root, True, is_between=is_between, is_open=True)
         box = self._boxes[-1]
@@ -424,7 +441,7 @@ class _Reader:
 
     @property
     def _takes_value(self) -> bool:
-        """Return whether a value may come here, or after a key in quotes also if its colon is missing."""
+        """Return whether a value may come here, or after a key in quotes also if its colon is missing, not inside of it."""
         return self._expected == _VALUE or (self._expected == _COLON and not self._is_bare_key)
 
     @property

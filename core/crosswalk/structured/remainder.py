@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
-from crosswalk.structured.reader import CLOSING_QUOTES, SPACE
+from crosswalk.schemas.check import folded_key
+from crosswalk.structured.reader import CLOSING_QUOTES, FULL_WIDTH, SPACE
 
 __all__ = ["continues", "is_among_own_keys", "is_elided", "is_operand", "repeats_key"]
 
 _QUOTES: Final = "".join(CLOSING_QUOTES)
 _QUOTED: Final = rf"[{_QUOTES}][^{_QUOTES}\n]{{1,99}}[{_QUOTES}]"
 _HARMLESS: Final = re.compile(r"[\s}\])>;`]*+")
-_MEMBER_NEXT: Final = re.compile(rf"{_QUOTED}{SPACE}*+[:\uff1a]")
+_MEMBER_NEXT: Final = re.compile(rf"{_QUOTED}{SPACE}*+:")
 _COMMA: Final = re.compile(
     rf",{SPACE}*+(?:(?P<structure>[{_QUOTES}{{\[]|[A-Za-z_$][\w$-]*+{SPACE}*+:)|(?P<scalar>[-\d]|true\b|false\b|null\b))"
 )
@@ -23,10 +23,11 @@ _KEY_BEFORE: Final = re.compile(rf"{_QUOTED}{SPACE}*:{SPACE}*\Z")
 _OPERAND: Final = re.compile(r"""\s*+[+*]\s*+[\[{("'\d]|\.\w+\s*+[(=]|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
 _DOTS: Final = re.compile(r"[\s`~]*+[\[(]?(?:\.{3}|\u2026)++[\])]?(?=\s|\Z)")
 _MEMBER: Final = re.compile(
-    r"""(?:["'`](?=[\w$-]+["'`])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([\w$-]+)["'`]?\]?\s*+[-+*/]?[:=]\s*+[^\s}]"""
+    rf"(?:[{_QUOTES}](?=[^{_QUOTES}\n]+[{_QUOTES}])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([^{_QUOTES}\n=:]+?)[{_QUOTES}]?\]?"
+    r"\s*+[-+*/]?[:=]\s*+[^\s}]"
 )
 _BARE_MEMBER: Final = re.compile(
-    r"(?:\A|\n)[\s/#*>-]*([A-Za-z_][\w-]*)\s?[:=]\s*+(?:[\"'\d-]|true\b|false\b|null\b)"
+    r"(?:\A|\n)[\s/#*>|-]*([A-Za-z_][\w-]*)[*_`]*\s?[:=]\s*+(?:[\"'\d-]|true\b|false\b|null\b)"
 )
 _LONGEST_LABEL: Final = 80
 _YAML_KEY: Final = re.compile(r"(?:\A|\n)[ \t]*(?:- )?[\w-]+:[ \t]*\Z")
@@ -45,6 +46,7 @@ def continues(text: str, start: int, end: int, remainder: str, is_region_next: b
         remainder: the text up to the next fence, tag or object.
         is_region_next: whether an object follows *remainder*.
     """
+    remainder = remainder.translate(FULL_WIDTH)
     closers = _HARMLESS.match(remainder)
     position = closers.end() if closers else 0
     is_closed_again = bool(set("}]") & set(remainder[:position]))
@@ -90,12 +92,16 @@ def is_elided(text: str, end: int) -> bool:
 
 
 def repeats_key(keys: frozenset[str], remainder: str) -> bool:
-    """Whether *remainder*, in which no object begins, has one of *keys* with a value: a correction without brackets."""
-    return not keys.isdisjoint(_MEMBER.findall(remainder) + _BARE_MEMBER.findall(remainder))
+    """Whether *remainder*, in which no object begins, has one of *keys* with a value: a member without brackets.
+
+    Keys are compared as :func:`folded_key` writes them.
+    """
+    remainder = remainder.translate(FULL_WIDTH)
+    return not keys.isdisjoint(map(folded_key, _MEMBER.findall(remainder) + _BARE_MEMBER.findall(remainder)))
 
 
-def is_among_own_keys(text: str, start: int, end: int, keys: Iterable[str]) -> bool:
+def is_among_own_keys(text: str, start: int, end: int, keys: frozenset[str]) -> bool:
     """Return whether the object from *start* to *end* is the value of a key of YAML, and keys next to it are in *keys*."""
     if _YAML_KEY.search(text, max(start - _LONGEST_LABEL, 0), start) is None:
         return False
-    return not set(keys).isdisjoint(_YAML_MEMBER.findall(text[:start] + text[end:]))
+    return not keys.isdisjoint(map(folded_key, _YAML_MEMBER.findall(text[:start] + text[end:])))

@@ -53,7 +53,7 @@ _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
 _LINE: Final = re.compile(r"[^\n]*+")
 _COMMENT: Final = {"//": _LINE, "#": _LINE, "/*": re.compile(r".*?\*/", re.DOTALL)}
 _STRING: Final = {opening: re.compile(string, re.DOTALL) for opening, string in STRINGS.items()}
-_FENCE: Final = re.compile(r"(?:```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
+_FENCE: Final = re.compile(r"(```|~~~)(?:[^\n`]*\n|[\w+.-]*)\s*\Z")
 _FENCE_END: Final = re.compile(r"[\s}\])]*+(?:(?:```|~~~)[ \t]*+(?:\n|\Z)|`{1,2}\Z)")
 _FENCE_LINE: Final = re.compile(r"\n[ \t]*+(?:```|~~~)")
 _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
@@ -254,7 +254,8 @@ class Scan:
 
     def _region(self, start: int) -> int | None:
         before = self.text[max(self._last_region_end(), start - _LONGEST_FENCE, self._start) : start]
-        is_fenced = not self._fence_is_end and _FENCE.search(before) is not None
+        fence = None if self._fence_is_end else _FENCE.search(before)
+        is_fenced = fence is not None
         if self._abandoned is not None and _INSIDE_ANOTHER.search(self.text, max(start - 99, 0), start):
             return None  # a part of what was abandoned
         part = _Part(self.text, start, self._end, is_fenced, self._fences_end_prose)
@@ -270,7 +271,7 @@ class Scan:
         if not self._fences and (is_fenced or (is_begun and _FENCE_END.match(self.text, region.end))):
             if not is_fenced:
                 self._spans[:0] = [(0, start, Kind.FENCE)]
-            self._fences.append(("```", start))
+            self._fences.append((fence[1] if fence else "```", start))
         return region.end
 
     def _take(self, region: Region) -> None:
@@ -350,7 +351,7 @@ class Scan:
 
     def _begin_channel(self, found: re.Match[str]) -> int | None:
         """A channel of gpt-oss: the answer is in ``final``, or in a call of a tool."""
-        name, is_call = found["channel_name"].lower(), found["recipient"] is not None
+        name, is_call = found["channel_name"].lower(), bool(found["recipient"] or found["role_recipient"])
         if name == "final" or is_call:
             self._channel = "final" if name == "final" else "call"
             self._add(found.start(), found.end(), Kind.TAG)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import attrs
 import orjson
 
-from crosswalk.schemas.check import MOST, Check, Fault, Report, compile_schema
+from crosswalk.schemas.check import MOST, Check, ExactFloat, Fault, Report, compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json
@@ -118,6 +119,7 @@ class Schema(Generic[T]):
     _check: Check = attrs.field(init=False, repr=False, eq=False)
     _make: Callable[[Any, Any], T] = attrs.field(init=False, repr=False, eq=False)
     has_decimal: bool = attrs.field(init=False, repr=False, eq=False, default=False)
+    names: frozenset[str] = attrs.field(init=False, repr=False, eq=False, default=frozenset())
 
     def __attrs_post_init__(self) -> None:
         kind: Any = self.cls
@@ -134,6 +136,7 @@ class Schema(Generic[T]):
         set_field(self, "_check", compile_schema(checked, null_is_default=self.null_is_default))
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
+        set_field(self, "names", frozenset(map(folded_key, _property_names(told))))
 
     @property
     def name(self) -> str:
@@ -173,12 +176,27 @@ class Schema(Generic[T]):
         if broken or found:
             said = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
             return Candidate(None, tuple([*said, *found][:MOST]))
-        return Candidate(value, (), None, tuple(report.unknown), tuple(report.renamed))
+        if value is None:
+            return Candidate(None, (Violation("expected a value, got null"),))
+        unknown, renamed = tuple(report.unknown), tuple(report.renamed)
+        return Candidate(value, (), None, unknown, renamed, frozenset(report.defaulted))
+
+    def named(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
+        try:
+            return cast(dict[str, Any], _exact(self._check(data, "$", Report())))
+        except Exception:  # as in read
+            return data
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema (2020-12) of a valid answer, without invariants. Each call returns a new dict."""
         copied: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
         return copied
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an object in it may have any keys, so that nothing tells whether one is missing."""
+        return strict_form(self._json_schema) is None
 
     def server_schema(self) -> tuple[dict[str, Any], bool]:
         """Return the schema to send to a server that enforces one, and whether it has the form of OpenAI's strict mode.
@@ -225,6 +243,23 @@ class Schema(Generic[T]):
         if example is not None:
             parts.append(f"For example:\n\n{_shown(example)}")
         return "\n\n".join(parts) + "\n"
+
+
+def _property_names(schema: Any) -> Iterator[str]:
+    """The keys of every object in *schema*."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", ())
+    for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _property_names(each)
+
+
+def _exact(value: Any) -> Any:
+    """A copy of *value* with the digits of its numbers."""
+    if type(value) is dict:
+        return {key: _exact(each) for key, each in value.items()}
+    if type(value) is list:
+        return [_exact(each) for each in value]
+    return Decimal(value.text) if type(value) is ExactFloat else value
 
 
 def _as_it_is(value: Any, _: Any) -> Any:

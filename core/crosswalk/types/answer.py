@@ -17,7 +17,7 @@ import orjson
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
 from crosswalk.types._value import unchecked
-from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.delta import Correction, ResponseDelta
 from crosswalk.types.error_info import ErrorInfo, ErrorKind
 from crosswalk.types.error_segment import NO_CAUSE, error_segment
 from crosswalk.types.filter import ContentFilterCategory, ContentFilterResult
@@ -164,6 +164,8 @@ class Choice:
             self.add_call(delta.tool_call_delta)
         if delta.segment is not None:
             self.insert(delta.segment)
+        if delta.correction is not None:
+            self.correct(delta.correction)
         if delta.logprobs is not None:
             self.weigh(delta.logprobs)
         if delta.finish_reason is not None:
@@ -229,6 +231,20 @@ class Choice:
         if fragment.arguments_delta:
             call.arguments.append(fragment.arguments_delta)
 
+    def correct(self, correction: Correction) -> None:
+        """Replace streamed characters, which may lie in several parts. Emptied parts are left out of the answer."""
+        if correction.call is None:
+            texts = [part[1] for part in self.parts if type(part) is tuple and part[0] is correction.type]
+        else:
+            texts = [self.calls[correction.call].arguments] if correction.call in self.calls else []
+        start, end, new = correction.start, correction.end, correction.text
+        for pieces in texts:
+            text = "".join(pieces)
+            if start < len(text) and end > 0:
+                pieces[:] = [text[: max(start, 0)] + new + text[max(end, 0) :]]
+                new = ""
+            start, end = start - len(text), end - len(text)
+
     @property
     def has_calls(self) -> bool:
         """Whether a tool call is among the parts."""
@@ -277,6 +293,9 @@ class Choice:
         segments = tuple(
             _with_more(self._segment(part, ids, partial=partial), self._more.get(number))
             for number, part in enumerate(self.parts)
+            if type(part) is not tuple
+            or any(part[1])
+            or number in self._more  # a correction may empty a text
         )
         content = _said(segments, SegmentType.TEXT)
         if content is None and self._blank:

@@ -7,27 +7,73 @@ from typing import Final, final
 import attrs
 
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import brief, summary
+from crosswalk.text import brief, short_repr, summary
 from crosswalk.types._value import (
     LARGEST,
     as_optional_tuple,
+    check_count,
     check_is,
     check_items,
     check_optional_text,
+    check_text,
     one_of,
 )
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
 from crosswalk.types.logprob import TokenLogprob
-from crosswalk.types.segment import Segment
+from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
 
-__all__ = ["ResponseDelta"]
+__all__ = ["Correction", "ResponseDelta"]
 
 
 UNNUMBERED: Final = -1
 """The index of a delta that is not numbered yet."""
+
+
+@brief
+@final
+@attrs.frozen
+class Correction:
+    """A streamed text that the provider's final item replaces.
+
+    Attributes:
+        type: the kind of text: ``text``, ``reasoning`` or ``refusal``, or ``tool_call`` for the arguments of a call.
+        text: the new text.
+        start: the first character that it replaces, counted in all text of that kind so far, or in the arguments.
+        end: the character after the last one that it replaces.
+        call: the position of the call among the calls of its choice, or ``None`` for other text.
+
+    Raises:
+        ResponseValidationError: the range ends before it starts, another type has characters to replace, a call has no
+            position, or a field has another type.
+    """
+
+    type: SegmentType
+    text: str
+    start: int
+    end: int
+    call: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "type", one_of(SegmentType, self.type, "unknown segment type"))
+        check_text(self, "text")
+        check_count(self, "start")
+        check_count(self, "end")
+        if self.end < self.start:
+            raise ResponseValidationError("a correction ends before it starts")
+        if self.type is SegmentType.TOOL_CALL:
+            check_count(self, "call")
+        elif self.call is not None or self.type not in _CORRECTED:
+            raise ResponseValidationError(
+                "a correction is of text, reasoning, a refusal or a call's arguments"
+            )
+
+    __repr__ = short_repr("type", "text", "start", "end", "call")
+
+
+_CORRECTED: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
 @brief
@@ -48,6 +94,7 @@ class ResponseDelta:
         reasoning_delta: reasoning text to append, or ``None`` if there is none.
         refusal_delta: text of a refusal to append, or ``None`` if there is none.
         segment: a whole segment that came at once, such as an error or an image.
+        correction: the replacement of text that earlier deltas streamed, or ``None`` if there is none.
         raw_finish_reason: the provider's own word for why it ended, verbatim, or ``None`` if it gave none.
         logprobs: the tokens of this delta, or ``None`` if not requested.
         choice: the number of the answer that it belongs to, from 0.
@@ -67,6 +114,7 @@ class ResponseDelta:
     reasoning_delta: str | None = attrs.field(default=None, kw_only=True)
     refusal_delta: str | None = attrs.field(default=None, kw_only=True)
     segment: Segment | None = attrs.field(default=None, kw_only=True)
+    correction: Correction | None = attrs.field(default=None, kw_only=True)
     raw_finish_reason: str | None = attrs.field(default=None, kw_only=True)
     logprobs: tuple[TokenLogprob, ...] | None = attrs.field(
         default=None, kw_only=True, converter=as_optional_tuple
@@ -103,6 +151,7 @@ class ResponseDelta:
             and self.usage is None
             and self.refusal_delta is None
             and self.segment is None
+            and self.correction is None
             and self.raw_finish_reason is None
             and not self.logprobs
             and not self.extensions
@@ -116,14 +165,19 @@ class ResponseDelta:
     def __repr__(self) -> str:
         fields = (
             "index", "choice", "content_delta", "reasoning_delta", "refusal_delta", "tool_call_delta",
-            "segment", "finish_reason", "raw_finish_reason", "usage", "logprobs",
+            "segment", "correction", "finish_reason", "raw_finish_reason", "usage", "logprobs",
         )  # fmt: skip
         shown = [(name, getattr(self, name)) for name in fields if name != "choice" or self.choice]
         return summary("ResponseDelta", [*shown, ("extensions", tuple(self.extensions))])
 
 
 _TEXTS: Final = ("content_delta", "reasoning_delta", "refusal_delta", "raw_finish_reason")
-_PARTS: Final = (("tool_call_delta", ToolCallDelta), ("segment", Segment), ("usage", UsageInfo))
+_PARTS: Final = (
+    ("tool_call_delta", ToolCallDelta),
+    ("segment", Segment),
+    ("correction", Correction),
+    ("usage", UsageInfo),
+)
 _new: Final = object.__new__
 # A stream makes a delta for each of its tokens, and most have one field alone. Such a delta has it in its dict and finds
 # its other fields here: to fill twelve slots of a frozen object takes three times as long.

@@ -146,20 +146,41 @@ class _MediaPart:
 
     def __attrs_post_init__(self) -> None:
         check_optional_text(self, *attrs.fields_dict(type(self)))
-        if (self.url is None) == (self.data is None):
+        sources = (self.url, self.data, getattr(self, "id", None))
+        if sum(source is not None for source in sources) != 1:
             raise ResponseValidationError(f"{type(self).__name__} needs either a url or data, and not both")
 
     __repr__ = short_repr("media_type", "url", "data")
 
 
+@brief
+@attrs.frozen(init=False)
 class ImagePart(_MediaPart):
     """An image as one part of a message: by its ``url`` or as base64 ``data``, never both.
+
+    Attributes:
+        detail: how closely the model looks at it, in OpenAI's words (``low``, ``high``, ``auto``), or ``None`` for the
+            provider's default.
 
     Raises:
         ResponseValidationError: it has neither, or both.
     """
 
-    __slots__ = ()  # the fields are those above: attrs need not make a class of it again
+    detail: str | None = None
+
+    def __init__(
+        self,
+        source: Source | None = None,
+        /,
+        *,
+        url: str | None = None,
+        data: str | bytes | None = None,
+        media_type: str | None = None,
+        detail: str | None = None,
+    ) -> None:
+        self.__attrs_init__(*_located(source, url, data, media_type)[:3], detail)
+
+    __repr__ = short_repr("media_type", "url", "data", "detail")
 
 
 class AudioPart(_MediaPart):
@@ -175,16 +196,18 @@ class AudioPart(_MediaPart):
 @brief
 @attrs.frozen(init=False)
 class FilePart(_MediaPart):
-    """A file as one part of a message: by its ``url`` or as base64 ``data``, never both.
+    """A file as one part of a message: by its ``url``, as base64 ``data``, or by its ``id``. Exactly one of them is set.
 
     Attributes:
         name: the file's name, or ``None`` when it has none.
+        id: the id of a file that was uploaded to OpenAI, or ``None``.
 
     Raises:
         ResponseValidationError: it has neither, or both.
     """
 
     name: str | None = None
+    id: str | None = None
 
     def __init__(
         self,
@@ -195,11 +218,12 @@ class FilePart(_MediaPart):
         data: str | bytes | None = None,
         media_type: str | None = None,
         name: str | None = None,
+        id: str | None = None,
     ) -> None:
         url, data, media_type, file = _located(source, url, data, media_type)
-        self.__attrs_init__(url, data, media_type, file if name is None else name)
+        self.__attrs_init__(url, data, media_type, file if name is None else name, id)
 
-    __repr__ = short_repr("name", "media_type", "url", "data")
+    __repr__ = short_repr("name", "media_type", "url", "data", "id")
 
 
 ContentPart: TypeAlias = TextPart | ImagePart | AudioPart | FilePart

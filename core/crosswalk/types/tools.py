@@ -25,7 +25,7 @@ class CallKind(StrEnum):
     """Free text: the input of a tool that OpenAI calls a custom tool."""
 
 
-def _as_kind(value: object) -> CallKind | None:
+def as_call_kind(value: object) -> CallKind | None:
     """Convert a kind: ``function`` becomes ``None``, the kind of every call that does not name one (an attrs converter)."""
     kind = None if value is None else one_of(CallKind, value, "unknown kind of tool call")
     return None if kind is CallKind.FUNCTION else kind
@@ -51,7 +51,7 @@ class ToolCall:
     id: str
     name: str
     arguments: str = "{}"
-    kind: CallKind | None = attrs.field(default=None, converter=_as_kind)
+    kind: CallKind | None = attrs.field(default=None, converter=as_call_kind)
 
     def __attrs_post_init__(self) -> None:
         id, name, arguments = self.id, self.name, self.arguments
@@ -123,7 +123,7 @@ class ToolCallDelta:
     id: str | None = None
     name: str | None = None
     arguments_delta: str | None = None
-    kind: CallKind | None = attrs.field(default=None, converter=_as_kind)
+    kind: CallKind | None = attrs.field(default=None, converter=as_call_kind)
 
     def __attrs_post_init__(self) -> None:
         # Written out: this runs for every fragment of a stream.

@@ -19,6 +19,8 @@ __all__ = [
     "read_calls",
     "read_choice",
     "read_content",
+    "read_custom_tool",
+    "read_file",
     "read_format",
     "read_image",
     "read_message",
@@ -73,29 +75,34 @@ def _part(part: Fields) -> ContentPart | None:
     if kind == "image_url":
         if isinstance(part.look(kind), str):
             return read_image(part, kind)
-        image = part.need(kind, part.object(kind))
-        if image.look("detail") == "auto":
-            image.take("detail")
-        return read_image(image, "url")
+        return read_image(part.need(kind, part.object(kind)), "url")
     if kind == "input_audio":
         sound = part.need(kind, part.object(kind))
         format = sound.need("format", sound.text("format"))
         data = sound.need("data", sound.text("data"))
         with placed(sound, "data"):
             return AudioPart(data=data, media_type=f"audio/{'mpeg' if format == 'mp3' else format}")
-    if kind == "file" and isinstance(part.look("file"), dict) and "file_data" in part.look("file"):
-        file = part.need(kind, part.object(kind))
-        where = read_source(file.need("file_data", file.text("file_data")))
-        with placed(file, "file_data"):
-            return FilePart(**where, name=file.text("filename"))
-    part.leave("must be text, image_url, input_audio, or a file with file_data")
+    if kind == "file" and isinstance(part.look("file"), dict):
+        return read_file(part.need(kind, part.object(kind)))
+    part.leave("must be text, image_url, input_audio or file")
     return None
 
 
 def read_image(fields: Fields, name: str) -> ImagePart:
-    """The image whose URL is in the field *name*."""
+    """Return the image with its URL in the field *name*."""
+    detail = fields.text("detail")
     with placed(fields, name):
-        return ImagePart(**read_source(fields.need(name, fields.text(name))))
+        return ImagePart(**read_source(fields.need(name, fields.text(name))), detail=detail)
+
+
+def read_file(file: Fields) -> FilePart:
+    """Return *file*: its data, or its id at OpenAI."""
+    name, id = file.text("filename"), file.text("file_id")
+    if id is not None:
+        return FilePart(id=id, name=name)
+    source = file.need("file_data", file.text("file_data"))
+    with placed(file, "file_data"):
+        return FilePart(**read_source(source), name=name)
 
 
 def read_source(url: str) -> dict[str, str]:
@@ -144,12 +151,31 @@ def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def read_choice(choice: Fields, nested: str | None = "function") -> str | None:
-    """The name of the tool that *choice* wants, below *nested*; ``None`` for another choice, which stays unread."""
-    if choice.need("type", choice.text("type")) != "function":
+def read_custom_tool(tool: Fields) -> dict[str, Any]:
+    """Return the fields of the ``ToolDefinition`` that *tool* is, which takes free text."""
+    format = tool.plain("format")
+    if format is not None and isinstance(format.get("grammar"), dict):  # Chat Completions nests it
+        format = {**{name: value for name, value in format.items() if name != "grammar"}, **format["grammar"]}
+    return {
+        "name": tool.need("name", tool.text("name")),
+        "description": tool.text("description"),
+        "kind": "custom",
+        "input_format": format,
+    }
+
+
+def read_choice(choice: Fields, *, is_nested: bool = True) -> str | None:
+    """Return the name of the tool that *choice* requires, or ``None`` for another choice, which stays unread.
+
+    Args:
+        choice: the choice.
+        is_nested: whether the name is in an object under the type, as in Chat Completions.
+    """
+    kind = choice.need("type", choice.text("type"))
+    if kind not in ("function", "custom"):
         choice.leave()
         return None
-    tool = choice if nested is None else choice.need(nested, choice.object(nested))
+    tool = choice.need(kind, choice.object(kind)) if is_nested else choice
     return str(tool.need("name", tool.text("name")))
 
 

@@ -150,6 +150,12 @@ class Fields:
             is_ready = isinstance(item, ready)
             yield item if is_ready else self._kept(Fields(item, (*self.place, name, number)))
 
+    def last(self, name: str) -> Fields | None:
+        """Return the last item of the list *name*, which was taken as objects, or ``None`` if it is not an object."""
+        items = self.given.get(name) or ()
+        place = (*self.place, name, len(items) - 1)
+        return next((fields for fields in self._below if fields.place == place), None)
+
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""
         if value is None:

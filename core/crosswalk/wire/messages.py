@@ -33,6 +33,7 @@ __all__ = [
     "PAUSES",
     "PIECES",
     "SERVER_TOOLS",
+    "STATE_BLOCKS",
     "UNMARKED",
     "WireBlock",
     "WirePiece",
@@ -90,6 +91,9 @@ BLOCKS: Final[Mapping[str, WireBlock]] = MappingProxyType(
     }
 )
 """The content blocks, by type; one of another type is kept as it is."""
+
+STATE_BLOCKS: Final = frozenset({"compaction", "fallback"})
+"""The blocks that are not content of the answer, and go back to the server as they are."""
 
 
 def is_known_block(type: str) -> bool:

@@ -6,12 +6,14 @@ Facts: the references of the APIs, the types of their Python SDKs, the parameter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
+
+from crosswalk.wire.allowed_tools import read_allowed_tools, write_allowed_tools
 
 __all__ = [
     "FORMATS",
@@ -76,6 +78,8 @@ class Option:
         neutral: the value that changes nothing: its loss is harmless.
         harmless_in: formats in which nothing is lost without it.
         replaces: the path that has to go where this option is written, by format.
+        reader, writer: for an option that is an object with other fields in each format, the functions that read and
+            write it. They get the value and the format, and return ``None`` for a value that is not such an option.
     """
 
     name: str
@@ -85,6 +89,8 @@ class Option:
     neutral: Any = None
     harmless_in: tuple[str, ...] = ()
     replaces: Mapping[str, str] = {}
+    reader: Callable[[Any, str], Any] | None = None
+    writer: Callable[[Any, str], Any] | None = None
 
     def path(self, format: str | None, provider: str | None = None) -> str | None:
         """Its path in *format* at *provider*; ``None`` where there is none."""
@@ -94,11 +100,15 @@ class Option:
 
     def written(self, value: Any, format: str) -> Any:
         """*value* as *format* says it; ``None`` if it cannot."""
+        if self.writer is not None:
+            return self.writer(value, format)
         values = self.values.get(format)
         return value if values is None else values.get(value)
 
     def read(self, value: Any, format: str) -> Any:
         """The *value* that *format* says, as the table calls it; ``None`` for one that is not there."""
+        if self.reader is not None:
+            return self.reader(value, format)
         values = self.values.get(format)
         if values is None:
             return value
@@ -118,13 +128,15 @@ def _option(
     neutral: Any = None,
     harmless_in: tuple[str, ...] = (),
     replaces: Mapping[str, str] | None = None,
+    reader: Callable[[Any, str], Any] | None = None,
+    writer: Callable[[Any, str], Any] | None = None,
     **spellings: str | tuple[str, ...],
 ) -> Option:
     paths = {
         format: (spelling,) if isinstance(spelling, str) else spelling
         for format, spelling in spellings.items()
     }
-    return Option(name, grade, paths, values or {}, neutral, harmless_in, replaces or {})
+    return Option(name, grade, paths, values or {}, neutral, harmless_in, replaces or {}, reader, writer)
 
 
 _LOST, _CHANGED, _NOTHING = Grade.DANGEROUS, Grade.CHANGED, Grade.HARMLESS
@@ -158,6 +170,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "seed", _LOST, chat="seed", completions="seed", ollama="options.seed", gemini="generationConfig.seed", cohere="seed",
     ),
     _option("parallel_tool_calls", _LOST, chat="parallel_tool_calls", responses="parallel_tool_calls"),
+    _option(
+        "allowed_tools", _LOST, reader=read_allowed_tools, writer=write_allowed_tools, chat="tool_choice",
+        responses="tool_choice", gemini="toolConfig.functionCallingConfig",
+    ),
+    _option("web_search_options", _LOST, chat="web_search_options"),
     # Sampling.
     _option(
         "frequency_penalty", _LOST, neutral=0, chat="frequency_penalty", completions="frequency_penalty",
@@ -232,6 +249,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         },
     ),
     _option("speed", _CHANGED, neutral="standard", messages="speed"),
+    _option("safety_settings", _CHANGED, neutral=[], gemini="safetySettings"),
     _option(
         "include_obfuscation", _CHANGED, neutral=False, openai="stream_options.include_obfuscation",
         responses="stream_options.include_obfuscation",
@@ -256,11 +274,14 @@ NESTED: Final[Mapping[str, Option]] = MappingProxyType(
         option.name: option
         for option in (
             _option("cache_control", _CHANGED, harmless_in=_CACHE_ALONE),
+            _option("detail", _CHANGED, neutral="auto", chat="detail", responses="detail"),
+            _option(
+                "strict", _CHANGED, neutral=False, chat="strict", responses="strict", messages="strict", ollama="strict",
+                bedrock="strict", cohere="strict_tools",
+            ),
             *(
                 _option(name, _CHANGED)
-                for name in (
-                    "annotations", "detail", "id", "include", "input_examples", "is_error", "metadata", "status",
-                )
+                for name in ("annotations", "id", "include", "input_examples", "metadata", "status")
             ),
         )
     }

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crosswalk import ConfigurationError
-from crosswalk_batch import Options, from_arrow, normalize_batch, options
+from crosswalk_batch import Options, from_arrow, normalize_batch
 
 from .conftest import Run, lines, ollama, rows
 
@@ -168,7 +168,7 @@ def test_costs_are_the_logs_or_the_providers_or_an_estimate(run: Run) -> None:
 
 
 def test_prices_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr("crosswalk.prices.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="prices need the extra"):
         normalize_batch(pa.RecordBatch.from_pydict({"body": [b"{}"]}), Options(with_prices=True))
 

@@ -51,6 +51,55 @@ def test_a_log_is_cut_between_lines(tmp_path: Path, kind: str) -> None:
     assert cut(file) == []
 
 
+def codex_session(answers: int) -> bytes:
+    """A session file of Codex: three lines for each answer."""
+    said = []
+    for number in range(answers):
+        text = {"type": "output_text", "text": f"Hi {number}"}
+        usage = {
+            "total_token_usage": {"total_tokens": number},
+            "last_token_usage": {"input_tokens": 3, "output_tokens": 2},
+        }
+        said += [
+            {"type": "turn_context", "payload": {"model": "gpt-x"}},
+            {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": [text]}},
+            {"type": "event_msg", "payload": {"type": "token_count", "info": usage}},
+        ]
+    return lines({"type": "session_meta", "payload": {"id": "s1"}}, *said)
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst"])
+def test_a_session_has_a_record_for_each_answer(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / f"rollout.jsonl{kind}"
+    file.write_bytes(packed(codex_session(20), kind[1:]) if kind else codex_session(20))
+    for size in (1, 700, 1_000_000):
+        found = read(file, size)
+        assert [row["number"] for row in found] == [3 * number + 3 for number in range(20)]
+        assert [f"Hi {number}".encode() in row["line"] for number, row in enumerate(found)] == [True] * 20
+        done = cut(file, size)
+        assert sum(piece.weight for piece in done if isinstance(piece, Piece)) == file.stat().st_size
+    file.write_bytes(packed(codex_session(0), kind[1:]) if kind else codex_session(0))
+    assert cut(file) == []
+
+
+def test_of_a_damaged_session_what_comes_before_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "rollout.jsonl.gz"
+    file.write_bytes(packed(codex_session(20), "gz")[:-1])
+    *found, fault = cut(file, 1_000_000)
+    assert [piece.size for piece in found if isinstance(piece, Piece)] == [20]
+    assert str(fault) == f"{file}: the file is damaged: it ends in the middle"
+
+
+def test_an_answer_of_a_session_that_is_too_long_is_a_reject(tmp_path: Path, short: None) -> None:
+    file = tmp_path / "rollout.jsonl"
+    file.write_bytes(codex_session(1).replace(b"Hi 0", b"x" * 1000))
+    (row,) = read(file)
+    assert (row["line"], row["fault"]) == (
+        None,
+        f"the line is longer than {inputs.LONGEST} bytes; it stays where it is",
+    )
+
+
 def test_packed_files_one_after_another_are_read_to_the_end(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl.gz"
     file.write_bytes(packed(b"a\n", "gz") + packed(b"b\nc", "gz") + b"\0\0")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run, lines, record
+from .conftest import Run, lines, record, rows
 
 
 @pytest.mark.parametrize("by", ["model,day", "vendor,status", "provider,hour", "finish", "error"])
@@ -33,6 +33,20 @@ def test_what_could_not_be_read_is_counted_alike(run: Run) -> None:
     raw = run("report", "log.jsonl", "--csv").out
     assert run("report", "out", "--csv").out == raw
     assert "InvalidJSONError" in raw or "IncompleteStreamError" in raw
+
+
+def test_sessions_users_and_tags_can_be_counted(run: Run) -> None:
+    labels = {"session": "s1", "user": "u1", "tags": ["beta"], "trace_id": "ab"}
+    Path("log.jsonl").write_bytes(
+        lines(record(1) | labels, {"body": "", "provider": "ollama"} | labels, record(2))
+    )
+    run("batch", "log.jsonl", "--output", "out")
+    for by, value in (("session", "s1"), ("user", "u1"), ("tags", '"[""beta""]"')):
+        done = run("report", "out", "--by", by, "--csv")
+        rest, labelled = done.out.splitlines()[1:]
+        assert (rest[:3], labelled[: len(value) + 3]) == (",1,", f"{value},2,")
+        assert run("report", "log.jsonl", "--by", by, "--csv").out == done.out
+    assert {row["trace_id"] for row in rows("out")} == {"ab", None}
 
 
 def test_both_can_be_counted_together(run: Run) -> None:

@@ -143,10 +143,14 @@ https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/
 https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/c:streamRawPredict anthropic
 https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict mistral
 https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi/chat/completions openai
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/1:generateContent gemini
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/1:streamGenerateContent?alt=sse gemini
 https://generativelanguage.googleapis.com/v1beta/openai/chat/completions gemini
 https://generativelanguage.googleapis.com/v1/models/g:generateContent gemini
 https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1/chat/completions openai
 https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/invoke anthropic
+https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/invoke-with-response-stream anthropic
+https://bedrock-mantle.us-east-1.api.aws/anthropic/v1/messages anthropic
 https://vpce-0a-bedrock-runtime.us-east-1.vpce.amazonaws.com/model/anthropic.claude/converse bedrock
 https://bedrock-runtime-fips.us-east-1.amazonaws.com/model/anthropic.claude/converse-stream bedrock
 http://host.docker.internal:11434/api/chat ollama
@@ -186,6 +190,16 @@ https://api.openai.com:8443/v1/chat/completions openai
 https://litellm.corp.example/chat/completions openai
 https://litellm.corp.example/responses openai_responses
 https://tgi.corp.example/generate tgi
+http://litellm:4000/bedrock/model/anthropic.claude/converse bedrock
+http://litellm:4000/vertex_ai/v1/projects/p/locations/l/publishers/google/models/g:generateContent gemini
+https://api.githubcopilot.com/chat/completions openai
+https://api.githubcopilot.com/v1/messages anthropic
+https://chatgpt.com/backend-api/codex/responses openai_responses
+https://api.kimi.com/coding/v1/messages anthropic
+https://api.deepseek.com/anthropic/v1/messages deepseek
+https://openrouter.ai/api/v1/messages openrouter
+https://w.snowflakecomputing.com/api/v2/cortex/v1/chat/completions openai
+https://api.x.ai/v1/messages xai
 """
 
 
@@ -231,15 +245,10 @@ def test_a_request_that_names_no_model_is_passed_over_counted_and_named_once(
         assert watcher.begin("POST", url, {}, body) is not None
 
 
-def test_a_stream_that_nobody_reads_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/invoke-with-response-stream"
-    with Watcher(in_background=False) as watcher:
-        assert watcher.begin("POST", url, {}, b"{}") is None
-        assert watcher.passed_over == 1
-    assert [record.getMessage() for record in caplog.records] == [
-        "not watched: a POST to bedrock-runtime.us-east-1.amazonaws.com:443, …/invoke-with-response-stream, "
-        "has an answer that is not read"
-    ]
+def test_without_plugins_nothing_is_watched() -> None:
+    with Watcher(in_background=False, registry=Registry(installed=[])) as watcher:
+        for path in ("model/m/invoke", "v1/embeddings"):
+            assert watcher.begin("POST", f"https://llm.example/{path}", {}, b'{"model": "m"}') is None
 
 
 @pytest.mark.parametrize(

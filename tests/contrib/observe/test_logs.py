@@ -244,10 +244,13 @@ def test_a_part_holds_bytes_and_columns(observe: Observe, tmp_path: Path) -> Non
         "body": STREAM.body,
         "method": "POST",
         "url": URL,
-        "model": "tiny",
+        "requested_model": "tiny",
         "options": '{"seed":7}',
-        "began": seen.began,
-        "duration_seconds": seen.duration.total_seconds(),
+        "time": seen.began,
+        "latency_seconds": seen.duration.total_seconds(),
+        **dict.fromkeys(
+            ("cost", "cost_source", "tags", "session", "user", "trace_id", "span_id", "resend_count")
+        ),
         "time_to_first_chunk_seconds": seen.time_to_first_chunk and seen.time_to_first_chunk.total_seconds(),
         "is_stream": True,
         "is_complete": True,

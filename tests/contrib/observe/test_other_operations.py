@@ -162,6 +162,22 @@ def test_a_compressed_answer_is_counted(seen: Seen) -> None:
     assert seen.one.tokens == {"input": 8}
 
 
+def test_azure_names_the_model_in_the_path(seen: Seen) -> None:
+    address = "https://x.openai.azure.com/openai/deployments/d"
+    with Watcher(seen, in_background=False) as watcher:
+        for path in (
+            "embeddings",
+            "images/generations",
+            "audio/transcriptions",
+            "audio/translations",
+            "audio/speech",
+        ):
+            exchange = watcher.begin("POST", f"{address}/{path}?api-version=1", {}, b"{}")
+            assert exchange is not None
+            assert exchange.model == "d"
+            exchange.discard()
+
+
 @pytest.mark.parametrize("host", ["api.openai.com", "gateway.example"])
 def test_a_stored_response_that_is_fetched_is_read_whole(host: str, seen: Seen) -> None:
     stored = capture("openai_responses/llamacpp_think.response.json").body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
+import bedrock_frames
 from crosswalk import Registry, hookimpl, normalize
 from crosswalk.plugins import Access, ProviderInfo
 from crosswalk.testing import load_captures
@@ -315,3 +317,69 @@ def test_a_url_keeps_what_is_no_credential() -> None:
 
 def test_secrets_show_nothing() -> None:
     assert repr(Secrets("https://h.example/?key=abc", {"authorization": KEY})) == "Secrets()"
+
+
+# --------------------------------------------------------------- streams of Bedrock's InvokeModel
+
+INVOKED: list[Any] = [
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "claude-x", "content": [],
+                                          "usage": {"input_tokens": 9, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 12}},
+    {"type": "message_stop"},
+]  # fmt: skip
+
+
+def chunk(event: Any) -> bytes:
+    """A message of an event stream with an event of the model's vendor in it."""
+    return bedrock_frames.event("chunk", {"bytes": base64.b64encode(orjson.dumps(event)).decode()})
+
+
+def invoke(*chunks: bytes, end: str = "ended", status: int = 200) -> ObservedExchange:
+    url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/invoke-with-response-stream"
+    exchange = WATCHER.begin("POST", url, {}, b"{}")
+    assert exchange is not None
+    exchange.answered(status, {"content-type": "application/vnd.amazon.eventstream"})
+    for one in chunks:
+        exchange.chunk(one)
+    getattr(exchange, end)()
+    return SEEN.pop()
+
+
+@pytest.mark.parametrize("size", [7, 100, 10_000])
+def test_a_stream_of_an_invoked_model_is_read_in_the_words_of_its_vendor(size: int) -> None:
+    data = b"".join(map(chunk, INVOKED))
+    record = invoke(*(data[start : start + size] for start in range(0, len(data), size)))
+    assert record.body == b"".join(orjson.dumps(event) + b"\n" for event in INVOKED)
+    assert (record.provider, record.request.model, record.is_stream, record.is_complete) == (
+        "anthropic",
+        "anthropic.claude",
+        True,
+        True,
+    )
+    assert record.response is not None
+    assert (record.response.text, record.response.usage.total_tokens) == ("Hi", 21)
+
+
+def test_a_stream_of_an_invoked_model_may_fail_or_break_off() -> None:
+    begun = [chunk(event) for event in INVOKED[:3]]
+    failed = invoke(*begun, bedrock_frames.event("throttlingException", {"message": "slow"}))
+    unsaid = invoke(*begun, bedrock_frames.event("throttlingException", b"1"))
+    cut = invoke(*begun, chunk(INVOKED[3])[:-5])
+    left = invoke(*begun, chunk(INVOKED[3])[:-5], end="abandoned")
+    broken = invoke(*begun, b"\0" * 100)
+    refused = invoke(b'{"message": "not ready"}', status=429)
+    for record, kind, code in (
+        (failed, "rate_limit", "throttlingException"),
+        (unsaid, "rate_limit", "throttlingException"),
+        (cut, "unknown", "IncompleteStreamError"),
+        (broken, "unknown", "EventStreamError"),
+        (refused, "rate_limit", None),
+    ):
+        assert record.response is not None
+        assert record.response.error_info is not None
+        assert (record.response.error_info.kind, record.response.error_info.code) == (kind, code)
+        assert record.response.text == ("" if record is refused else "Hi")
+    assert (cut.is_complete, left.is_cancelled, broken.is_complete) == (False, True, False)

@@ -280,7 +280,7 @@ def test_what_fails_in_watching_is_told_once_and_passes(
             patched.setattr(watcher._hosts, "site", lambda url: 1 / 0)
             assert ask(watcher) is None
         with monkeypatch.context() as patched:
-            patched.setattr("crosswalk_observe.watcher.record_of", lambda *_: 1 / 0)
+            patched.setattr("crosswalk_observe.watcher.record_of", lambda *_, **__: 1 / 0)
             ask(watcher)
         assert watcher._reserved_bytes == 0
     assert seen == []

@@ -22,6 +22,7 @@ from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config, KeyHash
 from crosswalk_serve.keys import Caller
+from crosswalk_serve.reading import read_config
 
 CHAT = "/v1/chat/completions"
 STREAMED = {**HI, "stream": True}
@@ -153,6 +154,13 @@ def test_a_servers_error_is_told_in_the_clients_form(
 def test_when_to_come_again_is_passed_on(upstream: ReplayServer) -> None:
     upstream.add(Answer.failure(429, retry_after=7))
     assert post(config_of(upstream)).headers["retry-after"] == "7"
+
+
+def test_a_long_wait_is_left_to_the_client(upstream: ReplayServer) -> None:
+    upstream.add(Answer.failure(429, retry_after=3))
+    config = read_config(f"models: {{tiny: {{provider: vllm, base_url: '{upstream.url}'}}}}")
+    answer = post(config)
+    assert (answer.status_code, answer.headers["retry-after"], len(upstream.requests)) == (429, "3", 1)
 
 
 def test_a_server_that_is_not_there(upstream: ReplayServer) -> None:
@@ -319,11 +327,34 @@ def test_limits_of_a_key_hold_from_one_request_to_the_next(upstream: ReplayServe
             config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, {limit}}}}}", model)
             app = create_app(config, clock=lambda: 1_000_000_020.0)
             async with asking(app, headers={"x-api-key": KEY}) as client:
-                assert (await client.post(CHAT, json=HI)).status_code == 200
-                refused = await client.post(CHAT, json=HI)
+                assert (await client.post(CHAT, json={**HI, "max_tokens": 4})).status_code == 200
+                refused = await client.post(CHAT, json={**HI, "max_tokens": 4})
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, code)
                 assert int(refused.headers["retry-after"]) > 0
             await app.state.gateway.aclose()
+
+    run(main())
+
+
+def test_requests_at_once_do_not_pass_the_budget(upstream: ReplayServer) -> None:
+    upstream.add(says(), times=3).add(Answer.failure(400), times=None)
+    price = "{input_per_million: 0, output_per_million: 1000000}"
+    model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', price: {price}}}"
+    config = config_of(upstream, f"keys: {{alice: {{hash: {HASHED}, budget_per_day: 16}}}}", model)
+
+    async def main() -> None:
+        app = create_app(config)
+        async with asking(app, headers={"x-api-key": KEY}) as client:
+
+            async def statuses(count: int, most: int) -> list[int]:
+                body = {**HI, "max_tokens": most}
+                answers = await asyncio.gather(*(client.post(CHAT, json=body) for _ in range(count)))
+                return sorted(answer.status_code for answer in answers)
+
+            assert await statuses(9, 5) == [200] * 3 + [429] * 6
+            assert await statuses(2, 4) == [400, 429]  # each of the answers has cost 4
+            assert await statuses(1, 4) == [400]  # what an error has not used is there again
+        await app.state.gateway.aclose()
 
     run(main())
 
@@ -402,7 +433,15 @@ def test_the_log_of_exchanges_is_read_as_logs_are(upstream: ReplayServer, tmp_pa
         [],
     )
     assert about["stream"] is ("stream" in body)
+    assert about["request"] == body
     assert (tmp_path / "log.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_requests_are_left_out_of_it_on_demand(upstream: ReplayServer, tmp_path: Path) -> None:
+    upstream.add(says())
+    log = f"log: {{exchanges: {tmp_path}/log.jsonl, exchange_requests: false}}"
+    post(config_of(upstream, log))
+    assert "request" not in orjson.loads((tmp_path / "log.jsonl").read_bytes())
 
 
 def test_errors_are_in_it_too(upstream: ReplayServer, tmp_path: Path) -> None:

@@ -205,6 +205,6 @@ def test_claude_code_holds_a_conversation_of_ten_calls(server: Server, project: 
 
     def wanted(number: int) -> str:
         """Claude Code brings no redacted thinking back, in which the signatures are: Gemini gets its placeholder."""
-        return thought(number) if server.reasoning else "skip_thought_signature_validator"
+        return thought(number) if server.reasoning else signature(number)
 
     hold(server, "Read", lambda number: f'{{"file_path":"{project / f"note{number}.txt"}"}}', talk, wanted)

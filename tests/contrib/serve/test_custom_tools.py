@@ -38,16 +38,16 @@ def chunks(*pieces: str) -> Answer:
     )  # fmt: skip
 
 
-async def _posted(upstream: ReplayServer, path: str, **body: Any) -> bytes:
+async def _posted(upstream: ReplayServer, path: str, status: int, **body: Any) -> bytes:
     app = create_app(config_of(upstream))
     async with app.router.lifespan_context(app), asking(app) as client:
         answer = await client.post(path, json={"model": "tiny", **body})
-    assert answer.status_code == 200, answer.text
+    assert answer.status_code == status, answer.text
     return answer.content
 
 
-def ask(upstream: ReplayServer, path: str, **body: Any) -> bytes:
-    return asyncio.run(_posted(upstream, path, **body))
+def ask(upstream: ReplayServer, path: str, *, status: int = 200, **body: Any) -> bytes:
+    return asyncio.run(_posted(upstream, path, status, **body))
 
 
 def sent(upstream: ReplayServer) -> dict[str, Any]:
@@ -167,3 +167,54 @@ def test_a_piece_that_ends_the_answer_too(upstream: ReplayServer) -> None:
     frames = ask(upstream, "/v1/responses", input=[USER], tools=[PATCH], stream=True).decode()
     final = orjson.loads(frames.rpartition("data: {")[2].partition("\n")[0].join(("{", "")))
     assert {item["type"] for item in final["response"]["output"]} == {"message", "custom_tool_call"}
+
+
+LOOK = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+
+
+def space(name: str, *tools: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "namespace", "name": name, "description": "", "tools": [*tools]}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_of_one_name_in_two_namespaces_are_two_tools(upstream: ReplayServer, stream: bool) -> None:
+    tools = [LOOK, space("sea", LOOK, PATCH), space("sky", LOOK)]
+    function = {"name": "sky__look", "arguments": "{}"}
+    call = {"id": "call_9", "type": "function", "function": function}
+    if stream:
+        delta = {"role": "assistant", "tool_calls": [{**call, "index": 0}]}
+        about = {**ABOUT, "object": "chat.completion.chunk"}
+        choices = [
+            {"index": 0, "delta": delta, "finish_reason": None},
+            {"index": 0, "delta": {}, "finish_reason": "tool_calls"},
+        ]
+        upstream.add(Answer.of_events([{**about, "choices": [choice]} for choice in choices]))
+    else:
+        upstream.add(says("So.", tool_calls=[call]))
+    told = ask(upstream, "/v1/responses", input=[USER], tools=tools, stream=stream)
+    assert [tool["function"]["name"] for tool in sent(upstream)["tools"]] == ["look", "sea__look", "patch", "sky__look"]  # fmt: skip
+    assert b"sky__look" not in told
+    last = told.decode().split("data: ")[-1] if stream else told.decode()
+    output = orjson.loads(last.split("\n\n")[0])["response" if stream else "output"]
+    (made,) = [item for item in (output["output"] if stream else output) if item["type"] == "function_call"]
+    assert (made["name"], made["namespace"]) == ("look", "sky")
+    given = {"type": "function_call_output", "call_id": made["call_id"], "output": "1"}
+    upstream.add(says())
+    ask(upstream, "/v1/responses", input=[USER, made, given], tools=tools)
+    assert [call["function"]["name"] for call in sent(upstream)["messages"][1]["tool_calls"]] == ["sky__look"]
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [space("sea", LOOK), space("s" * 60, LOOK)],
+        [space("sea", LOOK), space("sky", LOOK), {**LOOK, "name": "sky__look"}],
+        [space("sea", LOOK, LOOK)],
+    ],
+)
+def test_a_tool_that_no_name_can_tell_apart_is_refused(
+    upstream: ReplayServer, tools: list[dict[str, Any]]
+) -> None:
+    error = orjson.loads(ask(upstream, "/v1/responses", status=400, input=[USER], tools=tools))["error"]
+    assert "is the name of two tools" in error["message"]
+    assert error["param"].startswith("tools[")

@@ -24,8 +24,11 @@ from crosswalk import Provenance, normalize
 from crosswalk.convert import Loss, LossReason, WireForm, convert
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.records import read_record
+from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk.types import ChatMessage, ToolCall
 from crosswalk_serve.app import create_app
+from crosswalk_serve.budgets import cost, most_cost
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.exchanges import ExchangeLog, exchange_line
 from crosswalk_serve.gateway import Gateway
@@ -71,11 +74,37 @@ def test_what_an_answer_cost(upstream: ReplayServer, monkeypatch: pytest.MonkeyP
     priced, listed = gateway.router.find("a"), gateway.router.find("b")
     assert priced is not None
     assert listed is not None
-    assert gateway.cost(response, priced) == 3
-    assert gateway.cost(response, listed) > 0
-    assert gateway.cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm"), listed) == 0
+    assert cost(response, priced) == 3
+    assert cost(response, listed) > 0
+    assert cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm"), listed) == 0
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    assert gateway.cost(response, listed) == 0
+    assert cost(response, listed) == 0
+
+
+def test_the_most_that_a_request_may_cost(upstream: ReplayServer) -> None:
+    own = f"a: {{provider: vllm, base_url: '{upstream.url}', price: {{input_per_million: 4000000, output_per_million: 1000000}}}}"
+    listed = ", ".join(
+        f"{{provider: openai, model: {name}, api_key: k}}" for name in ("gpt-4o-mini", "gpt-4o")
+    )
+    router = Gateway(config_of(upstream, models=f"{own}\n  b: [{listed}]")).router
+    priced, dear = router.find("a"), router.find("b")
+    assert priced is not None
+    assert dear is not None
+    assert most_cost(ChatRequest("Hi", max_tokens=10), priced, 1) == 4 + 10
+    assert most_cost(ChatRequest("Hi", max_tokens=10), priced, 3) == 4 + 30
+    assert most_cost(ChatRequest("Hi"), priced, 1) == 4 + 4096
+    called = ChatMessage("assistant", None, tool_calls=[ToolCall("1", "f", '{"a": 1}')])
+    tool = {"type": "function", "function": {"name": "f"}}
+    assert (
+        most_cost(
+            ChatRequest([called, ChatMessage("tool", "four", tool_call_id="1")], max_tokens=1), priced, 1
+        )
+        == 12 + 1
+    )
+    assert most_cost(ChatRequest("Hi", tools=[tool], max_tokens=1), priced, 1) > 4 * 5
+    assert most_cost(ChatRequest("Hi", max_tokens=10**6), dear, 1) == pytest.approx(
+        10, rel=0.01
+    )  # of the second
 
 
 # ------------------------------------------------------------------------------------ extras

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import socket
+from typing import Any
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contrib_serve import HI, config_of, live, says
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import ReplayServer
+from crosswalk_serve.guard import GuardedProtocol
 
 BODY = json.dumps(HI).encode()
 LENGTH = b"content-length: %d\r\n" % len(BODY)
@@ -21,6 +25,50 @@ CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(BODY),
 def all_of(connection: socket.socket) -> bytes:
     """What comes until the other side closes."""
     return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def overridden() -> dict[str, Any]:
+    """The methods of the gateway's connections that replace uvicorn's."""
+    own = {"_is_answering", "_refuse", "_abort"}
+    methods = {name: value for name, value in vars(GuardedProtocol).items() if inspect.isfunction(value)}
+    return {name: value for name, value in methods.items() if name not in own}
+
+
+@pytest.mark.parametrize("name", overridden())
+def test_each_overridden_method_is_uvicorns(name: str) -> None:
+    own, base = overridden()[name], getattr(HttpToolsProtocol, name)
+    assert len(inspect.signature(own).parameters) == len(inspect.signature(base).parameters)
+
+
+def test_uvicorn_calls_the_overridden_methods(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the transport and the parser are called by these, the others by uvicorn alone."""
+    called = set()
+
+    def noted(name: str, method: Any) -> Any:
+        def note(self: GuardedProtocol, *arguments: Any) -> None:
+            called.add(name)
+            method(self, *arguments)
+
+        return note
+
+    for name, method in overridden().items():
+        monkeypatch.setattr(GuardedProtocol, name, noted(name, method))
+    upstream.add(says(), times=None)
+    upgraded = ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n")
+    with live(config_of(upstream, "limits: {head_seconds: 9}")) as here:
+        for sent in (ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: close\r\n"), WRONG["no host"]):
+            with here.connect() as connection:
+                connection.sendall(sent)
+                all_of(connection)
+        with here.connect() as connection:
+            connection.sendall(upgraded)
+            connection.recv(1)
+            here.end()
+            all_of(connection)
+    seldom = {"pause_writing", "resume_writing", "timeout_keep_alive_handler"}  # see test_live.py
+    assert called == overridden().keys() - seldom
 
 
 WRONG = {

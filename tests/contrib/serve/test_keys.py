@@ -200,6 +200,28 @@ def test_a_budget_is_for_a_day(kind: str, address: str) -> None:
     asyncio.run(main())
 
 
+@kinds
+def test_a_budget_is_reserved_and_settled(kind: str, address: str) -> None:
+    async def main() -> None:
+        clock = far(kind)
+        async with counters_of(kind, clock, address) as counters:
+            quotas, caller = Quotas(counters, clock), limited(budget_per_day=1)
+            first, _ = [await quotas.admit(caller, 0.5) for _ in range(2)]
+            with pytest.raises(Refusal, match="the budget of the day is used up"):
+                await quotas.admit(caller, 0.5)
+            await quotas.spend(caller, 5, 0.25, first)
+            with pytest.raises(Refusal, match=r"has not the \$0\.26 left that this request may cost"):
+                await quotas.admit(caller, 0.26)
+            last = await quotas.admit(caller, 0.25)
+            clock.now += 86400
+            await quotas.spend(caller, 0, 0.0, last)  # on the next day it is settled on its own
+            await quotas.admit(caller, 1)
+            with pytest.raises(Refusal, match="is used up"):
+                await quotas.admit(caller)
+
+    asyncio.run(main())
+
+
 def far(kind: str) -> Clock:
     """A clock for *kind*: Redis forgets by its own."""
     clock = Clock()

@@ -65,6 +65,28 @@ def test_models_in_each_clients_form(upstream: ReplayServer) -> None:
     run(config_of(upstream, models=three(upstream)), do)
 
 
+def test_loaded_models_are_those_of_the_ollama_servers(upstream: ReplayServer) -> None:
+    entries = [{"model": name, "name": name, "size_vram": 7} for name in ("qwen3:latest", "b", "other")]
+    upstream.add(Answer.of_json({"models": entries}), path="/api/ps")
+    one = f"provider: ollama, base_url: '{upstream.url}'"
+    models = (
+        f"tiny: {{{one}, model: qwen3}}\n  b: [{{provider: vllm, base_url: '{upstream.url}'}}, {{{one}}}]\n"
+        f"  c: {{{one}}}\n  away: {{provider: ollama, base_url: 'http://127.0.0.1:1'}}\n"
+        f"  wrong: {{provider: ollama, base_url: '{upstream.url}/below'}}"
+    )
+    upstream.add(Answer.of_json([]), path="/below/api/ps")
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        loaded = (await client.get("/api/ps")).json()["models"]
+        assert [(entry["model"], entry["name"], entry["size_vram"]) for entry in loaded] == [
+            ("tiny", "tiny", 7),
+            ("b", "b", 7),
+        ]
+
+    run(config_of(upstream, models=models), do)
+    assert len(upstream.requests) == 2
+
+
 def test_a_model_that_sees_nothing_does_not_say_that_it_does(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         assert (await client.post("/api/show", json={"model": "tiny"})).json()["capabilities"] == [
@@ -266,6 +288,40 @@ def test_the_id_of_a_server_that_speaks_responses_is_its_own(upstream: ReplaySer
     run(config_of(upstream, models=model), do)
 
 
+def test_the_conversation_before_a_response_comes_page_by_page(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello"), times=2)
+        first = id_in(await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"}))
+        image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"}
+        on = {"model": "tiny", "input": [{"role": "user", "content": [image]}], "previous_response_id": first}
+        id = id_in(await client.post("/v1/responses", json=on))
+        items = f"/v1/responses/{id}/input_items"
+        whole = (await client.get(items, params={"order": "asc"})).json()
+        assert [item["role"] for item in whole["data"]] == ["user", "assistant", "user"]
+        assert [item["content"][0]["type"] for item in whole["data"]] == [
+            "input_text",
+            "output_text",
+            "input_image",
+        ]
+        ids = [item["id"] for item in whole["data"]]
+        assert (whole["first_id"], whole["last_id"], whole["has_more"]) == (ids[0], ids[2], False)
+        page = (await client.get(items, params={"limit": 2})).json()
+        assert ([item["id"] for item in page["data"]], page["has_more"]) == ([ids[2], ids[1]], True)
+        last = (await client.get(items, params={"after": page["last_id"]})).json()
+        assert ([item["id"] for item in last["data"]], last["has_more"]) == ([ids[0]], False)
+        empty = (await client.get(items, params={"after": ids[0]})).json()
+        assert (empty["data"], empty["first_id"]) == ([], None)
+        for wrong in ({"limit": "0"}, {"limit": "x"}, {"after": "x"}):
+            assert (await client.get(items, params=wrong)).status_code == 400
+        assert (await client.get("/v1/responses/x/input_items")).status_code == 404
+        assert (await client.post(f"/v1/responses/{id}/cancel")).status_code == 400
+        assert (await client.post("/v1/responses/x/cancel")).status_code == 404
+        (only,) = (await client.get(f"/v1/responses/{first}/input_items")).json()["data"]
+        assert only["content"] == [{"type": "input_text", "text": "Hi"}]
+
+    run(config_of(upstream), do)
+
+
 def test_what_is_not_to_be_stored_is_not(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(says("Hello"), times=None)
@@ -318,6 +374,7 @@ def test_where_the_store_is_away_that_is_said(
         on = {"model": "tiny", "input": "Hi", "previous_response_id": "x"}
         assert (await client.post("/v1/responses", json=on)).status_code == 503
         assert (await client.get("/v1/responses/x")).status_code == 503
+        assert (await client.delete("/v1/responses/x")).status_code == 503
 
     run(config_of(upstream), do)
 
@@ -343,6 +400,33 @@ def test_tokens_are_counted_where_the_server_does(upstream: ReplayServer) -> Non
         ),
         do,
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "answer", "tokens"),
+    [
+        ("", Answer.of_json({"input_tokens": 7}), 7),
+        ("", Answer.failure(404), 3),
+        ("", Answer.failure(405), 3),
+        (", counts_tokens: false", None, 3),
+        ("ollama", None, 3),
+    ],
+)
+def test_tokens_are_estimated_where_the_server_does_not_count(
+    upstream: ReplayServer, more: str, answer: Answer | None, tokens: int
+) -> None:
+    provider, more = ("vllm", more) if more != "ollama" else (more, "")
+    if answer is not None:
+        upstream.add(answer)
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        counted = {"model": "tiny", "messages": [{"role": "user", "content": "123456789"}]}
+        said = await client.post("/v1/messages/count_tokens", json=counted)
+        assert said.json() == {"input_tokens": tokens}
+        assert said.headers.get("x-crosswalk-estimated") == ("input_tokens" if tokens == 3 else None)
+
+    run(config_of(upstream, models=f"tiny: {{provider: {provider}, base_url: '{upstream.url}'{more}}}"), do)
+    assert len(upstream.requests) == (answer is not None)
 
 
 def test_a_client_is_not_told_where_the_server_is_that_does_not_count(upstream: ReplayServer) -> None:

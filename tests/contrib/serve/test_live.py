@@ -77,6 +77,44 @@ def wait_until_idle(here: Live) -> None:
     wait_for(here, lambda here: not here.gateway._running and not here.server.server_state.tasks)
 
 
+# ------------------------------------------------------------------------------------ servers that are silent
+
+MESSAGES = {"model": "tiny", "max_tokens": 9, "messages": HI["messages"]}
+SIGNS = {
+    CHAT: (HI, b": \n\n"),
+    "/v1/responses": ({"model": "tiny", "input": "Hi"}, b": \n\n"),
+    "/v1/messages": (MESSAGES, b'event: ping\ndata: {"type":"ping"}\n\n'),
+}
+
+
+@pytest.mark.parametrize("path", SIGNS)
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_client_sees_that_a_silent_stream_is_still_open(
+    upstream: ReplayServer, path: str, after: int
+) -> None:
+    upstream.add(streams("Hello", "!"), Stall(after_events=after))
+    body, sign = SIGNS[path]
+    with live(config_of(upstream, "limits: {silence_seconds: 0.01}")) as here:
+        with here.connect() as connection:
+            connection.sendall(request_of(json.dumps({**body, "stream": True}).encode(), path))
+            begun = (until(connection, b"Hello") if after else b"") + until(connection, sign)
+            here.call(here.gateway.end_all)
+            rest = until(connection, b"0\r\n\r\n")
+        assert begun.startswith(b"HTTP/1.1 200")
+        assert b"text/event-stream" in begun
+        assert b"is being shut down" in rest
+        assert b"[DONE]" not in rest
+
+
+def test_a_client_without_a_sign_gets_the_head(upstream: ReplayServer) -> None:
+    upstream.add(streams("Hello"), Stall(after_events=0))
+    with live(config_of(upstream, "limits: {silence_seconds: 0.01}")) as here, here.connect() as connection:
+        connection.sendall(request_of(STREAM.partition(b"\r\n\r\n")[2], "/api/chat"))
+        assert b"application/x-ndjson" in until(connection, b"\r\n\r\n")
+        here.call(here.gateway.end_all)
+        assert b"is being shut down" in until(connection, b"0\r\n\r\n")
+
+
 # ------------------------------------------------------------------------------------ clients that leave
 
 
@@ -266,14 +304,14 @@ HOSTILE: dict[str, tuple[bytes, int, bytes]] = {
     "no object": (request_of(b"[]"), 400, b"object"),
     "bad UTF-8": (request_of(b'{"model": "\xff"}'), 400, b"the body is no JSON"),
     "a lone surrogate": (request_of(b'{"model": "\\ud800"}'), 400, b"error"),
-    "deep JSON": (request_of(DEEP), 413, b"the request is nested deeper than 200 levels"),
+    "deep JSON": (request_of(DEEP), 400, b"the request is nested deeper than 200 levels"),
     "a key twice": (request_of(b'{"model": "tiny", "model": "other"}'), 400, b"error"),
     "another content type": (request_of(b"{}", content_type="text/plain"), 415, b"application/json"),
     "a form": (request_of(b"{}", content_type="multipart/form-data; boundary=x"), 415, b"application/json"),
     "another charset": (request_of(b"{}", content_type="application/json; charset=utf-16"), 415, b"UTF-8"),
     "compressed": (request_of(b"{}", content_encoding="gzip"), 415, b"compressed"),
     "another method": (request_of(b"", method="PUT"), 405, b"Method Not Allowed"),
-    "another path": (request_of(b"{}", path="/v1/embeddings"), 404, b"Not Found"),
+    "another path": (request_of(b"{}", path="/v1/nothing"), 404, b"Not Found"),
     "a path from below": (request_of(b"{}", path="/v1/../../etc/passwd"), 404, b"Not Found"),
     "a web page": (request_of(b"{}", origin="https://evil.example"), 403, b"web pages"),
     "two lengths": (request_of(b"{}", content_length="2\r\ncontent-length: 3"), 400, b"no request in HTTP"),

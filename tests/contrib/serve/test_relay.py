@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import orjson
 import pytest
 
-from contrib_serve import ABOUT, USAGE, asking, config_of
+from contrib_serve import ABOUT, USAGE, asking, config_of, says, streams
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
@@ -142,6 +143,29 @@ def test_a_stream_in_the_clients_format_goes_out_to_the_byte(
     assert posted(at(upstream, path), path, **more) == b"".join(given.chunks)
 
 
+@pytest.mark.parametrize(
+    ("path", "events"),
+    [("/v1/messages", MESSAGES), ("/v1/responses", RESPONSES), ("/v1/chat/completions", CHAT)],
+)
+@pytest.mark.parametrize("key", [", api_key: sk-own", ""])
+def test_a_server_is_asked_in_its_further_formats(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch, path: str, events: Any, key: str
+) -> None:
+    """Its key is sent in both ways, and never one of the environment."""
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_RESPONSES_API_KEY"):
+        monkeypatch.setenv(name, "sk-of-another")
+    upstream.add(given := sends(path, events))
+    target = f"provider: llamacpp, base_url: '{upstream.url}', formats: [messages, responses]{key}"
+    models = f"tiny: [{{{target}}}, {{provider: vllm, base_url: 'http://127.0.0.1:1'}}]"
+    more = COUNTED if "chat" in path else {}
+    assert posted(config_of(upstream, models=models), path, **more) == b"".join(given.chunks)
+    (asked,) = upstream.requests
+    assert asked.path == path
+    own = "sk-own" if key else None if "chat" in path else "none"
+    assert asked.headers.get("authorization") == (own and f"Bearer {own}")
+    assert asked.headers.get("x-api-key", own) == own
+
+
 def test_a_count_event_that_was_not_asked_for_stays_out(upstream: ReplayServer) -> None:
     path = "/v1/chat/completions"
     upstream.add(given := sends(path, CHAT))
@@ -171,6 +195,38 @@ def test_a_model_with_another_name_here_carries_that(
     upstream.add(given := sends(path, events))
     expected = b"".join(given.chunks).replace(b'"model":"tiny-1"', b'"model":"tiny"').replace(b"1.50", b"1.5")
     assert posted(at(upstream, path, "tiny-1"), path) == expected
+
+
+WHOLE: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": chunk([{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}], object="chat.completion"),
+    "/v1/messages": {**STARTED, "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}},
+    "/v1/responses": {
+        "id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "tiny-1",
+        "output": [{"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+                    "content": [{"type": "output_text", "text": "Hi", "annotations": []}]}],
+    },
+    "/api/chat": {"model": "tiny-1", "message": {"role": "assistant", "content": "Hi"}, "done": True, "done_reason": "stop"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", WHOLE)
+@pytest.mark.parametrize("model", ["tiny", "gemma-9"])
+def test_a_whole_answer_carries_the_clients_name_too(upstream: ReplayServer, path: str, model: str) -> None:
+    body = {**WHOLE[path], "timings": {"ms": 1.50}}
+    upstream.add(Answer.of_json(body))
+    sent = posted(at(upstream, path, model), path, stream=False)
+    assert orjson.loads(sent) == {**body, "model": "tiny" if model == "gemma-9" else "tiny-1"}
+
+
+@pytest.mark.parametrize("path", [path for path in WHOLE if path != "/v1/chat/completions"])
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_so_does_a_converted_one(upstream: ReplayServer, path: str, is_stream: bool) -> None:
+    upstream.add(streams("Hi") if is_stream else says("Hi"))
+    config = config_of(
+        upstream, models=f"tiny: {{provider: vllm, model: gemma-9, base_url: '{upstream.url}'}}"
+    )
+    sent = posted(config, path, stream=is_stream)
+    assert set(re.findall(rb'"model":"([^"]*)"', sent)) == {b"tiny"}
 
 
 @pytest.mark.parametrize(

@@ -37,18 +37,13 @@ def sent(row: dict[str, Any], provider: str) -> HTTPRequest:
 
 
 def case(number: int, row: dict[str, Any], target: str) -> Any:
-    marks: Any = ()
-    if target in row.get("fails", ()):
-        marks = pytest.mark.xfail(strict=True, reason="not carried yet")
-    return pytest.param(
-        row, target, marks=marks, id=f"{number}-{row['from']}-{','.join(row['send'])}-{target}"
-    )
+    return pytest.param(row, target, id=f"{number}-{row['from']}-{','.join(row['send'])}-{target}")
 
 
 def foreign() -> Iterator[Any]:
     for number, row in enumerate(FIELDS):
         for target in row:
-            if target not in ("from", "send", "fails"):
+            if target not in ("from", "send"):
                 yield case(number, row, target)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import base64
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ PARTS = [
     {"text": "Hm.", "thought": True},
     {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": SIGNATURE},
 ]
+GEMINI = "/v1beta/models/tiny:generateContent"
 FORMS = ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
 
 
@@ -30,29 +32,44 @@ def gemini(*parts: Any) -> dict[str, Any]:
     return {"candidates": [candidate], "modelVersion": "g", "responseId": "r", "usageMetadata": usage}
 
 
+def at(path: str, stream: bool) -> str:
+    """Return the path of a request, which Gemini's clients choose by *stream*."""
+    if stream and path == GEMINI:
+        return path.replace(":generateContent", ":streamGenerateContent?alt=sse")
+    return path
+
+
 def asked(path: str, *turns: Any, stream: bool = False) -> dict[str, Any]:
+    if path == GEMINI:
+        return {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}, *turns]}
     if path.endswith("responses"):
         return {"model": "tiny", "input": [HI, *turns], "stream": stream}
     return {"model": "tiny", "messages": [HI, *turns], "max_tokens": 99, "stream": stream}
 
 
 def with_result(path: str, answer: dict[str, Any]) -> list[Any]:
-    """The turns of the next request: the answer as the client has it, and the result of its call."""
+    """The turns of the next request: the answer as the client has it, and the results of its calls."""
+    if path == GEMINI:
+        parts = answer["candidates"][0]["content"]["parts"]
+        named = [part["functionCall"] for part in parts if "functionCall" in part]
+        given = [
+            {"functionResponse": {"id": one["id"], "name": one["name"], "response": {"result": "1"}}}
+            for one in named
+        ]
+        turns = [{"role": "model", "parts": parts}, {"role": "user", "parts": given}]
+        return turns if given else turns[:1]
     if path.endswith("responses"):
-        call = next(item for item in answer["output"] if item["type"] == "function_call")
-        return [
-            *answer["output"],
-            {"type": "function_call_output", "call_id": call["call_id"], "output": "1"},
-        ]
+        ids = [item["call_id"] for item in answer["output"] if item["type"] == "function_call"]
+        given = [{"type": "function_call_output", "call_id": id, "output": "1"} for id in ids]
+        return [*answer["output"], *given]
     if path.endswith("messages"):
-        call = next(block for block in answer["content"] if block["type"] == "tool_use")
-        result = {"type": "tool_result", "tool_use_id": call["id"], "content": "1"}
-        return [
-            {"role": "assistant", "content": answer["content"]},
-            {"role": "user", "content": [result]},
-        ]
+        ids = [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
+        given = [{"type": "tool_result", "tool_use_id": id, "content": "1"} for id in ids]
+        turns = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": given}]
+        return turns if given else turns[:1]
     message = answer["choices"][0]["message"]
-    return [message, {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "1"}]
+    ids = [call["id"] for call in message.get("tool_calls") or ()]
+    return [message, *({"role": "tool", "tool_call_id": id, "content": "1"} for id in ids)]
 
 
 def talk(
@@ -60,31 +77,36 @@ def talk(
     path: str,
     change: Callable[[list[Any]], list[Any]] = lambda turns: turns,
     *,
+    first: str = "gemini",
     then: str = "gemini",
     keys: tuple[str, str] | None = None,
     stream: bool = False,
 ) -> tuple[dict[str, Any], str]:
     """The last request that the server got of a conversation of two, and what the gateway says is lost of it."""
-    models = f"tiny: {{provider: gemini, base_url: '{upstream.url}', api_key: k}}"
-    first = config_of(upstream, "on_unsupported: drop", models)
-    second = config_of(upstream, "on_unsupported: drop", models.replace("gemini", then))
+    models = f"tiny: {{provider: {first}, base_url: '{upstream.url}', api_key: k}}"
+    before = config_of(upstream, "on_unsupported: drop", models)
+    after = config_of(upstream, "on_unsupported: drop", models.replace(first, then))
     if keys is not None:
         hashes = {f"k{n}": KeyHash.of(key, b"salt salt") for n, key in enumerate(dict.fromkeys(keys))}
         lines = "".join(f"\n  {name}: {{hash: '{hash}'}}" for name, hash in hashes.items())
-        first = second = config_of(upstream, f"on_unsupported: drop\nkeys:{lines}", models)
+        before = after = config_of(upstream, f"on_unsupported: drop\nkeys:{lines}", models)
 
     async def post(config: Any, body: dict[str, Any], key: str | None) -> Any:
         app = create_app(config)
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         async with app.router.lifespan_context(app), asking(app, headers=headers) as client:
-            answer = await client.post(path, json=body)
+            answer = await client.post(at(path, stream and body is first_body), json=body)
         assert answer.status_code == 200, answer.text
         return answer
 
     one, other = keys or (None, None)
-    made = asyncio.run(post(first, asked(path, stream=stream), one))
+    first_body = asked(path, stream=stream)
+    made = asyncio.run(post(before, first_body, one))
     whole = summed(path, made.text) if stream else made.json()
-    last = asyncio.run(post(second, asked(path, *change(with_result(path, whole))), other))
+    turns = change(with_result(path, whole))
+    if len(turns) == 1:  # no call
+        turns += [{"role": "user", "parts": [{"text": "And?"}]} if path == GEMINI else HI]
+    last = asyncio.run(post(after, asked(path, *turns), other))
     body: dict[str, Any] = upstream.requests[-1].json()
     return body, last.headers.get("x-crosswalk-dropped", "")
 
@@ -92,6 +114,11 @@ def talk(
 def summed(path: str, frames: str) -> dict[str, Any]:
     """The answer that a client makes of the events of a stream."""
     events = [orjson.loads(line[6:]) for line in frames.splitlines() if line.startswith("data: {")]
+    if path == GEMINI:
+        parts = [
+            part for event in events for part in event["candidates"][0].get("content", {}).get("parts", ())
+        ]
+        return {"candidates": [{"content": {"parts": parts}}]}
     if path.endswith("responses"):
         response: dict[str, Any] = events[-1]["response"]
         return response
@@ -100,17 +127,22 @@ def summed(path: str, frames: str) -> dict[str, Any]:
         for event in events:
             if event["type"] == "content_block_start":
                 blocks[event["index"]] = event["content_block"]
-            elif event["type"] == "content_block_delta" and "thinking" in event["delta"]:
-                blocks[event["index"]]["thinking"] += event["delta"]["thinking"]
+            elif event["type"] == "content_block_delta":
+                for leaf in event["delta"].keys() & {"thinking", "signature", "text"}:
+                    blocks[event["index"]][leaf] += event["delta"][leaf]
         return {"content": [blocks[index] for index in sorted(blocks)]}
     message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": []}
     for event in events:
         for choice in event.get("choices", ()):
             delta = choice["delta"]
+            if "content" in delta:
+                message["content"] = (message["content"] or "") + delta["content"]
             for fragment in delta.get("tool_calls", ()):
-                call = message["tool_calls"][-1] if message["tool_calls"] else {"function": {}}
+                if len(message["tool_calls"]) == fragment["index"]:
+                    message["tool_calls"].append({"function": {}})
+                call = message["tool_calls"][-1]
                 function = {**call["function"], **fragment["function"]}
-                message["tool_calls"] = [{**call, **fragment, "function": function}]
+                message["tool_calls"][-1] = {**call, **fragment, "function": function}
             if "reasoning_details" in delta:
                 message["reasoning_details"] = delta["reasoning_details"]
     for call in message["tool_calls"]:
@@ -126,13 +158,116 @@ def gemini_server(upstream: ReplayServer) -> ReplayServer:
     return upstream
 
 
+SECOND = {"functionCall": {"name": "hear", "args": {}}}
+ANSWERS = {
+    "a thought and a call": PARTS,
+    "a thought, a text and a call": [PARTS[0], {"text": "I look."}, PARTS[1]],
+    "a call alone": PARTS[1:],
+    "parallel calls": [*PARTS, SECOND],
+    "parallel calls, the second signed": [PARTS[0], SECOND, PARTS[1]],
+    "a signed text": [{"text": "Nine.", "thoughtSignature": SIGNATURE}],
+    "a thought and a signed text": [PARTS[0], {"text": "Nine.", "thoughtSignature": SIGNATURE}],
+    "a text, then its signature": [{"text": "Nine."}, {"text": "", "thoughtSignature": SIGNATURE}],
+}
+"""Parts of an answer of Gemini's, of which one has a signature."""
+
+
+def without_ids(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return *parts* as Gemini sends them: the ids of their calls are the gateway's."""
+    return [
+        {**part, "functionCall": {name: part["functionCall"][name] for name in ("name", "args")}}
+        if "functionCall" in part
+        else part
+        for part in parts
+    ]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("parts", ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("path", FORMS)
-def test_the_owner_gets_its_answer_back(gemini_server: ReplayServer, path: str) -> None:
-    body, _ = talk(gemini_server, path)
-    thought, call = body["contents"][1]["parts"]
-    assert thought == PARTS[0]
-    assert call["thoughtSignature"] == SIGNATURE
-    assert body["contents"][2]["parts"][0]["functionResponse"]["id"] == call["functionCall"]["id"]
+def test_the_owner_gets_its_answer_back(
+    upstream: ReplayServer, path: str, parts: list[Any], stream: bool
+) -> None:
+    made = [gemini(part) for part in parts]
+    upstream.add(Answer.of_events(made, done=False) if stream else Answer.of_json(gemini(*parts)))
+    upstream.add(Answer.of_json(gemini({"text": "Done."})))
+    body, _ = talk(upstream, path, stream=stream)
+    back = body["contents"][1]["parts"]
+    is_late = parts[-1].get("text") == ""  # of a stream: the signature is of the text before
+    assert without_ids(back) == (ANSWERS["a signed text"] if is_late else without_ids(parts))
+    given = [
+        part["functionResponse"]["id"] for part in body["contents"][-1]["parts"] if "functionResponse" in part
+    ]
+    assert given == [part["functionCall"]["id"] for part in back if "functionCall" in part]
+
+
+CLAUDE = [
+    {"type": "thinking", "thinking": "Hm.", "signature": SIGNATURE},
+    {"type": "text", "text": "I look."},
+    {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": 1}},
+    {"type": "tool_use", "id": "toolu_2", "name": "hear", "input": {}},
+]
+
+
+@pytest.mark.parametrize("blocks", [CLAUDE, CLAUDE[:1] + CLAUDE[2:3], CLAUDE[:2]], ids=len)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("path", [FORMS[0], FORMS[1], GEMINI])
+def test_claude_gets_its_thinking_back(
+    upstream: ReplayServer, path: str, stream: bool, blocks: list[dict[str, Any]]
+) -> None:
+    end = "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
+    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": "c", "stop_sequence": None}
+    whole = {**about, "content": blocks, "stop_reason": end, "usage": {"input_tokens": 1, "output_tokens": 1}}
+    upstream.add(Answer.of_events([*claude_events(whole)], done=False) if stream else Answer.of_json(whole))
+    done = {"content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn"}
+    upstream.add(Answer.of_json({**whole, **done}))
+    body, _ = talk(upstream, path, first="anthropic", then="anthropic", stream=stream)
+    assert body["messages"][1]["content"] == blocks
+
+
+def claude_events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The events of a stream of the message *whole*."""
+    begun = {**whole, "content": [], "stop_reason": None}
+    yield {"type": "message_start", "message": begun}
+    for index, block in enumerate(whole["content"]):
+        pieces = {"thinking": ["thinking", "signature"], "text": ["text"], "tool_use": ["input"]}[
+            block["type"]
+        ]
+        empty = {name: {} if name == "input" else "" for name in pieces}
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
+        for name in pieces:
+            leaf, said = (
+                ("partial_json", orjson.dumps(block[name]).decode())
+                if name == "input"
+                else (name, block[name])
+            )
+            kind = {"input": "input_json"}.get(name, name)
+            delta = {"type": f"{kind}_delta", leaf: said}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ended = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ended, "usage": whole["usage"]}
+    yield {"type": "message_stop"}
+
+
+@pytest.mark.parametrize("is_forged", [False, True])
+def test_a_client_of_gemini_may_spell_its_seal_in_the_other_base64(
+    upstream: ReplayServer, is_forged: bool
+) -> None:
+    whole = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": CLAUDE, "stop_reason": "tool_use", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
+    upstream.add(Answer.of_json(whole), times=None)
+
+    def spell(turns: list[Any]) -> list[Any]:
+        part = next(part for part in turns[0]["parts"] if "thoughtSignature" in part)
+        raw = base64.b64decode(part["thoughtSignature"], validate=True)
+        raw = raw[:-1] + bytes([raw[-1] ^ is_forged])
+        part["thoughtSignature"] = base64.urlsafe_b64encode(raw).decode()
+        return turns
+
+    body, lost = talk(upstream, GEMINI, spell, first="anthropic", then="anthropic")
+    assert (body["messages"][1]["content"] == CLAUDE) is not is_forged
+    assert (SIGNATURE in orjson.dumps(body).decode()) is not is_forged
+    assert ("its seal" in lost or "request." in lost) is is_forged
 
 
 @pytest.mark.parametrize("path", FORMS)
@@ -172,7 +307,7 @@ def test_nobody_else_gets_it(upstream: ReplayServer, path: str, then: str) -> No
     upstream.add(Answer.of_json(answers.get(then, chat)))
     body, lost = talk(upstream, path, then=then)
     text = orjson.dumps(body).decode()
-    assert "cw1." not in text
+    assert "crosswalk001" not in text
     assert SIGNATURE not in text
     assert ("Hm." in text) is (then in ("deepseek", "vllm"))
     assert "request." in lost
@@ -180,14 +315,14 @@ def test_nobody_else_gets_it(upstream: ReplayServer, path: str, then: str) -> No
 
 def forge(turns: list[Any]) -> list[Any]:
     text = orjson.dumps(turns).decode()
-    start = text.index("cw1.") + 60
+    start = text.index("crosswalk001") + 80
     return orjson.loads(text[:start] + ("A" if text[start] != "A" else "B") + text[start + 1 :])  # type: ignore[no-any-return]
 
 
 def shorten(turns: list[Any]) -> list[Any]:
     text = orjson.dumps(turns).decode()
-    start = text.index("cw1.")
-    return orjson.loads(text[:start] + "cw1.x" + text[text.index('"', start) :])  # type: ignore[no-any-return]
+    start = text.index("crosswalk001")
+    return orjson.loads(text[:start] + "crosswalk001x" + text[text.index('"', start) :])  # type: ignore[no-any-return]
 
 
 def rename(turns: list[Any]) -> list[Any]:
@@ -204,7 +339,7 @@ def other_arguments(turns: list[Any]) -> list[Any]:
 def test_a_seal_that_does_not_fit_is_left_out(gemini_server: ReplayServer, path: str, change: Any) -> None:
     body, lost = talk(gemini_server, path, change)
     text = orjson.dumps(body).decode()
-    assert ("cw1." in text, SIGNATURE in text) == (False, False)
+    assert ("crosswalk001" in text, SIGNATURE in text) == (False, False)
     assert "request." in lost
 
 
@@ -225,7 +360,7 @@ def test_a_plain_answer_has_no_seal(upstream: ReplayServer) -> None:
         async with app.router.lifespan_context(app), asking(app) as client:
             return (await client.post(FORMS[0], json=asked(FORMS[0]))).text
 
-    assert "cw1." not in asyncio.run(post())
+    assert "crosswalk001" not in asyncio.run(post())
 
 
 def test_thinking_with_an_empty_signature_does_not_go_to_claude(upstream: ReplayServer) -> None:

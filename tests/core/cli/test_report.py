@@ -178,6 +178,15 @@ def test_a_folder_of_captures_is_counted_too(run: Run, tmp_path: Path) -> None:
     assert run("report", tmp_path, "--provider", "olama").status == 2
 
 
+def test_other_files_beside_a_log_are_passed_over(run: Run, log: Path) -> None:
+    (log.parent / "more").mkdir()
+    for name in ("index.json", "more/output.txt"):
+        (log.parent / name).write_text("oops")
+    done = run("report", log.parent, "--csv")
+    assert done.out == run("report", log, "--csv").out
+    assert "passed over 2 files beside the logs" in done.err
+
+
 def test_a_folder_without_answers_is_said(run: Run, tmp_path: Path) -> None:
     done = run("report", tmp_path)
     assert (done.status, done.err) == (2, f"{tmp_path}: no captures in it\n")

@@ -63,7 +63,7 @@ def test_every_field_is_set(cls: Any, document: bytes) -> None:
     value = from_json(document, cls)
     unset = {field.name for field in attrs.fields(cls) if getattr(value, field.name) == field.default}
     alone = (
-        {"data", "url", "tool_calls", "tool_call_id", "is_error"}
+        {"data", "id", "url", "tool_calls", "tool_call_id", "is_error"}
         if cls.__name__.endswith(("Part", "Message"))
         else set()
     )

@@ -118,7 +118,7 @@ def test_media_are_data_or_an_address_and_foreign_parts_are_left_out() -> None:
     assert parts == [
         {"inlineData": {"mimeType": "image/png", "displayName": "a", "data": "AAAA"}},
         {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://b"}, "thought": True},
-        {"text": "", "thought": True, "thoughtSignature": "seal"},
+        {"text": "", "thoughtSignature": "seal"},
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedD
 import attrs
 import pydantic
 import pytest
+from pydantic_core import PydanticCustomError
 
 from crosswalk.structured import Schema, SchemaDefinitionError, StructuredParser, value_to_json
 
@@ -98,9 +99,7 @@ def test_a_refusal_names_field_and_rule() -> None:
     class Aged:
         age: int = attrs.field(validator=attrs.validators.ge(0))
 
-    assert StructuredParser(Aged).parse('{"age": -5}').errors == [
-        "must keep the rule Validator for x >= 0 @ $.age"
-    ]
+    assert StructuredParser(Aged).parse('{"age": -5}').errors == ["must keep the rule x >= 0 @ $.age"]
     assert StructuredParser(Leaf).parse('{"word": "A"}').errors == ["must match ^[a-z]+$ @ $.word"]
 
     class Even(pydantic.BaseModel):
@@ -113,7 +112,28 @@ def test_a_refusal_names_field_and_rule() -> None:
                 raise ValueError("odd")
             return value
 
-    assert StructuredParser(list[Even]).parse('[{"n": 2}, {"n": 3}]').errors == ["Value error, odd @ $[1].n"]
+    assert StructuredParser(list[Even]).parse('[{"n": 2}, {"n": 3}]').errors == [
+        "must keep the rule _even @ $[1].n"
+    ]
+
+    class Small(pydantic.BaseModel):
+        n: Annotated[int, pydantic.AfterValidator(_below_three)]
+
+    answer = StructuredParser(Small).parse('{"n": 3}')
+    assert answer.errors == ["must keep the rule too_large than 3 @ $.n"]
+
+
+def _below_three(value: int) -> int:
+    raise PydanticCustomError("too_large", "{value} is larger than {than}", {"value": str(value), "than": 3})
+
+
+def test_the_words_of_a_builtin_class_describe_nothing() -> None:
+    class Bare(TypedDict):
+        sum: Decimal
+
+    told = Schema(Bare).json_schema()
+    assert "description" not in told
+    assert told["properties"]["sum"] == {"type": ["number", "string"], "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
 
 
 def test_two_classes_of_one_name_are_refused() -> None:

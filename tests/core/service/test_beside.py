@@ -18,7 +18,7 @@ def posted(server: ReplayServer, timeouts: Timeouts | None = None, provider: str
     async def main() -> PlainAnswer:
         endpoint = Endpoint(provider, base_url=f"{server.url}/v1", api_key="sk-secret")
         async with LLMService(endpoint, timeout=timeouts) as service:
-            return await service.post(PATH, {"model": "m"}, {"x-version": "1"})
+            return await service.request("POST", PATH, {"model": "m"}, {"x-version": "1"})
 
     return asyncio.run(main())
 
@@ -35,7 +35,20 @@ def test_it_is_asked_with_the_endpoints_own_address_and_key() -> None:
 def test_it_is_the_same_without_an_event_loop() -> None:
     with ReplayServer() as server, SyncLLMService(Endpoint("vllm", base_url=server.url)) as service:
         server.add(Answer.of_json({"input_tokens": 7}))
-        assert service.post(PATH, {}).body == b'{"input_tokens":7}'
+        assert service.request("POST", PATH, {}).body == b'{"input_tokens":7}'
+
+
+def test_any_body_goes_to_any_endpoint() -> None:
+    with ReplayServer() as server:
+        endpoints = [Endpoint("vllm", base_url=f"{server.url}/{name}") for name in ("a", "b")]
+        with SyncLLMService(*endpoints) as service:
+            server.add(Answer((b"RIFF",), headers={"Content-Type": "audio/wav"}))
+            kind = {"Content-Type": "multipart/form-data; boundary=x"}
+            answer = service.request("PUT", "/v1/any", b"--x--", kind, endpoint=1)
+            assert (answer.body, answer.content_type) == (b"RIFF", "audio/wav")
+        (sent,) = server.requests
+        assert (sent.method, sent.path, sent.body) == ("PUT", "/b/v1/any", b"--x--")
+        assert sent.headers["content-type"] == kind["Content-Type"]
 
 
 def test_its_errors_are_given_as_they_are() -> None:
@@ -52,7 +65,7 @@ def test_a_request_is_signed_where_the_api_wants_that(monkeypatch: pytest.Monkey
 
     async def main(server: ReplayServer) -> None:
         async with LLMService(Endpoint("bedrock", base_url=server.url)) as service:
-            await service.post(PATH, {})
+            await service.request("POST", PATH, {})
 
     with ReplayServer() as server:
         asyncio.run(main(server.add(Answer.of_json({}))))
@@ -79,6 +92,6 @@ def test_what_is_too_long_is_refused_and_a_closed_service_asks_nobody() -> None:
         service = LLMService(Endpoint("vllm"))
         await service.aclose()
         with pytest.raises(Exception, match="closed"):
-            await service.post(PATH, {})
+            await service.request("POST", PATH, {})
 
     asyncio.run(closed())

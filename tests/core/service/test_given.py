@@ -56,7 +56,7 @@ def test_openais_conversation_is_the_canonical_one() -> None:
         ChatMessage.user(
             [
                 TextPart("Look"),
-                ImagePart(url="https://a.example/b.png"),
+                ImagePart(url="https://a.example/b.png", detail="auto"),
                 ImagePart(data="iVBORw0KGgo=", media_type="image/png"),
                 AudioPart(data="UklGRg==", media_type="audio/wav"),
                 FilePart(data="JVBERi0=", media_type="application/pdf", name="a.pdf"),
@@ -67,6 +67,16 @@ def test_openais_conversation_is_the_canonical_one() -> None:
         ChatMessage.tool_result("c1", "42"),
         ChatMessage.assistant("It is 42."),
     )
+
+
+def test_a_tool_that_takes_free_text_is_a_function_elsewhere() -> None:
+    tool = {"type": "custom", "custom": {"name": "c", "description": "d", "format": {"type": "text"}}}
+    request = ChatRequest("Hi", model="m", tools=[tool])
+    assert request.tools[0].as_function() == request.tools[0].as_function().as_function()
+    assert build_http_request(request, "openai").body["tools"] == [tool]
+    function = build_http_request(request, "vllm").body["tools"][0]["function"]
+    assert (function["name"], function["description"]) == ("c", "d")
+    assert function["parameters"]["required"] == ["input"]
 
 
 def test_what_is_read_is_what_is_sent() -> None:
@@ -87,7 +97,6 @@ def test_what_is_read_is_what_is_sent() -> None:
         "stop": ["x"],
     }
     sent = build_http_request(as_request(request), "openai").body
-    del request["messages"][1]["content"][1]["image_url"]["detail"]  # type: ignore[index]
     assert sent == request
 
 
@@ -171,7 +180,7 @@ ROLE = "one of system, user, assistant, tool, developer"
         ),
         (
             [{"role": "user", "content": [{"type": "video_url"}]}],
-            "messages[0].content[0]: must be text, image_url, input_audio, or a file with file_data",
+            "messages[0].content[0]: must be text, image_url, input_audio or file",
         ),
         (
             [{"role": "user", "content": [{"type": "text"}]}],
@@ -181,14 +190,14 @@ ROLE = "one of system, user, assistant, tool, developer"
             [
                 {
                     "role": "user",
-                    "content": [{"type": "image_url", "image_url": {"url": "u", "detail": "low"}}],
+                    "content": [{"type": "image_url", "image_url": {"url": "u", "details": "low"}}],
                 }
             ],
-            "messages[0].content[0].image_url.detail: is not a field that Crosswalk reads here",
+            "messages[0].content[0].image_url.details: is not a field that Crosswalk reads here, did you mean 'detail'?",
         ),
         (
-            [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}],
-            "messages[0].content[0]: must be text, image_url, input_audio, or a file with file_data",
+            [{"role": "user", "content": [{"type": "file", "file": {}}]}],
+            "messages[0].content[0].file.file_data: is missing",
         ),
         (
             [{"role": "user", "content": "Hi", "reasoning_content": "x"}],

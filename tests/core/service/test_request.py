@@ -472,3 +472,13 @@ def test_an_option_that_no_api_has() -> None:
         ChatRequest("Hi", extra_options={"frequency_penaltys": 1})
     with pytest.raises(ResponseValidationError, match="no option 'temperature'"):
         ChatRequest("Hi", extra_options={"temperature": 1})
+
+
+def test_a_choice_among_some_tools_has_a_mode_and_names() -> None:
+    def built(value: Any) -> HTTPRequest:
+        request = ChatRequest("Hi", model="m", extra_options={"allowed_tools": value})
+        return build_http_request(request, "openai_responses", on_unsupported="drop")
+
+    choice = built({"mode": "auto", "names": ["f"]}).body["tool_choice"]
+    assert choice == {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
+    assert [one.option for one in built(["f"]).dropped] == ["allowed_tools"]

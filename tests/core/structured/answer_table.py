@@ -171,6 +171,30 @@ def harmony() -> Iterator[Row]:
     yield Book, f"analysisPerhaps {EMMA_TEXT}assistantfinal{DUNE_TEXT}", DUNE
     yield Book, f"analysisPerhaps {EMMA_TEXT}. I", Refused("truncated")
     yield Book, f"<|channel|>final<|message|>{DUNE_TEXT[:-5]}", Refused("truncated")
+    call = f"<|channel|>commentary <|constrain|>json<|message|>{DUNE_TEXT}<|call|>"
+    yield Book, f"<|start|>assistant to=functions.book{call}", DUNE
+    yield Book, f"assistant<|channel|>final<|message|>{DUNE_TEXT}<|return|>", DUNE
+    yield Book, f"assistantfinal{DUNE_TEXT}", DUNE
+    for said in ("AnalysisResult:", "analysisResult =", "analysisReport:", "Analysis:", "analysis of R:"):
+        yield Book, f"{said} {DUNE_TEXT}", DUNE, False
+
+
+def fences() -> Iterator[Row]:
+    """A fence may stand on the answer's own line."""
+    for mark in ("```", "~~~"):
+        for form in (
+            "{0}json {1} {0}",
+            "{0}json {1}{0}",
+            "{0}{1}{0}",
+            "{0}json\n{1}{0}",
+            "{0}json {1}\n{0}",
+            "{0} {1} {0}",
+        ):
+            yield Book, form.format(mark, DUNE_TEXT), DUNE
+            yield Book, "Here: " + form.format(mark, DUNE_TEXT), DUNE, False
+            yield Book, "Here:\n" + form.format(mark, DUNE_TEXT) + " Bye.", DUNE, False
+    yield Book, f"`{DUNE_TEXT}`", DUNE
+    yield Book, f"``{DUNE_TEXT}``", DUNE
 
 
 # ------------------------------------------------------------------------------- closed too early
@@ -207,7 +231,47 @@ def closed_too_early() -> Iterator[Row]:
     )
     yield list[str], '["a", "b"], "c"]', Refused("closed_too_early")
     yield list[int], "[1, 2], 3]", Refused("closed_too_early")
-    for tail in ("}", "]", ";", '"', ")", "}}", "]}", "\n}", " ;", "}\n```", "`", ".", "}\n\nDone."):
+    isbn = '"isbn": "978-0"'
+    for tail in (
+        f"\n{{{isbn}}}", f" {{{isbn}}}", f", {{{isbn}}}", "\n{'isbn': '978-0',}", "\n{isbn: '978-0'}",
+        f"\n\nAnd:\n```json\n{{{isbn}}}\n```", "\uff0c\"isbn\"\uff1a\"978-0\"\uff5d", f"\uff0c{isbn}}}", f" and {isbn}",
+        f" & {isbn}", f"\n{isbn}", "\nisbn: \"978-0\"", "\nisbn: 978-0", "\n- isbn: 978-0", "\nbook.isbn = '978-0'",
+        "\n{\"isbn\": 978 of 1}", f"\u3001{isbn}", f"\uff1b{isbn}", f"\n[{{{isbn}}}]", "\n**isbn**: \"978-0\"",
+        f"\n<book>{{{isbn}}}</book>", "\n| isbn: 978 |", f"\n(with {isbn})", "\u3002 \"isbn\" \uff1a \"978-0\"",
+    ):  # fmt: skip
+        yield Book, DUNE_TEXT + tail, REFUSED, False
+        yield Book, f"```json\n{DUNE_TEXT}\n```{tail}", REFUSED, False
+    yield Book, f"book: {DUNE_TEXT}\nisbn: 978-0", REFUSED, False
+    yield Book, f"isbn: 978-0\nbook: {DUNE_TEXT}", REFUSED, False
+    yield Book, f"- book: {DUNE_TEXT}\n  isbn: unknown", REFUSED, False
+    for tail in (f"\n{EMMA_TEXT}", f"\n[{EMMA_TEXT}]", f"\n- {EMMA_TEXT}", f"\n```json\n{EMMA_TEXT}\n```"):
+        yield Shelf, f'{{"books": [{DUNE_TEXT}]}}' + tail, REFUSED, False
+        yield list[Book], f"[{DUNE_TEXT}]" + tail, REFUSED, False
+    for tail in (
+        "\nThe isbn is unknown.",
+        "\nisbn was not in the text.",
+        '\nI left out "isbn".',
+        "\n{isbn}",
+        "\n(no isbn)",
+    ):
+        yield Book, DUNE_TEXT + tail, DUNE, False
+    for tail in (
+        "}",
+        "]",
+        ";",
+        '"',
+        ")",
+        "}}",
+        "]}",
+        "\n}",
+        " ;",
+        "}\n```",
+        "`",
+        ".",
+        "}\n\nDone.",
+        "\uff5d",
+        "\uff3d",
+    ):
         yield Book, DUNE_TEXT + tail, DUNE, False
         yield Shelf, SHELF_TEXT + tail, SHELF, False
 
@@ -268,9 +332,22 @@ def keys() -> Iterator[Row]:
     yield Settings, "{}", Settings()
     yield Settings, '{"dark": true}', Settings(True)
     yield Settings, '{"Dark": true, "SIZE": 20}', Settings(True, 20)
-    yield Settings, '{"dark": true, "Dark": false}', Settings(True)
+    for both in (
+        '{"dark": true, "Dark": false}',
+        '{"DARK": false, "dark": true}',
+        '{"dark": true, "da-rk": null}',
+    ):
+        yield Settings, both, Refused("duplicate_key")
+    yield Settings, '{"dark": true, "Dark": true}', Settings(True)
+    yield Owner, '{"pet": {"name": "Rio", "wings": 2, "Wings": 3}}', REFUSED
+    for sign in ("!", "~", "#", "//", "?", ".", "*", "@", "+", "\u00ac", "x:"):
+        yield Settings, json.dumps({f"{sign}dark": True}), Refused("schema_unknown_field")
+        yield Book, json.dumps({"title": "Dune", f"{sign}pages": 412}), Refused("schema_missing_field")
+        yield Settings, json.dumps({f"{sign}dark": True, "size": 5}), Settings(False, 5)
+    for key in ("dark!", "dark?", "d.ark", "dark:", "dark()", "da/rk", "dark\u0338"):
+        yield Settings, json.dumps({key: True}), Refused("schema_unknown_field")
     yield Settings, '{"Dark": true, "DARK": false}', REFUSED
-    yield Settings, '{"dark:" true, "size": 5}', Settings(True, 5)
+    yield Settings, '{"dark:" true, "size": 5}', REFUSED
     yield Owner, '{"pet": {"name": "Rio", "wings": 2}}', Owner(Bird("Rio", 2))
     yield Owner, '{"pet": {"name": "Rio", "Wings": 2}}', Owner(Bird("Rio", 2))
     yield Owner, '{"pet": {"Name": "Rio", "fins": 3}}', Owner(Fish("Rio", 3))
@@ -339,6 +416,31 @@ def comments() -> Iterator[Row]:
         yield Shelf, f'{{"books": [{one} /* {said} */]}}', Refused("truncated")
         yield Shelf, f'{{"books": [/* {said} */]}}', Refused("truncated")
         yield Tags, f'{{"items": ["a", "b" # {said}\n]}}', Refused("truncated")
+    for said in ("... rest", "other fields", "and so on", "und so weiter", "more", "as above"):
+        for kind in (dict[str, int], Loose, Book, Settings):
+            first = '"title": "Dune", "pages"' if kind is Book else '"data"' if kind is Loose else '"size"'
+            opening = "{" + f"{first}: 4"
+            for rest in (
+                f", // {said}\n}}", f", # {said}\n}}", f", /* {said} */}}", f", /* {said} */ }}", f",\n  // {said}\n}}",
+                f",\n  /* {said} */\n}}", f"\n  // {said}\n}}",
+            ):  # fmt: skip
+                yield kind, opening + rest, Refused("truncated")
+        for rest in (
+            f',\n// {said}\n"z": 26}}',
+            f', /* {said} */ "z": 26}}',
+            f" /* {said} */}}",
+            f" // {said}\n}}",
+        ):
+            yield dict[str, int], '{"a": 1' + rest, Refused("truncated")
+        yield Book, f'{{"title": "Dune",\n// {said}\n"pages": 412}}', Refused("truncated")
+        yield Book, f'{{\n// {said}\n"title": "Dune",\n"pages": 412}}', Refused("truncated")
+        yield Book, f'{{"title": "Dune", /* {said} */ "pages": 412}}', Refused("truncated")
+        yield Shelf, f'{{"books": [{{"title": "Dune", "pages": 412, /* {said} */}}]}}', Refused("truncated")
+        yield Shelf, f'{{"books": [{{"title": "Dune",\n// {said}\n"pages": 412}}]}}', Refused("truncated")
+        if "." not in said:
+            whole = Book("Dune", 412, None)
+            yield Book, f'{{"title": "Dune",\n// {said}\n"pages": 412, "isbn": null}}', whole, False
+            yield Note, f'{{\n// {said}\n"body": "ok"}}', Note("ok"), False
     for said in (
         "ought to be 604",
         "not sure",
@@ -356,7 +458,8 @@ def comments() -> Iterator[Row]:
         yield Book, f'{{"title": "Dune", // {said}\n"pages": 412}}', DUNE, False
         yield Book, f'{{"title": "Dune", "pages": 412 // {said}\n}}', DUNE, False
         yield Book, f'{{ // {said}\n"title": "Dune", "pages": 412}}', DUNE, False
-        yield Book, f'{{\n  # {said}\n  "title": "Dune",\n  /* {said} */\n  "pages": 412\n}}', DUNE, False
+        full = f'{{\n  # {said}\n  "title": "Dune",\n  /* {said} */\n  "pages": 412, "isbn": "978-0"\n}}'
+        yield Book, full, FULL, False
         yield Tags, f'{{"items": ["a", // {said}\n"b"]}}', Tags(["a", "b"]), False
         yield Tags, f'{{"items": [ // {said}\n"a", "b"]}}', Tags(["a", "b"]), False
         yield Tags, f'{{"items": ["a", "b"] // {said}\n}}', Refused("truncated")
@@ -408,6 +511,14 @@ def cut() -> Iterator[Row]:
         yield Book, f"{DUNE_TEXT}\n{SHELF_TEXT[:at]}", REFUSED
     yield list[Book], f"[{DUNE_TEXT}, {EMMA_TEXT}", Refused("truncated")
     yield Book, f"[{DUNE_TEXT}, {EMMA_TEXT}", Refused("truncated")
+    for mark in ("```", "~~~", "```\n\nDone."):
+        yield Shelf, f'```json\n{{"books": [{DUNE_TEXT}\n{mark}', REFUSED
+        yield list[Book], f"Here:\n```json\n[{DUNE_TEXT}, {EMMA_TEXT}\n{mark}", REFUSED
+    yield Shelf, f'```json\n{{"books": [{DUNE_TEXT}\n```', Refused("truncated")
+    yield Shelf, f'```json\n{{"books": [{DUNE_TEXT},\n```', Refused("truncated")
+    yield list[Book], f"```json\n[{DUNE_TEXT}, {EMMA_TEXT}\n```", Refused("truncated")
+    yield Tags, '```\n{"items": ["a", "b"\n```', Refused("truncated")
+    yield Book, f"```json\n{DUNE_TEXT[:-1]}\n```", DUNE
     yield Book, f"<answer>{DUNE_TEXT[:20]}", Refused("truncated")
     yield Book, "<answer>", Refused("truncated")
     yield Book, f"Draft: {EMMA_TEXT}\n<answer>", Refused("truncated")
@@ -423,8 +534,23 @@ def others() -> Iterator[Row]:
         ("<tool_response>", "</tool_response>"), ("<tool_result>", "</tool_result>"),
         ("<function_results>", "</function_results>"), ("<tool_output>", "</tool_output>"),
         ("~~", "~~"), ("<del>", "</del>"), ("<s>", "</s>"), ("<strike>", "</strike>"), ("<!-- ", " -->"),
-        ("<function_response>", "</function_response>"), ("<!--\n", "\n-->"),
+        ("<function_response>", "</function_response>"), ("<!--\n", "\n-->"), ("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+        ("<\uff5ctool\u2581output\u2581begin\uff5c>", "<\uff5ctool\u2581output\u2581end\uff5c>"),
+        ("<\uff5ctool\u2581outputs\u2581begin\uff5c>", "<\uff5ctool\u2581outputs\u2581end\uff5c>"),
+        ("<|tool_response_start|>", "<|tool_response_end|>"), ("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"),
+        ("<|start_header_id|>ipython<|end_header_id|>\n\n", "<|eot_id|>"), ("<|im_start|>tool\n", "<|im_end|>"),
+        ("<|im_start|>user\n", "<|im_end|>"), ("<|start_header_id|>user<|end_header_id|>\n", "<|eot_id|>"),
+        ("<|start|>functions.book to=assistant<|channel|>commentary<|message|>", "<|end|>"),
+        ("<|start_of_role|>tool_response<|end_of_role|>", "<|end_of_text|>"),
     )  # fmt: skip
+    for opening in (
+        "[TOOL_RESULTS]",
+        "<\uff5ctool\u2581outputs\u2581begin\uff5c>",
+        "<tool_response>",
+        "<|im_start|>tool\n",
+    ):
+        yield Book, opening + EMMA_TEXT, REFUSED, False
+        yield Book, f"{opening}{EMMA_TEXT}\n{DUNE_TEXT}", REFUSED, False
     for opening, closing in hidden:
         yield Book, f"{opening}{EMMA_TEXT}{closing}", Refused("extraction_failed"), False
         yield Book, f"{opening}{EMMA_TEXT}{closing}\n{DUNE_TEXT}", DUNE, False
@@ -595,6 +721,9 @@ def types() -> Iterator[Row]:
         yield int, text, want
     yield Fish | Bird, '{"name": "Rio", "wings": 2}', Bird("Rio", 2)
     yield Fish | Bird, '{"value": {"name": "Rio", "fins": 2}}', Fish("Rio", 2)
+    for kind in (Book, Book | None, list[int] | None, Colour, {"type": ["integer", "null"]}):
+        yield kind, "null", Refused("schema_type_error")
+        yield kind, '{"value": null}', REFUSED
     yield Loose, '{"data": [1, {"a": null}]}', Loose([1, {"a": None}])
     yield Mood, '{"mood": "good"}', Mood("good")
     yield Mood, '{"mood": "Good"}', REFUSED
@@ -611,7 +740,7 @@ def types() -> Iterator[Row]:
 
 
 FAMILIES: tuple[Callable[[], Iterator[Row]], ...] = (
-    marks_in_values, reasoning_around, tags_as_answers, harmony, closed_too_early, inner_quotes, keys, prose, comments,
+    marks_in_values, reasoning_around, tags_as_answers, harmony, fences, closed_too_early, inner_quotes, keys, prose, comments,
     elided, brackets_of_prose, cut, others, several, literals, types,
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from crosswalk.errors import CrosswalkError
 from crosswalk.structured.cache import MemoryCache
 from crosswalk.structured.exporters import OpenTelemetryExporter, PrometheusExporter
-from crosswalk.structured.metrics import ParseRecord, ParserMetrics
+from crosswalk.structured.metrics import ParserMetrics
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 Scrape = Callable[[], Samples]
@@ -76,10 +76,10 @@ def exporter(request: pytest.FixtureRequest) -> Callable[[ParserMetrics, MemoryC
 
 def busy(metrics: ParserMetrics, cache: MemoryCache) -> None:
     """Let something of everything happen."""
-    metrics.record(ParseRecord("direct", "success", {"parse": 0.25, "total": 0.5}, "1.0"))
-    metrics.record(ParseRecord("extract", "success", {"parse": 0.25, "extract": 0.25}, 'od"d'))
-    metrics.record(ParseRecord("repair", "truncated", {"repair": 0.5}))
-    metrics.record(ParseRecord("failure", "repair_failed"))
+    metrics.record("direct", "success", {"parse": 0.25, "total": 0.5}, "1.0")
+    metrics.record("extract", "success", {"parse": 0.25, "extract": 0.25}, 'od"d')
+    metrics.record("repair", "truncated", {"repair": 0.5})
+    metrics.record("failure", "repair_failed")
     cache.put("a", 1)
     cache.put("b", 2, is_negative=True)
     for key in "abc":
@@ -140,7 +140,7 @@ def test_each_reading_is_of_its_moment(exporter: Callable[..., Scrape]) -> None:
     metrics = ParserMetrics()
     scrape = exporter(metrics, None)
     assert scrape()[sample("response_parse_final_failed")] == 0
-    metrics.record(ParseRecord("failure", "refusal"))
+    metrics.record("failure", "refusal")
     assert scrape()[sample("response_parse_final_failed")] == 1
     metrics.reset()
     assert scrape()[sample("response_parse_final_failed")] == 0

@@ -311,7 +311,7 @@ def test_the_version_that_a_document_names_is_counted_also_where_it_is_invalid()
         assert first.schema_version == version
         assert parser.parse(f'{{"schema_version": "{version}", "answer": 5}}') == first
     parser.parse('{"answer": "A", "items_shown": 1}')
-    assert metrics.snapshot().schema_versions == {"1.0": 1, "1.1": 1, "2.0": 1, "3.0": 1, "1.7": 1}
+    assert metrics.get_stats()["schema_versions"] == {"1.0": 1, "1.1": 1, "2.0": 1, "3.0": 1, "1.7": 1}
 
 
 def test_the_key_of_a_cache_covers_the_registry() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from decimal import Decimal
 
 import attrs
 import pytest
@@ -203,8 +205,9 @@ PIECES = ["Sure: ", '{"x"', ": 1", "2", ', "y": ', "2.", "5", "}", " Done."]
 
 def test_a_value_grows() -> None:
     steps = list(PARSER.parse_stream(PIECES))
-    assert [step.value for step in steps] == [Point(12), Point(12, 2.5), Point(12, 2.5)]
-    assert [step.partial for step in steps] == [True, True, False]
+    assert [step.fields for step in steps] == [{"x": 12}, {"x": 12, "y": 2.5}, None]
+    assert [step.value for step in steps] == [None, Point(12, 2.5), Point(12, 2.5)]
+    assert [step.partial for step in steps] == [False, True, False]
     assert [step.reason for step in steps] == ["truncated", "truncated", "success"]
 
 
@@ -233,7 +236,58 @@ def test_fields_are_shown_as_they_come_and_no_default_among_them() -> None:
         ({"body": "a text", "tags": ["x", "y"]}, {"body", "tags"}),
         (None, set()),
     ]
-    assert [step.value is None for step in steps] == [True, True, False, False, False, False]
+    assert [step.value is None for step in steps] == [True, True, True, True, False, False]
+    assert steps[-1].value == Article("a text", ["x", "y"])
+
+
+def test_an_object_that_is_closed_has_its_defaults() -> None:
+    pieces = ['[{"x": 1', "}, ", '{"x": 2', ', "y": 3', "}", "]"]
+    steps = list(StructuredParser(list[Point]).parse_stream(pieces))
+    assert [step.value for step in steps] == [
+        [Point(1)],
+        [Point(1), Point(2, 3)],
+        [Point(1), Point(2, 3)],
+    ]
+
+
+def test_fields_have_the_schema_s_keys_and_exact_values() -> None:
+    @attrs.frozen
+    class Bill:
+        sum: Decimal
+        when: datetime | None = None
+        parts: list[Decimal] = attrs.field(factory=list, metadata={"alias": "the-parts"})
+
+    pieces = ['{"Sum": 12.50', ', "The Parts": [1.10', "], ", '"when": "2024-05-01T10:00:00', '+02:00"', "}"]
+    *steps, last = StructuredParser(Bill).parse_stream(pieces)
+    assert [(step.fields, set(step.final)) for step in steps] == [
+        ({"sum": Decimal("12.50"), "the-parts": []}, {"sum"}),
+        ({"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")]}, {"sum", "the-parts"}),
+        (
+            {"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")], "when": "2024-05-01T10:00:00"},
+            {"sum", "the-parts"},
+        ),
+        (
+            {"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")], "when": "2024-05-01T10:00:00+02:00"},
+            {"sum", "the-parts"},
+        ),
+        (
+            {"sum": Decimal("12.50"), "the-parts": [Decimal("1.10")], "when": "2024-05-01T10:00:00+02:00"},
+            {"sum", "the-parts", "when"},
+        ),
+    ]
+    assert str(last.value) == (
+        "Bill(sum=Decimal('12.50'), when=datetime.datetime(2024, 5, 1, 10, 0, "
+        "tzinfo=datetime.timezone(datetime.timedelta(seconds=7200))), parts=[Decimal('1.10')])"
+    )
+
+
+@pytest.mark.parametrize("body", ['the "new" one', 'a ("b") c', 'he said "stop" and "go" now'])
+def test_a_text_that_an_inner_quote_may_change_is_not_final(body: str) -> None:
+    text = f'{{"body": "{body}", "tags": []}}'
+    *steps, last = StructuredParser(Article).parse_stream(text)
+    assert last.unwrap().body == body
+    for step in steps:
+        assert "body" not in step.final or (step.fields or {})["body"] == body
 
 
 def test_a_step_that_breaks_a_rule_is_left_out() -> None:
@@ -307,7 +361,7 @@ def test_a_source_s_exception_comes_through() -> None:
         raise OSError("gone")
 
     stream = PARSER.parse_stream(source())
-    assert next(stream).value == Point(1)
+    assert next(stream).fields == {"x": 1}
     with pytest.raises(OSError, match="gone"):
         next(stream)
 
@@ -357,12 +411,14 @@ def test_every_parse_is_counted_once() -> None:
     parser = StructuredParser(POINTS, metrics=metrics)
     for text in ANSWERS:
         parser.parse(text, partial=Partial.ACCEPT)
-    assert metrics.snapshot().counters == dict.fromkeys(ANSWERS.values(), 1)
-    assert metrics.snapshot().reasons == {"success": 3, "extraction_failed": 1, "truncated": 1}
-    counts = {stage: latency.count for stage, latency in metrics.snapshot().latencies.items()}
+    now = metrics.get_stats()
+    assert now["counters"] == dict.fromkeys(ANSWERS.values(), 1)
+    reasons = {reason: count for reason, count in now["reason_codes"].items() if count}
+    assert reasons == {"success": 3, "extraction_failed": 1, "truncated": 1}
+    counts = {stage: latency["count"] for stage, latency in now["latency"].items()}
     assert counts == {"parse": 5, "extract": 4, "repair": 2, "total": 5}
     StructuredParser(RESPONSE_VERSIONS, metrics=metrics).parse('{"answer": "A", "items_shown": 3}')
-    assert metrics.snapshot().schema_versions == {"1.0": 1}
+    assert metrics.get_stats()["schema_versions"] == {"1.0": 1}
 
 
 def test_a_cache_gives_the_same_results() -> None:
@@ -373,7 +429,7 @@ def test_a_cache_gives_the_same_results() -> None:
             fresh = PARSER.parse(text, partial=partial)
             assert parser.parse(text, partial=partial) == fresh
             assert parser.parse(text, partial=partial) == fresh
-    assert metrics.snapshot().parses == 21
+    assert sum(metrics.get_stats()["counters"].values()) == 21
     assert (cache.stats().hits, cache.stats().misses) == (21, 21)
 
 
@@ -419,7 +475,7 @@ def test_50_threads_and_1000_tasks_on_one_parser_add_up() -> None:
     assert all(asyncio.run(tasks()))
     stats = cache.stats()
     assert (stats.hits + stats.misses, cache.size()) == (2000, 4)
-    assert metrics.snapshot().parses == 2000 + stats.misses
+    assert sum(metrics.get_stats()["counters"].values()) == 2000 + stats.misses
 
 
 def test_the_chain_says_what_it_has_tried() -> None:

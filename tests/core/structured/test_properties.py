@@ -371,39 +371,6 @@ def test_each_scalar_is_one_literal_of_the_text(text: str, partial: Partial) -> 
         assert any(is_scalar_of(source, scalar) for source in sources), (scalar, result)
 
 
-_SMALL = [
-    "{'x': 1,}",
-    "{'x': 2,}",
-    "{'x': '1',}",
-    "{'y': 1,}",
-    "{'x': -1,}",
-    "{'y': x}",
-    "{'\\x78': 3,}",
-    "[{'y': 1,}]",
-]
-_SMALL += ['{"x": 1}', '{"y": 2}', "{'y': 1, 'y': 2}", "{'y': ...}", "'x'", "Draft: ", "```\n"]
-
-
-@settings(max_examples=tries(200))
-@given(st.lists(st.sampled_from(_SMALL), max_size=6).map(" ".join), st.sampled_from(Partial))
-def test_to_know_the_required_keys_spares_work_and_changes_nothing(text: str, partial: Partial) -> None:
-    assert run_chain(POINTS.read, text, None, partial, None, POINTS) == run_chain(
-        POINTS.read, text, None, partial
-    )
-
-
-def test_what_lacks_a_required_key_is_not_mended() -> None:
-    seen: list[Any] = []
-
-    def read(data: Any) -> Any:
-        seen.append(data)
-        return POINTS.read(data)
-
-    result = run_chain(read, "{'y': 1,} {'y': 2,} {'x': 3,}", None, Partial.REFUSE, None, POINTS)
-    assert result.value == Point(3)
-    assert seen == [{"y": 1}, {"x": 3}]
-
-
 _WORDS = st.sampled_from(
     ["Sure", "it's [1, 5)", "a -> b", "see [2]", 'the "key"', "5 < 6", "{name}", "…", "über", "#1"]
 )

@@ -1,6 +1,6 @@
-"""The kit is tested by mistakes that are planted in four plugins: which it finds is listed, and which it does not.
+"""The kit is tested by mistakes that are planted in eight plugins: which it finds is listed, and which it does not.
 
-``planted/mistakes.py`` is the table of mistakes. With statements about the captures the kit finds all of them.
+``planted/mistakes.py`` and ``planted/more_mistakes.py`` are the tables of mistakes. With statements about the captures the kit finds all of them.
 ``planted/survivors.txt`` lists those that it does not find where nothing is stated: what a private word means, and other facts
 that nobody but the author knows. A plain run tries some of them, ``pytest --thorough`` all.
 """
@@ -19,10 +19,12 @@ import pytest
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry
 from crosswalk.testing import check_capture, check_pair, pairs
-from planted import binary
 from planted.mistakes import MISTAKES, Mistake
+from planted.more_mistakes import MORE_MISTAKES
+from planted.more_recordings import MORE_RECORDINGS
 from planted.recordings import RECORDINGS
 
+ALL_RECORDINGS = {**RECORDINGS, **MORE_RECORDINGS}
 SURVIVORS = (Path(__file__).parents[2] / "planted/survivors.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -34,10 +36,10 @@ def mapper(plugin: Any, wire: str) -> Mapper:
 
 def problems(plugin: Any, wire: str, *, stated: bool) -> Iterator[str]:
     """What the kit finds, with the statements about the recordings or without them."""
-    mapped, write = mapper(plugin, wire), binary.write if wire == "binary" else None
-    captures = [recording.capture for recording in RECORDINGS[wire]]
+    mapped, write = mapper(plugin, wire), getattr(import_module(f"planted.{wire}"), "write", None)
+    captures = [recording.capture for recording in ALL_RECORDINGS[wire]]
     if stated:
-        captures = [attrs.evolve(one.capture, says=one.says) for one in RECORDINGS[wire]]
+        captures = [attrs.evolve(one.capture, says=one.says) for one in ALL_RECORDINGS[wire]]
     for capture in captures:
         yield from map(str, check_capture(mapped, capture, write=write))
     for pair in pairs(captures):
@@ -56,9 +58,15 @@ def is_found(mistake: Mistake, *, stated: bool) -> bool:
 
 def test_each_mistake_is_one_change_of_a_plugin() -> None:
     """Its plugin can be made, and no two have one name."""
-    assert len({str(mistake) for mistake in MISTAKES}) == len(MISTAKES)
-    for mistake in MISTAKES:
+    mistakes = [*MISTAKES, *MORE_MISTAKES]
+    assert len({str(mistake) for mistake in mistakes}) == len(mistakes)
+    for mistake in mistakes:
         assert hasattr(mistake.plugin(), "map_delta"), mistake
+
+
+@pytest.mark.parametrize("wire", MORE_RECORDINGS)
+def test_a_right_plugin_has_no_problem(wire: str) -> None:
+    assert without_mistake(wire, stated=True) == frozenset()
 
 
 def test_each_survivor_is_a_mistake() -> None:

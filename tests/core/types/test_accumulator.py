@@ -14,6 +14,7 @@ from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.types import (
     ChatMessage,
     ChatResponse,
+    Correction,
     FinishReason,
     FrozenObject,
     Provenance,
@@ -262,6 +263,31 @@ def test_a_call_without_arguments(end: str, arguments: str, why: str | None) -> 
 
 
 # ------------------------------------------------------------------------------------------ several choices
+
+
+@pytest.mark.parametrize(
+    ("correction", "texts", "arguments"),
+    [
+        (Correction("text", "X", 1, 3), ["aX", "d"], "{}"),
+        (Correction("text", "", 0, 2), ["cd"], "{}"),
+        (Correction("text", "Z", 4, 4), ["ab", "cd"], "{}"),
+        (Correction("tool_call", "[]", 0, 2, 0), ["ab", "cd"], "[]"),
+        (Correction("tool_call", "[]", 0, 2, 7), ["ab", "cd"], "{}"),
+    ],
+)
+def test_a_correction_replaces_characters(correction: Any, texts: list[str], arguments: str) -> None:
+    """Characters that did not come are not replaced, and more text follows as before."""
+    deltas = [
+        ResponseDelta(0, content_delta="a"),
+        ResponseDelta(1, content_delta="b"),
+        ResponseDelta(2, tool_call_delta=ToolCallDelta(0, "1", "f", "{}")),
+        ResponseDelta(3, content_delta="cd"),
+        ResponseDelta(4, correction=correction),
+        ResponseDelta(5, content_delta="!", finish_reason="tool_calls"),
+    ]
+    response = ChatResponse.from_deltas(deltas)
+    said = [segment.content for segment in response.segments if segment.type == "text"]
+    assert (said, response.tool_calls[0].arguments) == ([*texts[:-1], texts[-1] + "!"], arguments)
 
 
 def test_choices_are_kept_apart() -> None:

@@ -30,6 +30,7 @@ from crosswalk.types import (
     ChatResponse,
     CitationRef,
     ContentFilterResult,
+    Correction,
     FilePart,
     FrozenObject,
     ImagePart,
@@ -61,6 +62,7 @@ RESPONSE = ChatResponse(
     "id", MESSAGE, "stop", USAGE, METADATA, NOW, "m", "no", [VERDICT], "eos", [SEGMENT], [TOKEN], [ALTERNATIVE],
     [ATTEMPT], [b"{}"],
 )  # fmt: skip
+CORRECTION = Correction("text", "hi", 0, 2)
 DELTA = ResponseDelta(
     index=0,
     content_delta="hi",
@@ -70,6 +72,7 @@ DELTA = ResponseDelta(
     reasoning_delta="why",
     refusal_delta="no",
     segment=SEGMENT,
+    correction=CORRECTION,
     raw_finish_reason="eos",
     logprobs=[TOKEN],
     choice=0,
@@ -78,10 +81,11 @@ DELTA = ResponseDelta(
 # Every field of each has a value; where no single one can, there are two.
 SAMPLES: list[Any] = [
     TextPart("hi"),
-    ImagePart(url="u", media_type="m"),
+    ImagePart(url="u", media_type="m", detail="low"),
     AudioPart(data="aGk=", media_type="m"),
     FilePart(url="u", media_type="m", name="n"),
     FilePart(data="aGk="),
+    FilePart(id="file-1"),
     MESSAGE,
     attrs.evolve(MESSAGE, name="n"),
     ChatMessage.tool_result("1", [TextPart("hi")], name="f"),
@@ -98,6 +102,8 @@ SAMPLES: list[Any] = [
     RESPONSE,
     StreamEvent("response.completed", DELTA, [SEGMENT], [ATTEMPT], {"a": [1]}, RESPONSE),
     DELTA,
+    CORRECTION,
+    Correction("tool_call", "{}", 0, 2, 1),
     USAGE,
 ]
 
@@ -253,6 +259,8 @@ def test_what_says_the_same_is_converted(made: Any, field: str, expected: Any) -
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Correction("citation", "a", 0, 1), "a correction is of text, reasoning, a refusal or a call's arguments"),
+        (lambda: Correction("text", "a", 0, 1, 0), "a correction is of text, reasoning, a refusal or a call's arguments"),
         (lambda: ToolCallDelta(0, 5), "ToolCallDelta.id must be text, not number"),
         (lambda: ToolCallDelta(True), "ToolCallDelta.index must be an integer from 0, not boolean"),
         (lambda: ToolCallDelta(2**63), r"ToolCallDelta.index must be an integer from 0 to 2\*\*63 - 1"),

@@ -24,6 +24,7 @@ from crosswalk.types import (
     ChatResponse,
     CitationRef,
     ContentFilterResult,
+    Correction,
     Cost,
     FilePart,
     FinishReason,
@@ -223,6 +224,7 @@ def filled(text: str) -> list[Any]:
     segment = Segment(SegmentType.TEXT, text, extensions, notes)
     message = ChatMessage("assistant", text, text, [call, call])  # type: ignore[arg-type]
     metadata = ResponseMetadata(word, word, extensions=extensions, provenance={text: "absent"})
+    correction = Correction("text", text, 0, 1)
     delta = ResponseDelta(
         0,
         content_delta=text,
@@ -232,6 +234,7 @@ def filled(text: str) -> list[Any]:
         reasoning_delta=text,
         refusal_delta=text,
         segment=segment,
+        correction=correction,
         raw_finish_reason=text,
         logprobs=(logprob,),
         choice=1,
@@ -249,7 +252,7 @@ def filled(text: str) -> list[Any]:
     return [
         TextPart(text), ImagePart(url=text, media_type=text), AudioPart(data=text, media_type=text),
         FilePart(url=text, media_type=text, name=text), ChatMessage.user((TextPart(text), TextPart(text))),
-        ChatMessage.tool_result(word, text, name=text), *notes, call, fragment, logprob, extensions, segment,
+        ChatMessage.tool_result(word, text, name=text), *notes, call, fragment, logprob, extensions, segment, correction,
         message, metadata, delta, alternative, verdict, attempt, response, event, response.raw_events,
         StreamEvent.terminal(response, delta), ErrorInfo(ErrorKind.SERVER, text, code=text, raw={text: text}),
     ]  # fmt: skip

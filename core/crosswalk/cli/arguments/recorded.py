@@ -321,8 +321,8 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
         type=_groupings,
         default=["model"],
         metavar="NAMES",
-        help="what to group by, with commas between: model, day, hour, vendor, provider, status, finish, error "
-        "(default: model)",
+        help="what to group by, with commas between: model, day, hour, vendor, provider, status, finish, error, "
+        "session, user, tags (default: model)",
     )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--csv", action="store_true", help="write CSV")

@@ -39,6 +39,9 @@ class ReportRow:
         error: the kind of error, or the name of the error raised by reading it, or ``None`` for an answer.
         tool_calls: the number of tool calls.
         broken_calls: the number of tool calls whose arguments are not a JSON object.
+        session: the id of the session or conversation.
+        user: the id of the user.
+        tags: the tags of the log, as JSON.
     """
 
     time: datetime | None = None
@@ -56,6 +59,9 @@ class ReportRow:
     error: str | None = None
     tool_calls: int = 0
     broken_calls: int = 0
+    session: str | None = None
+    user: str | None = None
+    tags: str | None = None
 
 
 def row_of(response: ChatResponse, **known: object) -> ReportRow:
@@ -107,6 +113,9 @@ GROUPINGS: Final[Mapping[str, Callable[[ReportRow], object]]] = {
     "status": lambda row: row.status,
     "finish": lambda row: row.finish_reason,
     "error": lambda row: row.error,
+    "session": lambda row: row.session,
+    "user": lambda row: row.user,
+    "tags": lambda row: row.tags,
 }
 """The names of the groupings."""
 

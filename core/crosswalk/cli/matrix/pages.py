@@ -21,7 +21,7 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
     lines = [
         f"# The crosswalk of {_markdown(title)}",
         "",
-        f"`{command}` generates this page, so do not edit it by hand.",
+        f"`{command}` generates this crosswalk, so do not edit it by hand.",
         "",
     ]
     lines += [_markdown(NOTE), "", "| how | |", "|---|---|"]

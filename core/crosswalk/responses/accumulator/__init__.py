@@ -1,4 +1,4 @@
-"""Events to snapshots of a response: what is under way, what it held when, and which class stands for what."""
+"""Accumulates events into snapshots of a response."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The response so far, after each event of its stream.
 
-A snapshot is the draft and a number: taking one costs the same however long the response is, and it stays what it
-was. Only a response that somebody looks at is built, in time proportional to its own size.
+A snapshot consists of the draft and a number. Taking one costs the same for a response of any length, and it never
+changes afterwards. The response is built only when you read it, in time proportional to its size.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class ResponseSnapshot:
     def response(self) -> Response:
         """The response so far, built when it is first read.
 
-        Fields that the server has not sent are absent: a call without an opening event has no item. The last one of a
-        stream is the response of its terminal event, with the items that were streamed if that one has fewer. After
-        an ``error`` event it has failed with that error.
+        Fields that the server has not sent are absent, so a call without an opening event has no item. The last snapshot
+        of a stream holds the response of its terminal event, plus the streamed items if the terminal event has fewer.
+        After an ``error`` event the response has failed with that error.
         """
         if self._response is None:
             self._response = self._draft.at(self.number)
@@ -65,11 +65,11 @@ class ResponseSnapshot:
 
 
 class ResponseAccumulator:
-    """Adds up the events of one response.
+    """Accumulates the events of one response.
 
-    Items are told apart by ``output_index``, or by ``item_id`` if a server sends none. The event that ends an item, a part
-    or a text replaces the content of its deltas. Nothing is lost if there were none. Previews of images and
-    audio have no field in a response: they are in their events alone.
+    Items are distinguished by ``output_index``, or by ``item_id`` if a server sends no index. The event that ends an item,
+    a part or a text replaces the content of its deltas, which may be absent. Previews of images and audio have no field in
+    a response, so you find them only in their events.
     """
 
     def __init__(self) -> None:
@@ -82,21 +82,22 @@ class ResponseAccumulator:
         """Return the response after *event*.
 
         Raises:
-            SnapshotError: the response had ended, *event* came before, according to its ``sequence_number`` (a resumed
-                stream repeats events), or it changes a part that its item does not have. The accumulator is not changed.
+            SnapshotError: the response had ended, *event* was already applied according to its ``sequence_number`` (a
+                resumed stream repeats events), or it changes a part that its item does not have. The accumulator is
+                unchanged.
         """
         kind, last, before = type(event), self._last, self._sequence_number
         number, is_final = event.sequence_number, kind in ENDS
         draft = self._draft
         draft.version = 0 if last is None else last.number + 1
-        if kind is ev.ResponseKeepAliveEvent:  # whatever its number is, it is no sign of where the stream is
+        if kind is ev.ResponseKeepAliveEvent:  # its number does not say where the stream is
             is_final = last is not None and last.is_final
         else:
             # OpenAI lets its failed response follow the error.
             failing = self._has_erred and kind is ev.ResponseFailedEvent
             if last is not None and last.is_final and not failing:
                 raise _misfit(event, "comes after the end of the response")
-            # Servers that do not count send none, or 0 with each.
+            # Servers that do not count send no number, or 0 with each event.
             if number and before is not None and number <= before:
                 raise _misfit(event, f"comes after sequence_number {before}")
             fold = _FOLDS.get((kind, event.type or "error"))
@@ -114,10 +115,10 @@ class ResponseAccumulator:
         return self._last
 
     def final(self) -> Response:
-        """Return the whole response.
+        """Return the complete response.
 
         Raises:
-            SnapshotError: the stream has not come to its end. :attr:`snapshot` has the part that came.
+            SnapshotError: the stream has not ended. :attr:`snapshot` has the part that arrived.
         """
         if self._last is None:
             raise SnapshotError("no event came", event_type="stream", sequence_number=None)
@@ -127,7 +128,7 @@ class ResponseAccumulator:
 
 
 def snapshots(events: Iterable[ResponseStreamEvent]) -> Iterator[ResponseSnapshot]:
-    """A snapshot after each of *events*.
+    """Yield a snapshot after each of *events*.
 
     Raises:
         SnapshotError: an event does not fit, or the stream ends before the response does.
@@ -167,7 +168,7 @@ def _item(draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutp
 
 
 def _of(draft: Draft, event: Any, kind: type[Item]) -> DraftItem:
-    """The item that *event* is about, which must be of this *kind*, or unknown."""
+    """Return the item of *event*, which must be of this *kind*, or unknown."""
     found = draft.find(event.output_index, getattr(event, "item_id", None))
     if found.kind is not None and not issubclass(found.kind, (kind, Unknown)):
         raise _misfit(event, f"is about a {found.kind.__name__}")
@@ -231,7 +232,7 @@ def _field(known: WireEvent) -> _Fold:
 
 
 _NAMES: Final = {"shell_call": ("command",), "shell_call_output": ("output",), "apply_patch_call": ("diff",)}
-"""What is written that is no field of its item, but something in one."""
+"""Changes that belong to a value inside a field of the item."""
 
 
 def _status(known: WireEvent) -> _Fold | None:
@@ -251,7 +252,7 @@ _FOLDS_OF: Final[dict[EventRole, Callable[[WireEvent], _Fold | None]]] = {
     EventRole.FIELD: _field,
     EventRole.STATUS: _status,
 }
-"""How events of a role are folded; those of another one change nothing in the response."""
+"""The function for events of each role. Events of other roles leave the response unchanged."""
 
 _FOLDS: Final[dict[tuple[type[Any], str], _Fold]] = {
     (EVENT_CLASSES[type], type): fold

@@ -1,4 +1,4 @@
-"""Which class stands for which event, item and part of :mod:`crosswalk.wire.responses`."""
+"""The class of each event, item and part of :mod:`crosswalk.wire.responses`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the events of a stream have said so far, at each version."""
+"""The contents of a stream's events so far, at each version."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NEVER: Final = -1
 
 
 class Log:
-    """Entries in order, each with its version; what it held at an earlier version can still be asked."""
+    """Entries in order, each with its version, so that an earlier version can still be read."""
 
     __slots__ = ("_entries", "_joined", "_starts", "_versions")
 
@@ -46,24 +46,24 @@ class Log:
         self._starts: list[int] = [0]
 
     def add(self, version: int, entry: Any) -> None:
-        """Add *entry* to those before it."""
+        """Add *entry* after the others."""
         self._versions.append(version)
         self._entries.append(entry)
 
     def put(self, version: int, entry: Any) -> None:
-        """Let *entry* take the place of those before it."""
+        """Replace the entries with *entry*."""
         self._starts.append(len(self._entries))
         self.add(version, entry)
 
     def at(self, version: int, since: int = _NEVER) -> list[Any]:
-        """What it held at *version*, without what came at *since* or before."""
+        """Return the entries at *version*, without those at *since* or before."""
         start, end = self._range(version, since)
         return self._entries[start:end]
 
     def text(self, version: int, since: int = _NEVER) -> str | None:
-        """The text that its entries are pieces of, or ``None`` when there are none.
+        """Return the text made of the entries, or ``None`` if there are no entries.
 
-        Who looks again finds the former pieces joined, so that looking after each piece stays cheap.
+        The pieces are joined on first reading, so that reading after each piece stays cheap.
         """
         start, end = self._range(version, since)
         if start == end:
@@ -84,7 +84,7 @@ class Log:
         return max(start, bisect_right(self._versions, since)), end
 
     def last(self, version: int, since: int = _NEVER) -> tuple[Any, int]:
-        """The last entry at *version*, and when it came; ``(None, since)`` when none came after *since*."""
+        """Return the last entry at *version* and its version, or ``(None, since)`` if there is none after *since*."""
         end = bisect_right(self._versions, version)
         if end == 0 or self._versions[end - 1] <= since:
             return None, since
@@ -95,9 +95,9 @@ class DraftItem:
     """An item of the draft.
 
     Attributes:
-        order: its place in the output, as far as the server said; ``None`` puts it where it came.
-        since: the version at which it was first heard of.
-        id: names it; of an item that was never opened, the one that its events name.
+        order: its position in the output as far as the server gave one, or ``None`` for the order of arrival.
+        since: the version of its first event.
+        id: its id. If the item was never opened, the id in its events.
     """
 
     __slots__ = ("_logs", "_opened", "id", "order", "since")
@@ -110,7 +110,7 @@ class DraftItem:
         self._logs: dict[tuple[Any, ...], Log] = {}
 
     def log(self, *name: Any) -> Log:
-        """What was said about the part of the item that has this name."""
+        """Return the draft of the item's part with this name."""
         found = self._logs.get(name)
         if found is None:
             found = self._logs[name] = Log()
@@ -118,24 +118,24 @@ class DraftItem:
 
     @property
     def kind(self) -> type[Any] | None:
-        """What sort of item it is, so far as is known."""
+        """The kind of the item, as far as it is known."""
         item, _ = self.log("item").last(sys.maxsize)
         return self._opened[0] if item is None else type(item)
 
     def open_as(self, version: int, kind: type[Any]) -> None:
-        """Say of which *kind* it is, as its events tell; the item itself, once it comes, tells better."""
+        """Record the *kind* that the events imply. The item itself, once it arrives, takes precedence."""
         self._opened = (kind, version)
 
     def put_item(self, version: int, item: ResponseOutputItem) -> None:
-        """Let *item* take the place of all that was said."""
+        """Replace everything with *item*."""
         self.log("item").put(version, item)
 
     def put_part(self, version: int, into: str, index: int, part: StreamedPart) -> None:
-        """Let *part* take the place of what was said about this one."""
+        """Replace the draft of this part with *part*."""
         self.log("part", into, index).put(version, part)
 
     def write_part(self, version: int, into: str, index: int, type: str, text: str, *, whole: bool) -> None:
-        """More text of a part of this *type*, or the *whole* of it."""
+        """Add text to a part of this *type*, or replace it with the *whole* text."""
         log = self.log("text", into, index, type)
         if whole:
             log.put(version, text)
@@ -143,17 +143,17 @@ class DraftItem:
             log.add(version, text)
 
     def annotate(self, version: int, index: int, annotation: Annotation) -> None:
-        """One more annotation of a part of the content."""
+        """Add an annotation to a part of the content."""
         self.log("annotations", "content", index).add(version, annotation)
 
     def add_logprobs(self, version: int, index: int, logprobs: tuple[Logprob, ...]) -> None:
-        """More tokens of a part of the content."""
+        """Add tokens to a part of the content."""
         self.log("logprobs", "content", index).add(version, logprobs)
 
     # ------------------------------------------------------------------------------------ what it now is
 
     def at(self, version: int) -> ResponseOutputItem | None:
-        """The item at *version*; ``None`` while too little is known to make one."""
+        """Return the item at *version*, or ``None`` if too little is known to build it."""
         last, since = self.log("item").last(version)
         item: ResponseOutputItem | None = last
         kind, opened = self._opened
@@ -191,14 +191,14 @@ class DraftItem:
                 yield name[1:], log
 
     def _numbered(self, first: str, version: int, since: int) -> dict[int, str]:
-        """The texts that were said under numbers."""
+        """Return the numbered texts."""
         found = {name[0]: log.text(version, since) for name, log in self._named(first)}
         return {index: text for index, text in found.items() if text is not None}
 
     def _parts(
         self, into: str, base: tuple[StreamedPart, ...], version: int, since: int
     ) -> list[StreamedPart]:
-        """The parts of a message or a reasoning; none when nothing was said since *base*."""
+        """Return the parts of a message or a reasoning item, or none if nothing changed since *base*."""
         parts: dict[int, StreamedPart] = dict(enumerate(base))
         ages = dict.fromkeys(parts, since)
         changed = False
@@ -242,7 +242,7 @@ class DraftItem:
 
 
 class Draft:
-    """All that the events of a stream have said."""
+    """The contents of all events of a stream."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -252,14 +252,14 @@ class Draft:
         self._by_id: dict[str, DraftItem] = {}
 
     def put_response(self, response: Response, *, final: bool = False) -> None:
-        """What is known of the response as a whole; the *final* one is taken as it is."""
+        """Record the fields of the response as a whole. The *final* response is used unchanged."""
         known, _ = self._responses.last(self.version)
         self._responses.put(
             self.version, (response if final or known is None else merged(known[0], response), final)
         )
 
     def find(self, index: int | None, id: str | None) -> DraftItem:
-        """The item at place *index*, or where the server says no place, with this *id*; a new one if need be."""
+        """Return the item at *index*, or the one with this *id* if the server gives no index. Create it if needed."""
         by_id = self._by_id.get(id or "")
         found = by_id if index is None or (by_id and by_id.order is None) else self._by_index.get(index)
         if found is None:
@@ -289,7 +289,7 @@ class Draft:
 
 
 def merged(known: Response, new: Response) -> Response:
-    """*new*, completed by what of *known* it does not repeat."""
+    """Return *new*, with the parts of *known* that it does not repeat."""
     absent = silent(new)
     return new.replace(
         **{name: getattr(known, name) for name in absent},

@@ -1,4 +1,4 @@
-"""Sources that a response rests on: their numbers, their places in the text, and fewer of them."""
+"""The sources of a response: their numbers, their positions in the text, and their compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Citations: numbered sources, and the markers that stand for them in a text."""
+"""Citations: numbered sources, and their markers in a text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Citation:
     Attributes:
         number: counts from 1.
         annotation: the source.
-        title: what a reader calls it.
+        title: the title for readers.
     """
 
     number: int
@@ -43,24 +43,24 @@ class Citation:
 _NUMBER: Final = "[1-9][0-9]{0,8}"
 _DASH: Final = "[-\u2010-\u2015\u2212]"
 _WIDEST_RANGE: Final = 50
-"""How many numbers a range may have: ``[1990-2024]`` are years."""
+"""The largest range of numbers. ``[1990-2024]`` is not a citation but years."""
 
 
 def _list_of(before: str, after: str) -> str:
-    """The pattern of one or more numbers between *before* and *after*: with commas, as ranges, as footnotes."""
+    """Return the pattern of numbers between *before* and *after*, with commas, as ranges, or as footnotes."""
     one = rf"\^?{_NUMBER}(?:\s?{_DASH}\s?\^?{_NUMBER})?"
-    said = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # as ChatGPT writes it
+    said = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # the form of ChatGPT
     return rf"{before}({one}(?:\s?(?:[,;&\u3001\uff0c]|\band\b)\s?{one}){{0,99}}){said}{after}"
 
 
 _PART: Final = re.compile(rf"({_NUMBER})(?:\s?{_DASH}\s?\^?({_NUMBER}))?")
 _UNREAD: Final = re.compile(
-    # Anything short in brackets that are not round, a footnote of HTML, a digit that is raised or has a circle.
+    # Anything short in square, curly or angle brackets, an HTML footnote, or a superscript or circled digit.
     r"[\[\u3010\u3014\u3016\u27e6\uff3b][^\[\]\n\u3010\u3011]{0,80}?\d[^\[\]\n\u3010\u3011]{0,80}?"
     r"[\]\u3011\u3015\u3017\u27e7\uff3d]"
     r"|<(?:sup|cite|ref|source)\b[^<>\n]{0,80}>[^<>\n]{0,80}\d|<(?:cite|ref|source)\b[^<>\n]{0,80}\d[^<>\n]{0,80}>"
     r"|(?:(?<=\w\w\w)|(?<=[^\w)]))[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+|[\u2460-\u2473\u2776-\u277f]"
-    # What OpenAI's models write for themselves, between signs for private use; a word for a source in round brackets.
+    # The form that OpenAI's models use internally, between private-use characters, and a word for a source in parentheses.
     r"|\ue200[^\ue201\n]{0,80}?\d[^\ue201\n]{0,80}\ue201|(?<![\w^\\}])\{[1-9]\d?\}"
     r"|\((?i:see|(?:see )?(?:ref|source|doc|document|chunk|citation|passage|result)s?)[.:]?\s?#?\d[^()\n]{0,40}\)"
 )
@@ -69,16 +69,16 @@ _ROUND: Final = re.compile(_list_of(r"\(", r"\)"))
 
 @attrs.frozen
 class CitationMarker:
-    """How a citation's number stands in a text.
+    """The form of a citation's number in a text.
 
-    Between two signs several numbers may stand, and ranges of up to 50: ``[1, 2]``, ``[1-3]``, ``[^1]``. With the usual
-    brackets ``【1†source】`` is read too.
+    Several numbers are allowed, and ranges of up to 50 numbers: ``[1, 2]``, ``[1-3]``, ``[^1]``. The usual brackets
+    ``【1†source】`` are read too.
 
     Attributes:
-        template: what stands there, with ``{number}`` for the number, such as ``[{number}]``.
+        template: the form, containing ``{number}``, such as ``[{number}]``.
 
     Raises:
-        ResponsesValueError: the template does not have one ``{number}``.
+        ResponsesValueError: the template does not contain exactly one ``{number}``.
     """
 
     template: str = "[{number}]"
@@ -91,7 +91,7 @@ class CitationMarker:
         before, after = (re.escape(part) for part in parts)
         if self.template == "[{number}]":
             before, after = "[\\[\u3010]", "[\\]\u3011]"
-        # 3 is no marker in 13, and 03 is none at all.
+        # 3 is not a marker in 13, and 03 is never one.
         pattern = (
             _list_of(before, after)
             if before and after
@@ -100,21 +100,21 @@ class CitationMarker:
         object.__setattr__(self, "_pattern", re.compile(pattern))
 
     def of(self, number: int) -> str:
-        """The marker of *number*."""
+        """Return the marker of *number*."""
         return self.template.replace("{number}", str(number))
 
     def find(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """Each number in *text* that a marker has: the number, the marker's first character, and the one after its last."""
+        """Yield each number of a marker in *text*, with the marker's first character and the one after its last."""
         for found in self._pattern.finditer(text):
             for number in _numbers(found[1]):
                 yield number, found.start(), found.end()
 
     def find_unread(self, text: str, numbers: Collection[int]) -> Iterator[str]:
-        """What looks like a marker in *text* and is not read as one, such as ``[doc 3]``, ``¹``, ``[4:0†source]``.
+        """Return texts that resemble a marker but are not read as one, such as ``[doc 3]``, ``¹`` and ``[4:0†source]``.
 
         Args:
             text: the text.
-            numbers: those that citations have: ``(3)`` is none where there is no third one.
+            numbers: the numbers of the citations. ``(3)`` is ignored if there is no third citation.
         """
         read = {start for _, start, _ in self.find(text)}
         for found in _UNREAD.finditer(text):
@@ -126,7 +126,7 @@ class CitationMarker:
 
 
 def _numbers(said: str) -> list[int]:
-    """The numbers of a list such as ``1, 3-5``; none where a range is too wide, or runs backwards."""
+    """Return the numbers of a list such as ``1, 3-5``, or none if a range is too wide or descends."""
     numbers: list[int] = []
     for first, last in _PART.findall(said):
         if last and not 0 < int(last) - int(first) < _WIDEST_RANGE:
@@ -138,9 +138,9 @@ def _numbers(said: str) -> list[int]:
 def numbered(
     chunks: Iterable[Chunk], citations: Sequence[Citation]
 ) -> tuple[tuple[Chunk, ...], tuple[Citation, ...]]:
-    """*chunks* with numbers, and *citations* with those that are new: in order of first appearance, behind the old.
+    """Return *chunks* with numbers, and *citations* with the new ones after the old, in order of first appearance.
 
-    A chunk without a title gets that of its source.
+    A chunk without a title gets the title of its source.
     """
     known: dict[CitationAnnotation, Citation] = {citation.annotation: citation for citation in citations}
     last = max((citation.number for citation in citations), default=0)
@@ -159,10 +159,10 @@ def numbered(
 
 
 def with_cited(citations: Sequence[Citation], annotations: Iterable[Annotation]) -> tuple[Citation, ...]:
-    """*citations*, and behind them the sources that *annotations* name and none of them is, in order.
+    """Return *citations*, followed by the sources that only *annotations* name, in order.
 
-    Servers often cite what no call's results show: OpenAI lists neither the pages of a web search nor the results of a
-    file search unless it is asked to. Which source is there already, :func:`named_by` says.
+    Servers often cite sources that are missing from the results of the calls. OpenAI lists the pages of a web search and
+    the results of a file search only on request. :func:`named_by` decides which sources exist already.
     """
     done = list(citations)
     last = max((citation.number for citation in citations), default=0)
@@ -176,17 +176,17 @@ def with_cited(citations: Sequence[Citation], annotations: Iterable[Annotation])
 
 
 def named_by(annotations: Iterable[Annotation], citations: Iterable[Citation]) -> set[int]:
-    """The numbers of those of *citations* that one of *annotations* names.
+    """Return the numbers of the *citations* that *annotations* name.
 
-    It names what it is equal to. Where one of the two names a file and no place in it, the same file is enough: many
-    servers know nothing of pages.
+    An annotation names the citations equal to it. If one of the two names a file without a place in it, the same file is
+    enough, because many servers do not send pages.
     """
     names = _Names(annotations)
     return {citation.number for citation in citations if names.fit(citation.annotation)}
 
 
 class _Names:
-    """What annotations name, to be asked about any number of sources."""
+    """The sources that annotations name, prepared for many lookups."""
 
     def __init__(self, annotations: Iterable[Annotation]) -> None:
         self._cited: set[CitationAnnotation] = set()
@@ -196,7 +196,7 @@ class _Names:
             self.add(annotation)
 
     def add(self, annotation: Annotation) -> None:
-        """Take note of *annotation*."""
+        """Add *annotation*."""
         if isinstance(annotation, AnnotationURLCitation):
             self._cited.add(annotation)
         elif isinstance(annotation, AnnotationFileCitation):
@@ -209,7 +209,7 @@ class _Names:
             self._whole_files.add(annotation.file_id)
 
     def fit(self, source: CitationAnnotation) -> bool:
-        """Whether one of the annotations names *source*."""
+        """Return whether one of the annotations names *source*."""
         if source in self._cited:
             return True
         if isinstance(source, AnnotationURLCitation):
@@ -218,5 +218,5 @@ class _Names:
 
 
 def is_whole_file(annotation: AnnotationFileCitation) -> bool:
-    """Whether *annotation* names no place in its file."""
+    """Return whether *annotation* names no place in its file."""
     return annotation.page_number is None and annotation.document_position is None

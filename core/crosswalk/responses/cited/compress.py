@@ -1,4 +1,4 @@
-"""Compression of chunks, so that a context holds less of what nobody needs."""
+"""Compression of chunks, to save context."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from crosswalk.responses.errors import ResponsesValueError
 __all__ = ["CompressionMode", "CompressionReport"]
 
 CompressionMode: TypeAlias = Literal["all", "deduplicate", "nonrefed"]
-"""``all``: each content becomes a line with number and title, if that is shorter. ``deduplicate``: of chunks with equal
-annotations the first stays. ``nonrefed``: chunks of sources that the answer does not reference go. The last two keep
-all while there are unread markers in the answer."""
+"""``all`` replaces each content with a line of number and title, if that is shorter. ``deduplicate`` keeps the first of
+chunks with equal annotations. ``nonrefed`` removes chunks of sources that the answer does not reference. The last two
+remove nothing while the answer has unread markers.
+"""
 
 
 @attrs.frozen(kw_only=True)
 class CompressionReport:
-    """What a compression saved.
+    """The savings of a compression.
 
     Attributes:
         mode: the mode.
-        chunks_before: how many chunks there were.
-        chunks_after: how many there are.
-        characters_before: how long their contents were together, in characters.
-        characters_after: how long they are.
+        chunks_before: the number of chunks before.
+        chunks_after: the number of chunks after.
+        characters_before: the total length of their contents before, in characters.
+        characters_after: the total length after.
     """
 
     mode: CompressionMode
@@ -38,29 +39,29 @@ class CompressionReport:
 
     @property
     def removed_chunks(self) -> int:
-        """How many chunks went."""
+        """The number of chunks that were removed."""
         return self.chunks_before - self.chunks_after
 
     @property
     def saved_characters(self) -> int:
-        """How much shorter the contents are together."""
+        """The number of characters that were saved."""
         return self.characters_before - self.characters_after
 
 
 def compress(
     chunks: Sequence[Chunk], mode: CompressionMode, referenced: Iterable[int], marker: str, *, unread: bool
 ) -> tuple[tuple[Chunk, ...], CompressionReport]:
-    """*chunks*, which have their numbers, in short, and what that saved.
+    """Compress *chunks*, which have their numbers, and report the savings.
 
     Args:
         chunks: all of them.
-        mode: how.
+        mode: the mode.
         referenced: the numbers that the answer references.
-        marker: how a number stands in a text.
-        unread: whether the answer may reference others too, in a form that nobody reads: then no chunk goes.
+        marker: the form of a number in a text.
+        unread: whether the answer may reference others in an unknown form. Then no chunk is removed.
 
     Raises:
-        ResponsesValueError: there is no such mode.
+        ResponsesValueError: unknown mode.
     """
     if mode not in get_args(CompressionMode):
         raise ResponsesValueError(
@@ -73,7 +74,7 @@ def compress(
     elif mode == "deduplicate":
         left = tuple(_first_ones(chunks))
     else:
-        # What is no source cannot be referenced: that nothing names it does not mean that nothing rests on it.
+        # A chunk that is not a source cannot be referenced, and the answer may rely on it all the same.
         numbers = frozenset(referenced)
         left = tuple(chunk for chunk in chunks if chunk.number is None or chunk.number in numbers)
     report = CompressionReport(
@@ -97,6 +98,6 @@ def _first_ones(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def _shorter(chunk: Chunk, marker: str) -> Chunk:
-    """*chunk* with its line with number and title for a content that is longer."""
+    """Return *chunk* with a line of number and title in place of longer content."""
     line = chunk.stub(marker)
     return attrs.evolve(chunk, content=line) if len(line) < len(chunk.content) else chunk

@@ -29,19 +29,19 @@ __all__ = ["CitedResponse"]
 class CitedResponse:
     """A response, the tool calls behind it, and their results. It is immutable: its methods return new ones.
 
-    :meth:`of` makes one.
+    Use :meth:`of` to create one.
 
     Attributes:
         response: the response as it came.
-        tool_calls: the calls, in order, as they came. :attr:`compressed_calls` has less.
+        tool_calls: the calls, in order, as they came. :attr:`compressed_calls` is shorter.
         chunks: their results, in order.
         citations: the sources that have numbers, by number. No compression removes one.
         marker: the form of a citation in the text.
-        reports: the saving of each compression, in order.
+        reports: the savings of each compression, in order.
 
     Raises:
-        ResponsesValueError: two citations have the same number or source, or a chunk has another number than its
-            source, or is of no call.
+        ResponsesValueError: two citations have the same number or source, a chunk has another number than its source, or
+            a chunk does not belong to any call.
     """
 
     response: Response
@@ -74,19 +74,19 @@ class CitedResponse:
         marker: str = "[{number}]",
         registry: ToolCallRegistry = tool_registry,
     ) -> Self:
-        """*response* with what its tool calls found.
+        """Return *response* with the results of its tool calls.
 
         Args:
             response: the response.
             outputs: the program's answers to its calls, such as outputs of functions.
-            tool_calls: the calls, where they are not those of the response: those of earlier ones, say.
-            citations: those of an earlier response of the conversation; they keep their numbers.
-            marker: how a citation stands in the text, see :class:`CitationMarker`.
+            tool_calls: the calls, if they are not those of the response, such as calls of earlier responses.
+            citations: the citations of an earlier response of the conversation, which keep their numbers.
+            marker: the form of a citation in the text, see :class:`CitationMarker`.
             registry: the tools.
 
         Raises:
             ToolCallError: an output answers no call.
-            ResponsesValueError: the marker has no ``{number}``, or a tool gives something else than chunks.
+            ResponsesValueError: the marker has no ``{number}``, or a tool returns something other than chunks.
         """
         if tool_calls is None:
             tool_calls = registry.tool_calls_of((*response.output, *outputs))
@@ -104,48 +104,48 @@ class CitedResponse:
     def install_citations(self) -> Self:
         """Number the chunks that are sources, in order of first appearance over all tool calls.
 
-        Behind them come the sources that annotations of the text cite and that no chunk is of, in their order.
-        Equal annotations share a number; a number once given stays. Done twice it changes nothing.
+        Sources that only annotations of the text cite come after them, in order. Equal annotations share a number, and a
+        number never changes. Calling it again changes nothing.
         """
         chunks, citations = numbered(self.chunks, self.citations)
         return attrs.evolve(self, chunks=chunks, citations=with_cited(citations, self._annotations()))
 
     @property
     def referenced(self) -> tuple[Citation, ...]:
-        """The citations that the answer uses: their marker is in its text, or one of its annotations names them."""
+        """The citations in use: their marker is in the text, or an annotation names them."""
         numbers = named_by(self._annotations(), self.citations) | self._marked()
         return tuple(citation for citation in self.citations if citation.number in numbers)
 
     @property
     def candidates(self) -> tuple[Citation, ...]:
-        """The citations that the answer could have used and did not."""
+        """The citations that the answer does not use."""
         used = {citation.number for citation in self.referenced}
         return tuple(citation for citation in self.citations if citation.number not in used)
 
     @property
     def unknown_markers(self) -> tuple[int, ...]:
-        """The numbers of markers in the text that no citation has, in ascending order."""
+        """The numbers of markers in the text without a citation, in ascending order."""
         return tuple(sorted(self._marked() - {citation.number for citation in self.citations}))
 
     @property
     def unread_markers(self) -> tuple[str, ...]:
-        """What stands in the text, has a digit, and may be a marker in another form than those that are read."""
+        """Texts with a digit that may be markers in an unknown form."""
         numbers = {citation.number for citation in self.citations}
         return tuple(found for part in self._texts() for found in self.marker.find_unread(part.text, numbers))
 
     def compress_chunks(self, mode: CompressionMode) -> Self:
-        """The same with less in its chunks; :attr:`reports` says at its end what that saved.
+        """Return a copy with compressed chunks. The last of :attr:`reports` has the savings.
 
-        Citations are installed first. None of the modes changes a number or loses a source that the answer
-        references; while there are :attr:`unread_markers` none removes a chunk.
+        Citations are installed first. No mode changes a number or removes a source that the answer references. While there
+        are :attr:`unread_markers`, no mode removes a chunk.
 
         Args:
-            mode: ``all`` puts a line with number and title in the place of each content; ``deduplicate`` leaves the
-                first of chunks with equal annotations; ``nonrefed`` leaves the chunks that the answer references,
-                and those that are no sources.
+            mode: ``all`` replaces each content with a line of number and title. ``deduplicate`` keeps the first of chunks
+                with equal annotations. ``nonrefed`` keeps the chunks that the answer references and those that are not
+                sources.
 
         Raises:
-            ResponsesValueError: there is no such mode.
+            ResponsesValueError: unknown mode.
         """
         cited = self.install_citations()
         referenced = (citation.number for citation in cited.referenced)
@@ -156,7 +156,7 @@ class CitedResponse:
 
     @property
     def compressed_calls(self) -> tuple[ResponseToolCall[Any], ...]:
-        """The tool calls having found nothing but :attr:`chunks`."""
+        """The tool calls with only :attr:`chunks` as their results."""
         found: list[list[Chunk]] = [[] for _ in self.tool_calls]
         for chunk in self.chunks:
             found[chunk.call].append(chunk)
@@ -164,8 +164,8 @@ class CitedResponse:
 
     @property
     def compressed_response(self) -> Response:
-        """The response with :attr:`compressed_calls` in the place of its calls, to be sent on as context."""
-        now: dict[int, deque[Item]] = {}  # the same item may stand there twice
+        """The response with :attr:`compressed_calls` in place of its calls, to be sent as context."""
+        now: dict[int, deque[Item]] = {}  # the same item may occur twice
         for before, after in zip(self.tool_calls, self.compressed_calls, strict=True):
             now.setdefault(id(before.item), deque()).append(after.item)
             if before.output is not None and after.output is not None:
@@ -174,7 +174,7 @@ class CitedResponse:
         return self.response.replace(output=tuple(output))
 
     def annotate(self) -> Self:
-        """The same with an annotation in the response's text for each marker of a citation; twice changes nothing."""
+        """Return a copy with an annotation in the response's text for each marker of a citation. It is idempotent."""
         known = {citation.number: citation.annotation for citation in self.citations}
         output = tuple(
             item.replace(content=tuple(map(partial(self._annotated, known), item.content)))
@@ -217,7 +217,7 @@ def _located(chunk: Chunk, call: int) -> Chunk:
 
 
 def _place(annotation: CitationAnnotation) -> tuple[Any, ...]:
-    """What is cited, and where in the text."""
+    """Return the cited source and its position in the text."""
     if isinstance(annotation, AnnotationURLCitation):
         return annotation, annotation.start_index, annotation.end_index
     return annotation, annotation.index

@@ -1,4 +1,4 @@
-"""Displays: what processors have to say becomes text, JSON Lines or a live terminal."""
+"""Displays: the updates of processors as text, JSON Lines or a live terminal."""
 
 from __future__ import annotations
 

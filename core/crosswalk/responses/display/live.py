@@ -24,14 +24,14 @@ _STYLES = {
     UpdateKind.ERROR: "bold red",
 }
 _DRAWN_CHARACTERS = 20_000
-"""How much of the end of a long answer is looked at each time while it comes."""
+"""The length of the end of a long answer that each update draws, in characters."""
 
 
 class LiveDisplay(DisplayStrategy):
-    """Shows the end of the answer while it comes, and the whole of it at the end.
+    """Shows the end of the answer while it arrives, and the complete answer at the end.
 
-    Tool calls are lines that change in place. On what is no terminal the whole is written at the end. The cost of an
-    update does not grow with the answer: drawing is done a few times a second.
+    Tool calls are lines that change in place. If the output is not a terminal, the complete answer is written at the
+    end. The cost of an update does not grow with the answer, because drawing is done a few times a second.
 
     Args:
         out: a terminal.
@@ -68,7 +68,7 @@ class LiveDisplay(DisplayStrategy):
 
 
 class _Screen:
-    """What was to be shown, as something that rich can draw.
+    """The updates so far, as an object that rich can draw.
 
     Attributes:
         whole: whether to draw all of it, however high the terminal.
@@ -111,7 +111,7 @@ class _Screen:
         for kind, pieces in reversed(self._blocks.copy()):  # drawn in a thread of rich's
             if left <= 0:
                 break
-            # A slice is taken at once; no piece is empty, so there are enough characters in it.
+            # A slice is atomic. No piece is empty, so it has enough characters.
             content = "".join(pieces[-left:])[-left:].strip("\n")
             left -= len(content) + 1
             label = "" if kind in (UpdateKind.TEXT, UpdateKind.REASONING) else f"[{harmless(kind)}] "

@@ -15,11 +15,11 @@ __all__ = ["JSONLinesDisplay", "PlainTextDisplay"]
 
 
 class PlainTextDisplay(DisplayStrategy):
-    """Writes the answer as it comes, and what else happens as lines like ``[tool] stock({"sku":9}): completed``.
+    """Writes the answer as it arrives, and other updates as lines like ``[tool] stock({"sku":9}): completed``.
 
     Args:
-        out: a text file; what its encoding cannot say is written as an escape.
-        details: write what else happens, too; errors and refusals are always written.
+        out: a text file. Characters outside its encoding are escaped.
+        details: whether to write other updates too. Errors and refusals are always written.
     """
 
     def __init__(self, out: TextIO, *, details: bool = True) -> None:
@@ -29,7 +29,7 @@ class PlainTextDisplay(DisplayStrategy):
         self._column_0 = True
 
     def show(self, update: Update) -> None:
-        """See :meth:`DisplayStrategy.show`; what replaces something is written below it."""
+        """See :meth:`DisplayStrategy.show`. A replacement is written below the original."""
         if not self._details and update.kind not in _ESSENTIAL:
             return
         if update.is_written:

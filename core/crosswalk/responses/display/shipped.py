@@ -11,7 +11,7 @@ __all__ = ["displays", "live_display"]
 
 
 def live_display(out: TextIO) -> DisplayStrategy:
-    """A live display on the terminal *out*; see :class:`crosswalk.responses.display.live.LiveDisplay`."""
+    """A live display on the terminal *out*, see :class:`crosswalk.responses.display.live.LiveDisplay`."""
     from crosswalk.responses.display.live import LiveDisplay  # which loads rich
 
     return LiveDisplay(out)

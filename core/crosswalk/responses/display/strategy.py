@@ -24,7 +24,7 @@ __all__ = [
 
 
 class UpdateKind(StrEnum):
-    """What the shipped processors have to show; others may use words of their own."""
+    """The kinds of updates of the shipped processors. Others may use custom words."""
 
     TEXT = "text"
     REASONING = "reasoning"
@@ -36,25 +36,25 @@ class UpdateKind(StrEnum):
 
     @property
     def is_written(self) -> bool:
-        """Whether its texts continue one another; those of other kinds are lines, each for itself."""
+        """Whether its texts form one text. Each text of another kind is a line."""
         return self in {UpdateKind.TEXT, UpdateKind.REASONING, UpdateKind.REFUSAL}
 
 
 @brief
 @attrs.frozen(kw_only=True, repr=False)
 class Update:
-    """Something to show.
+    """An update to show.
 
     Attributes:
-        kind: an :class:`UpdateKind`, or a word of one's own; those are shown as lines.
-        text: what to show, as the model wrote it: a display makes it harmless.
-        key: what it is about: updates of one kind and key continue one another, or with ``replaces`` take the place
-            of what came before; ``None`` is about nothing in particular.
-        replaces: whether it takes the place of all that was shown of its kind and key.
+        kind: an :class:`UpdateKind`, or a custom word, which is shown as a line.
+        text: the text as the model wrote it. A display escapes it.
+        key: the subject. An update continues the earlier ones with the same kind and key, or replaces them if
+            ``replaces`` is set. ``None`` means no particular subject.
+        replaces: whether it replaces everything with its kind and key.
         response: the whole response, with the last update of a stream.
 
     Raises:
-        ResponsesValueError: kind or text are no text.
+        ResponsesValueError: kind or text is not a string.
     """
 
     kind: str
@@ -82,7 +82,7 @@ _WRITTEN = frozenset(kind for kind in UpdateKind if kind.is_written)
 class DisplayStrategy(ABC):
     """A way to show a stream.
 
-    Any of its methods may be a coroutine function; it can then be used with :meth:`StreamHandler.ahandle` only.
+    Any of its methods may be a coroutine function. You can then use it with :meth:`StreamHandler.ahandle` only.
     """
 
     def open(self) -> Awaitable[None] | None:
@@ -121,7 +121,7 @@ class DisplayRegistry:
         self._factories: dict[str, DisplayFactory] = {}
 
     def register(self, name: str, factory: DisplayFactory) -> None:
-        """Add a display; it takes the place of one with the same name."""
+        """Add a display, replacing one with the same name."""
         self._factories[name] = factory
 
     @property
@@ -130,10 +130,10 @@ class DisplayRegistry:
         return tuple(self._factories)
 
     def make(self, name: str, out: TextIO) -> DisplayStrategy:
-        """A new display of that name that writes to *out*.
+        """Create the display of that name, which writes to *out*.
 
         Raises:
-            UnknownDisplayError: there is none.
+            UnknownDisplayError: the name is not registered.
         """
         if name not in self._factories:
             raise UnknownDisplayError(name, known=self.names)

@@ -1,4 +1,4 @@
-"""Events of calls: what they are given, how far they have come."""
+"""Events of calls: their input and their progress."""
 
 from typing import Literal, TypeAlias
 
@@ -53,8 +53,8 @@ class ResponseFunctionCallArgumentsDeltaEvent(ItemEvent):
     """More arguments of a function call.
 
     Attributes:
-        delta: the JSON text that is new.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new JSON text.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.function_call_arguments.delta"] = "response.function_call_arguments.delta"
@@ -97,8 +97,8 @@ class ResponseMcpCallArgumentsDeltaEvent(ItemEvent):
     """More arguments of an MCP call.
 
     Attributes:
-        delta: the JSON text that is new.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new JSON text.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.mcp_call_arguments.delta"] = "response.mcp_call_arguments.delta"
@@ -226,8 +226,8 @@ class ResponseCodeInterpreterCallCodeDeltaEvent(ItemEvent):
     """More code.
 
     Attributes:
-        delta: the code that is new.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new code.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.code_interpreter_call_code.delta"] = "response.code_interpreter_call_code.delta"
@@ -266,12 +266,12 @@ class ResponseImageGenCallCompletedEvent(ItemEvent):
 
 @record
 class ResponseImageGenCallPartialImageEvent(ItemEvent):
-    """A preview of an image; it takes the place of the one before.
+    """A preview of an image, which replaces the previous one.
 
     Attributes:
-        partial_image_index: its place among the previews, from 0.
+        partial_image_index: its position among the previews, from 0.
         partial_image_b64: the preview in base64.
-        background: see :class:`crosswalk.responses.ImageGeneration`; so the others.
+        background: see :class:`crosswalk.responses.ImageGeneration`, also for the other fields.
     """
 
     type: Literal["response.image_generation_call.partial_image"] = (
@@ -290,8 +290,8 @@ class ResponseApplyPatchCallOperationDiffDeltaEvent(ItemEvent):
     """More of the diff of a patch.
 
     Attributes:
-        delta: the text that is new.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new text.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.apply_patch_call_operation_diff.delta"] = (
@@ -313,7 +313,7 @@ class ResponseApplyPatchCallOperationDiffDoneEvent(ItemEvent):
 
 @record
 class ResponseToolStatusEvent(ItemEvent):
-    """How far a tool of the server's has come, in words that OpenAI's own types do not have; the last one is the status."""
+    """The progress of a server tool, in words that OpenAI's types lack. The last one is the status."""
 
     type: Literal[
         "response.x_search_call.in_progress",
@@ -338,8 +338,8 @@ class ShellCommandEvent(Event):
     """Something that happened to a command of a shell call.
 
     Attributes:
-        output_index: the call's place in the output.
-        command_index: the command's place in the call.
+        output_index: the call's position in the output.
+        command_index: the command's position in the call.
     """
 
     output_index: int | None = None
@@ -359,8 +359,8 @@ class ResponseShellCallCommandDeltaEvent(ShellCommandEvent):
     """More of a command.
 
     Attributes:
-        delta: the text that is new.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new text.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.shell_call_command.delta"] = "response.shell_call_command.delta"
@@ -389,8 +389,8 @@ class ResponseShellCallOutputContentDeltaEvent(ItemEvent):
     """More output of a command.
 
     Attributes:
-        command_index: the command's place in the call.
-        delta: what is new.
+        command_index: the command's position in the call.
+        delta: the new output.
     """
 
     type: Literal["response.shell_call_output_content.delta"] = "response.shell_call_output_content.delta"
@@ -403,8 +403,8 @@ class ResponseShellCallOutputContentDoneEvent(ItemEvent):
     """The whole output of a command.
 
     Attributes:
-        command_index: the command's place in the call.
-        output: what it gave.
+        command_index: the command's position in the call.
+        output: its output.
     """
 
     type: Literal["response.shell_call_output_content.done"] = "response.shell_call_output_content.done"

@@ -1,4 +1,4 @@
-"""What all stream events have in common."""
+"""The base of all stream events."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ class Event(Record):
     """Something that happened while a response was made.
 
     Attributes:
-        sequence_number: its place in the stream, from 0; some servers send none.
+        sequence_number: its position in the stream, from 0. Some servers send none.
         stream_id: the lane of a WebSocket.
     """
 
@@ -26,7 +26,7 @@ class ItemEvent(Event):
 
     Attributes:
         item_id: the item's id.
-        output_index: its place in the output; some servers send none.
+        output_index: its position in the output. Some servers send none.
     """
 
     item_id: str | None = None
@@ -38,7 +38,7 @@ class PartEvent(ItemEvent):
     """Something that happened to a content part.
 
     Attributes:
-        content_index: the part's place in its item; some servers send none.
+        content_index: the part's position in its item. Some servers send none.
     """
 
     content_index: int | None = None
@@ -46,7 +46,7 @@ class PartEvent(ItemEvent):
 
 @record
 class UnknownEvent(Unknown, Event):
-    """An event of a type that nobody registered."""
+    """An event of an unregistered type."""
 
     family: ClassVar[str] = "event"
     type: str | None = None

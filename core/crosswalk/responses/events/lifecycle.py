@@ -38,7 +38,7 @@ class ResponseEvent(Event):
     """A new state of the response as a whole.
 
     Attributes:
-        response: the response now; what comes before its end may lack fields.
+        response: the response so far. Fields may be missing before the end.
     """
 
     response: Response
@@ -67,35 +67,35 @@ class ResponseInProgressEvent(ResponseEvent):
 
 @record
 class ResponseCompletedEvent(ResponseEvent):
-    """The response is complete; the stream ends."""
+    """The response is complete, and the stream ends."""
 
     type: Literal["response.completed"] = "response.completed"
 
 
 @record
 class ResponseIncompleteEvent(ResponseEvent):
-    """The response ends before its time; the stream ends."""
+    """The response ends before its time, and the stream ends."""
 
     type: Literal["response.incomplete"] = "response.incomplete"
 
 
 @record
 class ResponseFailedEvent(ResponseEvent):
-    """The response failed; the stream ends."""
+    """The response failed, and the stream ends."""
 
     type: Literal["response.failed"] = "response.failed"
 
 
 @record
 class ResponseCancelledEvent(ResponseEvent):
-    """The response was cancelled; the stream ends."""
+    """The response was cancelled, and the stream ends."""
 
     type: Literal["response.cancelled"] = "response.cancelled"
 
 
 @record
 class ResponseKeepAliveEvent(Event):
-    """Nothing happened yet, and the connection is alive; OpenAI sends it while a model takes its time."""
+    """A sign that the connection is alive. OpenAI sends it while a model works."""
 
     type: Literal["keepalive"] = "keepalive"
 
@@ -105,7 +105,7 @@ class ResponseOutputItemAddedEvent(Event):
     """An item begins.
 
     Attributes:
-        output_index: its place in the output; some servers send none.
+        output_index: its position in the output. Some servers send none.
         item: the item so far.
     """
 
@@ -119,7 +119,7 @@ class ResponseOutputItemDoneEvent(Event):
     """An item ends.
 
     Attributes:
-        output_index: its place in the output; some servers send none.
+        output_index: its position in the output. Some servers send none.
         item: the whole item.
     """
 
@@ -130,15 +130,15 @@ class ResponseOutputItemDoneEvent(Event):
 
 @record
 class ResponseErrorEvent(Event):
-    """The server failed; nothing follows. Flat, or by some servers and on WebSockets with ``error`` inside.
+    """The server failed, and the stream ends. Some servers, and WebSockets, nest the fields in ``error``.
 
     Attributes:
-        type: ``error``; some servers leave it out.
-        message: what happened.
-        code: which error.
-        param: which parameter is at fault.
-        error: the same, inside.
-        status: the HTTP status; on a WebSocket.
+        type: ``error``. Some servers leave it out.
+        message: the description.
+        code: the error code.
+        param: the parameter at fault.
+        error: the same fields, nested.
+        status: the HTTP status, on a WebSocket.
     """
 
     type: Literal["error"] | None = "error"
@@ -156,12 +156,12 @@ class ResponseErrorEvent(Event):
 
 @record
 class Steer(Record):
-    """Input that is to join a response while it is made; on a WebSocket.
+    """Input that is to join a response while it is made, on a WebSocket.
 
     Attributes:
-        id: names it.
+        id: its id.
         previous_response_id: the response.
-        input: what was sent; given back when it could not join.
+        input: the input. The server returns it if it could not join.
     """
 
     id: str | None = None
@@ -198,8 +198,8 @@ class SteerError(Record):
 
     Attributes:
         type: ``invalid_request_error``.
-        code: which error.
-        message: what happened.
+        code: the error code.
+        message: the description.
     """
 
     type: str
@@ -209,7 +209,7 @@ class SteerError(Record):
 
 @record
 class ResponseSteerAcceptedEvent(Event):
-    """Input was taken; on a WebSocket."""
+    """Input was taken, on a WebSocket."""
 
     type: Literal["response.steer.accepted"] = "response.steer.accepted"
     steer: Steer
@@ -217,12 +217,12 @@ class ResponseSteerAcceptedEvent(Event):
 
 @record
 class ResponseSteerPendingEvent(Event):
-    """Input waits; on a WebSocket.
+    """Input waits, on a WebSocket.
 
     Attributes:
         steer: the input.
-        reason: why it waits.
-        required_input: what it waits for.
+        reason: the reason.
+        required_input: the input that it waits for.
     """
 
     type: Literal["response.steer.pending"] = "response.steer.pending"
@@ -233,7 +233,7 @@ class ResponseSteerPendingEvent(Event):
 
 @record
 class ResponseSteerFailedEvent(Event):
-    """Input could not join; on a WebSocket."""
+    """Input could not join, on a WebSocket."""
 
     type: Literal["response.steer.failed"] = "response.steer.failed"
     steer: Steer

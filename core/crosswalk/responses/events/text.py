@@ -41,7 +41,7 @@ class ResponseContentPartAddedEvent(PartEvent):
 
 @record
 class ResponseContentPartDoneEvent(PartEvent):
-    """A content part ends; ``part`` is the whole of it."""
+    """A content part ends, with ``part`` complete."""
 
     type: Literal["response.content_part.done"] = "response.content_part.done"
     part: StreamedPart
@@ -49,7 +49,7 @@ class ResponseContentPartDoneEvent(PartEvent):
 
 @record
 class ResponseReasoningPartAddedEvent(PartEvent):
-    """A part of the content of reasoning begins; from vLLM and Amazon Bedrock."""
+    """A part of the content of reasoning begins, from vLLM and Amazon Bedrock."""
 
     type: Literal["response.reasoning_part.added"] = "response.reasoning_part.added"
     part: StreamedPart
@@ -57,7 +57,7 @@ class ResponseReasoningPartAddedEvent(PartEvent):
 
 @record
 class ResponseReasoningPartDoneEvent(PartEvent):
-    """A part of the content of reasoning ends; ``part`` is the whole of it."""
+    """A part of the content of reasoning ends, with ``part`` complete."""
 
     type: Literal["response.reasoning_part.done"] = "response.reasoning_part.done"
     part: StreamedPart
@@ -68,9 +68,9 @@ class ResponseTextDeltaEvent(PartEvent):
     """More text.
 
     Attributes:
-        delta: the text that is new.
-        logprobs: its tokens, where they were asked for.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new text.
+        logprobs: its tokens, if they were requested.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.output_text.delta"] = "response.output_text.delta"
@@ -94,7 +94,7 @@ class ResponseOutputTextAnnotationAddedEvent(PartEvent):
 
     Attributes:
         annotation: the annotation.
-        annotation_index: its place among those of its part.
+        annotation_index: its position among those of its part.
     """
 
     type: Literal["response.output_text.annotation.added"] = "response.output_text.annotation.added"
@@ -139,7 +139,7 @@ class SummaryEvent(ItemEvent):
     """Something that happened to a summary of reasoning.
 
     Attributes:
-        summary_index: the paragraph's place in the summary.
+        summary_index: the paragraph's position in the summary.
     """
 
     summary_index: int | None = None
@@ -172,8 +172,8 @@ class ResponseReasoningSummaryTextDeltaEvent(SummaryEvent):
     """More of a paragraph of a summary.
 
     Attributes:
-        delta: the text that is new.
-        obfuscation: padding, so that its length tells nothing.
+        delta: the new text.
+        obfuscation: padding that hides the length.
     """
 
     type: Literal["response.reasoning_summary_text.delta"] = "response.reasoning_summary_text.delta"
@@ -206,7 +206,7 @@ class ResponseAudioDoneEvent(Event):
 
 @record
 class ResponseAudioTranscriptDeltaEvent(Event):
-    """More of what the audio says."""
+    """More of the transcript of the audio."""
 
     type: Literal["response.audio.transcript.delta"] = "response.audio.transcript.delta"
     delta: str
@@ -214,7 +214,7 @@ class ResponseAudioTranscriptDeltaEvent(Event):
 
 @record
 class ResponseAudioTranscriptDoneEvent(Event):
-    """What the audio says is complete."""
+    """The transcript of the audio is complete."""
 
     type: Literal["response.audio.transcript.done"] = "response.audio.transcript.done"
 

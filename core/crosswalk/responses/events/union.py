@@ -13,7 +13,7 @@ from crosswalk.responses.families import register
 __all__ = ["KnownStreamEvent", "ResponseStreamEvent", "register_event"]
 
 KnownStreamEvent: TypeAlias = LifecycleEvent | TextEvent | CallEvent
-"""An event of a stream, of a type that the API has: its ``type`` says which."""
+"""An event of a stream, of a type of the API, selected by ``type``."""
 
 ResponseStreamEvent: TypeAlias = KnownStreamEvent | UnknownEvent
 """An event of a stream."""
@@ -22,8 +22,8 @@ ResponseStreamEvent: TypeAlias = KnownStreamEvent | UnknownEvent
 def register_event(cls: type[Event]) -> type[Event]:
     """Read events with the ``type`` of *cls* as one.
 
-    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Event``. A ``type`` that the API
-    has keeps its meaning; of two with the same ``type`` the later one counts.
+    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Event``. A ``type`` of the
+    API keeps its meaning. If two classes have the same ``type``, the later one counts.
 
     Raises:
         TypeError: *cls* has no ``type`` that is a ``Literal``.

@@ -1,4 +1,4 @@
-"""What can go wrong in a pipeline beside its stream."""
+"""The errors of a pipeline, other than those of its stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["PipelineError", "StageFailure", "StageKind"]
 
 StageKind: TypeAlias = Literal["handler", "processor", "display", "status"]
-"""What a stage of the pipeline is; ``status`` is the watch over the statuses of tool calls."""
+"""The stages of a pipeline. ``status`` checks the statuses of tool calls."""
 
 
 @attrs.frozen(kw_only=True)
@@ -24,11 +24,11 @@ class StageFailure:
     """A handler, processor or display that failed, or an impossible step of a tool call's status.
 
     Attributes:
-        stage: which of the four.
-        name: its name; of a status, the tool.
+        stage: its stage.
+        name: its name, or the tool for a status.
         event_type: the event at which it failed, or ``None`` at the opening or closing of a display.
-        sequence_number: the event's place in the stream, or ``None`` when the server sent none.
-        error: what it raised.
+        sequence_number: the event's position in the stream, or ``None`` if the server sent none.
+        error: the exception that it raised.
     """
 
     stage: StageKind
@@ -41,18 +41,18 @@ class StageFailure:
         place = clean_message(self.event_type or "opening or closing", 80)
         if self.sequence_number is not None:
             place = f"{place} (sequence_number {self.sequence_number})"
-        # Its message may quote content; it stands in the cause.
+        # Its message may quote content, so it is only in the cause.
         return f"{self.stage} {self.name!r} failed at {place}: {type(self.error).__name__}"
 
 
 class PipelineError(ResponsesError):
-    """Handlers, processors or displays of a pipeline failed, or a status took an impossible step; all else went on.
+    """Handlers, processors or displays of a pipeline failed, or a status took an impossible step. Everything else continued.
 
     The first failure's error is the cause.
 
     Attributes:
-        failures: which, in the order in which they failed; at least one.
-        snapshot: the response after the last event; ``None`` before the first.
+        failures: the failures in order, at least one.
+        snapshot: the response after the last event, or ``None`` before the first.
     """
 
     def __init__(self, failures: Sequence[StageFailure], *, snapshot: ResponseSnapshot | None) -> None:

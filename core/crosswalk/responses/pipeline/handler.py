@@ -1,7 +1,7 @@
 """Events of one stream through the pipeline.
 
-The work is written once, as generators that yield what has to be awaited. Without asyncio nothing has to be;
-with it the driver awaits and sends the result back in.
+The work is written once, as generators that yield awaitables. With asyncio, the driver awaits them and sends the
+result back. Without asyncio, an awaitable is an error.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ __all__ = ["OnFailure", "StreamHandler"]
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Awaitable[Any], Any, T]
 OnFailure: TypeAlias = Literal["at_once", "at_end"]
-"""When a failing handler, processor or display is reported: after the event at which it failed, which ends the stream;
-or at the end of the stream, without it from then on. An impossible step of a tool call's status ends the stream before
-its event is added; or is reported at the end like the others."""
+"""When a failure of a handler, processor or display is raised. ``at_once`` ends the stream after the event of the
+failure. ``at_end`` goes on without the failed part and raises at the end of the stream. An impossible step of a tool
+call's status ends the stream before its event is added, or is raised at the end like the others."""
 
 
 class StreamHandler:
-    """Takes the events of one stream to handlers, processors and displays.
+    """Passes the events of one stream to handlers, processors and displays.
 
-    For each event the response so far is made first; then handlers and processors get it, in order, and what a
-    processor says goes to all displays. One that fails does not keep the event from the others.
+    Handlers and processors get the response so far after each event, in order. All displays get the updates of the
+    processors. If one of them fails, the others still get the event.
 
     Args:
-        displays: what shows the stream.
-        processors: what says what there is to show; ``None`` are those of :func:`default_processors`.
+        displays: the displays of the stream.
+        processors: the sources of updates, or ``None`` for those of :func:`default_processors`.
         on_failure: when failures are raised.
         tools: the tools whose status progressions are enforced.
 
     Raises:
-        ResponsesValueError: *on_failure* is neither of the two words.
+        ResponsesValueError: unknown *on_failure*.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class StreamHandler:
         self._failures: list[StageFailure] = []
 
     def subscribe(self, handler: EventHandler, *events: EventKey, name: str | None = None) -> None:
-        """Call *handler* with the snapshot after each of *events*, or after every event when there are none.
+        """Call *handler* with the snapshot after each of *events*, or after every event if *events* is empty.
 
         Raises:
-            ResponsesValueError: *handler* cannot be called, or *events* has what is neither an event class nor a
-                ``type``. A ``type`` that nobody registered is one: of events read with ``unknown="keep"``.
+            ResponsesValueError: *handler* cannot be called, or *events* contains something other than an event class
+                or a ``type``. An unregistered ``type`` is allowed, for events read with ``unknown="keep"``.
         """
         if not callable(handler):
             raise ResponsesValueError(f"cannot be called: {type(handler).__name__}", path="handler")
@@ -86,24 +86,24 @@ class StreamHandler:
 
     @property
     def snapshot(self) -> ResponseSnapshot | None:
-        """The response after the last event; ``None`` before the first."""
+        """The response after the last event, or ``None`` before the first."""
         return self._accumulator.snapshot
 
     @property
     def failures(self) -> tuple[StageFailure, ...]:
-        """What has failed so far."""
+        """The failures so far."""
         return tuple(self._failures)
 
     def handle(self, events: Iterable[ResponseStreamEvent]) -> Iterator[ResponseSnapshot]:
-        """Take *events* through the pipeline; gives the snapshot after each.
+        """Pass *events* through the pipeline, and yield the snapshot after each.
 
         Displays are closed when the iterator is exhausted, fails or is closed.
 
         Raises:
-            PipelineError: something failed; its ``failures`` say what.
+            PipelineError: something failed, see its ``failures``.
             StatusProgressionError: a tool call takes an impossible step, unless failures are raised at the end.
             SnapshotError: an event does not fit the response, or the stream ends before the response does.
-            ResponsesValueError: something is no event.
+            ResponsesValueError: *events* contains something other than events.
         """
         try:
             _drive(self._open())
@@ -116,7 +116,7 @@ class StreamHandler:
         _drive(self._close(None))
 
     async def ahandle(self, events: AsyncIterable[ResponseStreamEvent]) -> AsyncIterator[ResponseSnapshot]:
-        """The same for an asynchronous stream; handlers, processors and displays may be asynchronous, too."""
+        """Like :meth:`handle` for an asynchronous stream. Handlers, processors and displays may be asynchronous."""
         try:
             await _adrive(self._open())
             async for event in events:
@@ -128,7 +128,7 @@ class StreamHandler:
         await _adrive(self._close(None))
 
     def run(self, events: Iterable[ResponseStreamEvent]) -> Response:
-        """Take *events* through the pipeline; gives the whole response. Raises what :meth:`handle` raises."""
+        """Pass *events* through the pipeline, and return the whole response. Raises the errors of :meth:`handle`."""
         for _ in self.handle(events):
             pass
         return self._accumulator.final()
@@ -229,12 +229,12 @@ def _note(error: BaseException, failures: Iterable[StageFailure]) -> None:
 
 
 def _drive(steps: Steps[T]) -> T:
-    """Do *steps* without asyncio: what has to be awaited fails."""
+    """Run *steps* without asyncio. An awaitable is an error."""
     try:
         waiting = next(steps)
         while True:
             if inspect.iscoroutine(waiting):
-                waiting.close()  # it would complain that nobody awaited it
+                waiting.close()  # avoids the warning "never awaited"
             waiting = steps.throw(TypeError("it is asynchronous: use ahandle or arun"))
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The processors that are shipped: what each event gives to show."""
+"""The shipped processors, which turn events into updates to show."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ToolProcessor:
 
 
 def _described(tool: str, item: Any) -> str:
-    """The call in short: what is called, with what."""
+    """Return the call in short: the tool and its arguments."""
     name = getattr(item, "name", None)
     if name is not None:
         given = getattr(item, "arguments", None) or getattr(item, "input", None) or ""

@@ -1,4 +1,4 @@
-"""Which processors there are, and which events each takes."""
+"""The registry of processors, and the events that each takes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = ["EventHandler", "EventKey", "EventRouter", "Processor", "ProcessorReg
 
 Updates: TypeAlias = Iterable[Update] | None
 Processor: TypeAlias = Callable[[ResponseSnapshot], Updates | Awaitable[Updates]]
-"""Takes the snapshot after an event (``snapshot.event`` is the event) and says what there is to show; may be a
+"""Takes the snapshot after an event (``snapshot.event`` is the event) and returns the updates to show. May be a
 coroutine function."""
 EventHandler: TypeAlias = Callable[[ResponseSnapshot], Any]
-"""Takes the snapshot after an event; may be a coroutine function."""
+"""Takes the snapshot after an event. May be a coroutine function."""
 EventKey: TypeAlias = type[Event] | str
-"""Some events: a class, which stands for its subclasses too, or a ``type`` such as ``response.completed``."""
+"""A selection of events: a class, which includes its subclasses, or a ``type`` such as ``response.completed``."""
 
 
 @attrs.frozen(kw_only=True)
 class Stage:
-    """A handler or processor of one stream, and what it takes.
+    """A handler or processor of one stream, and the events that it takes.
 
     Attributes:
-        kind: which of the two.
+        kind: ``handler`` or ``processor``.
         name: its name.
-        call: itself.
-        events: the events that it takes; all when there are none.
+        call: the function.
+        events: the events that it takes, or empty for all.
     """
 
     kind: StageKind
@@ -55,15 +55,15 @@ class ProcessorRegistry:
         self._makers: dict[str, tuple[Callable[[], Processor], tuple[EventKey, ...]]] = {}
 
     def register(self, name: str, processor: Processor, *events: EventKey) -> None:
-        """Add a processor that keeps nothing from one event to the next.
+        """Add a stateless processor.
 
         Args:
-            name: its name; it takes the place of a processor with the same one.
-            processor: a function, say.
-            events: the events that it takes; all when there are none.
+            name: its name. A processor with the same name is replaced.
+            processor: a function or other callable.
+            events: the events that it takes, or empty for all.
 
         Raises:
-            ResponsesValueError: *events* has what is neither an event class nor a ``type``.
+            ResponsesValueError: *events* contains something other than an event class or a ``type``.
         """
         self.register_factory(name, lambda: processor, *events)
 
@@ -73,7 +73,7 @@ class ProcessorRegistry:
         self._makers[name] = (factory, events)
 
     def unregister(self, name: str) -> None:
-        """Take a processor out; one that is not there is no error."""
+        """Remove a processor, if it is registered."""
         self._makers.pop(name, None)
 
     @property
@@ -131,10 +131,10 @@ _MOST_ROUTES = 1000
 
 
 def check_events(events: Iterable[object]) -> None:
-    """Refuse what stands for no events.
+    """Check a selection of events.
 
     Raises:
-        ResponsesValueError: something is neither an event class nor a ``type``.
+        ResponsesValueError: a member is neither an event class nor a ``type``.
     """
     for key in events:
         if not isinstance(key, str) and not (isinstance(key, type) and issubclass(key, Event)):

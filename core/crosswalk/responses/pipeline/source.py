@@ -1,4 +1,4 @@
-"""From the bytes of a stream to its events; without I/O, the bytes come from the caller."""
+"""Parses the bytes of a stream into events. It does no I/O: you pass the bytes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["aread_events", "read_events"]
 def read_events(
     chunks: Iterable[bytes], *, unknown: OnUnknown = "raise", limits: Limits | None = None
 ) -> Iterator[ResponseStreamEvent]:
-    """The events of a stream of server-sent events, cut into *chunks* anywhere; each as soon as it is whole.
+    """Yield the events of a stream of server-sent events, each as soon as it is complete. *chunks* may end anywhere.
 
     Args:
         chunks: the bytes.
-        unknown: what to do with an unknown type or word, see :func:`crosswalk.responses.parse`.
-        limits: how much to read; ``None`` are the usual limits.
+        unknown: how to treat an unknown type or word, see :func:`crosswalk.responses.parse`.
+        limits: the limits of reading, or ``None`` for the usual ones.
 
     Raises:
-        UnknownTypeError: an event, or something in it, has a type that nobody registered.
-        ResponsesParseError: something is no event.
+        UnknownTypeError: an event, or something in it, has an unregistered type.
+        ResponsesParseError: a frame is not an event.
         NotAStreamError: an error body, a whole response, HTML … came instead.
         SnapshotError: the stream ends inside an event.
         FramingError: something is not JSON, or passes a limit.
@@ -53,7 +53,7 @@ async def aread_events(
 
 
 class _Reader:
-    """Makes events of bytes; until the first has come it keeps the bytes, to say what came instead."""
+    """Parses bytes into events. It buffers the bytes until the first event, to describe other content in errors."""
 
     def __init__(self, unknown: OnUnknown, limits: Limits) -> None:
         self._unknown = unknown
@@ -88,7 +88,7 @@ class _Reader:
         )
 
     def _events(self, frames: Iterable[Frame]) -> Iterator[ResponseStreamEvent]:
-        # OpenAI sends no [DONE] here, and servers that follow it do; an empty frame keeps the connection alive.
+        # OpenAI sends no [DONE] here, but compatible servers do. An empty frame keeps the connection alive.
         return (parse_event(data, unknown=self._unknown) for data, _ in frames if data and not is_done(data))
 
 
@@ -96,10 +96,10 @@ _FIELDS: Final = (b"data", b"event", b"id", b"retry")
 
 
 def _check_head(head: bytes) -> None:
-    """Refuse what is no stream; an empty one, comments and a first event that is cut off pass.
+    """Refuse content that is not a stream. An empty stream, comments and a truncated first event pass.
 
     Raises:
-        NotAStreamError: something else came.
+        NotAStreamError: the content is not a stream.
     """
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     name, colon, _ = head.partition(b"\n")[0].rstrip().partition(b":")

@@ -1,4 +1,4 @@
-"""Where a stream is: its items and parts, and the progress of its calls."""
+"""The items and parts of a stream, and the progress of its calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 class Places:
     """Names for items, the same from their first event to their last.
 
-    Items are told apart by ``output_index``, and where a server sends none by ``item_id``
+    Items are distinguished by ``output_index``, or by ``item_id`` if a server sends no index
     (provider document "OpenAI Responses", section 3.3).
     """
 
@@ -38,16 +38,16 @@ class Places:
         return self._by_id.setdefault(item_id or "", item_id or "?")
 
     def of_final(self, index: int, item_id: str | None) -> str:
-        """The name of the item that stands at *index* of the final output."""
+        """Return the name of the item at *index* of the final output."""
         if item_id in self._shared:
             return str(index)  # the server gives several items the same id
         return self._by_id.get(item_id or "", str(index))
 
 
 def call_status(event: ItemEvent) -> tuple[str, str] | None:
-    """The tool and the status that *event* tells by its type, or ``None`` when it tells none.
+    """Return the tool and the status in the type of *event*, or ``None`` if it has none.
 
-    ``response.web_search_call.searching`` says that a ``web_search_call`` is ``searching``.
+    ``response.web_search_call.searching`` means that a ``web_search_call`` is ``searching``.
     """
     tool, _, status = str(event.type).removeprefix("response.").rpartition(".")  # type: ignore[attr-defined]
     return (tool, status) if tool.endswith("_call") else None
@@ -67,10 +67,10 @@ class ProgressWatch:
         self._opened: dict[str, str | None] = {}
 
     def check(self, event: ResponseStreamEvent) -> None:
-        """Take note of *event*.
+        """Add *event*.
 
         Raises:
-            StatusProgressionError: it says a status that cannot follow the one before; the next is checked against it.
+            StatusProgressionError: its status cannot follow the previous one. The next status is checked against it.
         """
         if isinstance(event, ResponseOutputItemAddedEvent | ResponseOutputItemDoneEvent):
             item_id, tool = event.item.id, event.item.type

@@ -19,10 +19,10 @@ __all__ = ["WrittenProcessor"]
 
 
 class WrittenProcessor:
-    """Gives text, reasoning or refusals as they are written.
+    """Yields text, reasoning or refusals as they are written.
 
-    What it gave, put together, is what the response says in the end: text that no delta brought is given when the
-    event comes that has the whole; a whole that does not continue the deltas replaces them.
+    The joined updates equal the text of the final response. Text without deltas is yielded with the event that has
+    the complete text. A complete text that does not continue the deltas replaces them.
 
     Args:
         kind: ``text``, ``reasoning`` or ``refusal``.

@@ -28,14 +28,14 @@ R = TypeVar("R", bound=Record)
 @brief
 @attrs.frozen(repr=False)
 class ResponseToolCall(ABC, Generic[ItemT]):
-    """A call of a tool: its item, and the item that answers it where the answer is one of its own.
+    """A call of a tool: its item, and the item that answers it, if the answer is a separate item.
 
     A tool is a subclass, registered with :func:`crosswalk.responses.register_tool_call`.
 
     Attributes:
-        item: the call, as it stands in a response.
-        output: what answers it, as it stands in the next request; ``None`` while nothing does, and for tools whose
-            results stand in their call.
+        item: the call, as in a response.
+        output: its answer, as in the next request, or ``None`` if it is unanswered or the results of the tool are in
+            the call.
 
     Raises:
         ToolCallError: an item of another tool, or the output of another call.
@@ -45,11 +45,11 @@ class ResponseToolCall(ABC, Generic[ItemT]):
     output: Item | None = None
 
     item_type: ClassVar[type[Item]]
-    """The type of its items; it has a literal ``type``."""
+    """The type of its items, which has a literal ``type``."""
     output_type: ClassVar[type[Item] | None] = None
-    """The type of the items that answer it, or ``None`` when its results stand in the call."""
+    """The type of the items that answer it, or ``None`` if its results are in the call."""
     chat_name: ClassVar[str | None] = None
-    """The name of the function that stands for it in chat, or ``None`` when it has many names, as functions have."""
+    """The name of its function in chat, or ``None`` if it has many names, like functions."""
     progression: ClassVar[StatusProgression]
     """The steps of its status."""
 
@@ -78,20 +78,20 @@ class ResponseToolCall(ABC, Generic[ItemT]):
 
     @abstractmethod
     def to_chat_tool_call(self) -> ToolCall:
-        """The tool call that asks for it in a chat: id, name and arguments; not its status and what it found.
+        """Return the tool call in a chat: id, name and arguments, without status and results.
 
         Raises:
-            ToolCallError: it has no id, or does not say yet what it does.
+            ToolCallError: it has no id, or its action is not known yet.
         """
 
     @abstractmethod
     def chunkify(self) -> tuple[Chunk, ...]:
-        """What it found, in order; empty while it has found nothing."""
+        """Return its results, in order, or none so far."""
 
     def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
-        """The same call, having found nothing but *chunks*, out of those of :meth:`chunkify`, with their contents.
+        """Return the call with only *chunks*, of those of :meth:`chunkify`, as its results, with their contents.
 
-        A tool that does not implement it stays as it is.
+        A tool that does not implement it is unchanged.
         """
         return self
 
@@ -102,22 +102,22 @@ class ResponseToolCall(ABC, Generic[ItemT]):
 
     @property
     def id(self) -> str | None:
-        """What answers name: ``call_id``, or the item's ``id`` where the server itself answers."""
+        """The id that answers name: ``call_id``, or the item's ``id`` if the server answers."""
         found: str | None = getattr(self.item, "call_id", None) or self.item.id
         return found
 
     @property
     def status(self) -> str | None:
-        """How far it has come, or ``None`` when nobody said."""
+        """Its status, or ``None`` if unknown."""
         found = getattr(self.item, "status", None)
         return None if found is None else str(found)
 
     def advance(self, status: str) -> Self:
-        """The same call, one step further; to say the same status again is allowed.
+        """Return the call with its next status, or with the same one.
 
         Raises:
             StatusProgressionError: *status* cannot follow the present one.
-            ToolCallError: *status* is no string.
+            ToolCallError: *status* is not a string.
         """
         if not isinstance(status, str):
             raise self._problem(f"expected a status, got {type(status).__name__}")
@@ -125,10 +125,10 @@ class ResponseToolCall(ABC, Generic[ItemT]):
         return self._having(status=status)
 
     def answered(self, output: Item) -> Self:
-        """The same call with *output* for an answer.
+        """Return the call with *output* as its answer.
 
         Raises:
-            ToolCallError: it is no answer to this call.
+            ToolCallError: it does not answer this call.
         """
         return attrs.evolve(self, output=output)
 
@@ -145,17 +145,17 @@ def read_arguments(
     tool: type[ResponseToolCall[Any]],
     prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> R:
-    """The arguments of *tool_call*, which must be a call of *tool*.
+    """Return the arguments of *tool_call*, which must be a call of *tool*.
 
     Args:
         tool_call: the call.
-        arguments: what the tool takes.
+        arguments: the class of the tool's arguments.
         tool: the tool.
         prepare: brings the arguments, as the model wrote them, into the form of *arguments*.
 
     Raises:
         ToolCallError: it is a call of another tool.
-        ToolCallArgumentsError: its arguments are not what *arguments* declares; unknown ones are refused.
+        ToolCallArgumentsError: its arguments do not match *arguments*. Unknown ones are refused.
     """
     if tool_call.name != tool.chat_name:
         raise ToolCallError(f"is no call of {tool.chat_name!r}", tool=tool.tool(), call_id=tool_call.id)
@@ -173,7 +173,7 @@ def read_arguments(
 
 
 def wrong_arguments(tool_call: ToolCall, problem: str) -> ToolCallArgumentsError:
-    """The error of a call whose arguments are JSON, but not what its tool takes."""
+    """Return the error of a call with JSON arguments that its tool does not accept."""
     name, call_id = clean_message(tool_call.name, 60), clean_message(tool_call.id, 60)
     return ToolCallArgumentsError(
         f"arguments of tool call {call_id!r} to {name!r}: {problem}",
@@ -183,7 +183,7 @@ def wrong_arguments(tool_call: ToolCall, problem: str) -> ToolCallArgumentsError
 
 
 def with_text(result: Any, text: str) -> Any:
-    """*result*, a record with a ``text``, saying *text*; no text and an empty one are the same."""
+    """Return *result*, a record with a ``text``, with *text*. No text and an empty one are the same."""
     return result if (result.text or "") == text else result.replace(text=text)
 
 

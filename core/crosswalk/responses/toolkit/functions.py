@@ -1,4 +1,4 @@
-"""Functions and computers: calls that the program answers with an item of its own."""
+"""Functions and computers: calls that the program answers with a separate item."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -43,7 +43,7 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`; any function will do."""
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. Any function is accepted."""
         return cls(
             ResponseFunctionToolCall(
                 call_id=tool_call.id,
@@ -60,7 +60,7 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
         return ToolCall(self.item.call_id, self.item.name, self.item.arguments)
 
     def chunkify(self) -> tuple[Chunk, ...]:
-        """A chunk for its text, or for each text and file that it gave; a file by id or URL is a source."""
+        """Return a chunk for its text, or for each text and file of its output. A file by id or URL is a source."""
         output = self._output()
         if isinstance(output, str):
             return (Chunk(content=output, title=self.item.name),)
@@ -74,7 +74,7 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
         return tuple(chunks)
 
     def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
-        """See :meth:`ResponseToolCall.with_chunks`; parts that are neither text nor file stay."""
+        """See :meth:`ResponseToolCall.with_chunks`. Parts that are neither text nor file stay."""
         output = self._output()
         if self.output is None:
             return self
@@ -119,7 +119,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``action`` or ``actions``."""
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``action`` or ``actions``."""
         asked = read_arguments(tool_call, _ComputerArguments, cls)
         if asked.action is None and asked.actions is None:
             raise wrong_arguments(tool_call, "nothing is to be done")
@@ -134,7 +134,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         )
 
     def to_chat_tool_call(self) -> ToolCall:
-        """See :meth:`ResponseToolCall.to_chat_tool_call`; safety checks that are pending go along."""
+        """See :meth:`ResponseToolCall.to_chat_tool_call`. Pending safety checks are included."""
         item = self.item
         if item.action is None and item.actions is None:
             raise self._problem("does not say yet what it does")
@@ -144,7 +144,7 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         )
 
     def chunkify(self) -> tuple[Chunk, ...]:
-        """A chunk that says where the screenshot is; it is no source. None when the image itself stands there."""
+        """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
         if not isinstance(self.output, ResponseComputerToolCallOutputItem):
             return ()
         place = self.output.output.file_id or self.output.output.image_url or "data:"

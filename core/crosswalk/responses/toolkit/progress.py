@@ -1,4 +1,4 @@
-"""How the status of a tool call proceeds, and the errors of tool calls."""
+"""The statuses of tool calls, and the errors of tool calls."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class StatusProgression:
     """The steps that a tool's status takes.
 
     A call goes along the *path*, one step at a time, and from its last step to the *end*. It may break off at any
-    step: a response that is cancelled or full ends calls that have hardly begun. What has ended stays as it is. The
-    same status may be said again: that is no step.
+    step: a response that is cancelled or full ends calls that have hardly begun. A final status
+    does not change. Repeating the same status is allowed.
 
     Attributes:
         path: the steps on the way, in order.
-        end: how a call ends that did what it should.
-        interruptions: how it ends otherwise.
+        end: the final status of a successful call.
+        interruptions: the other final statuses.
     """
 
     path: tuple[str, ...]
@@ -75,7 +75,7 @@ class StatusProgression:
         return frozenset({*self.path, self.end, *self.interruptions})
 
     def allows(self, before: str | None, after: str) -> bool:
-        """Whether a call that was *before* may next be *after*; one of which nothing is known may be anything."""
+        """Return whether *after* may follow *before*. Anything may follow an unknown status."""
         if after not in self.words:
             return False
         if before is None or before == after:

@@ -1,4 +1,4 @@
-"""Which tools there are, by their items and by their names in chat."""
+"""The registry of tools, by their items and by their names in chat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AnyToolCall = ResponseToolCall[Any]
 
 
 class ToolCallRegistry:
-    """Which tool an item, or a chat's tool call, is of."""
+    """The tools by item type and by chat name."""
 
     def __init__(self) -> None:
         self._by_tool: dict[str, type[AnyToolCall]] = {}
@@ -28,9 +28,9 @@ class ToolCallRegistry:
         self._function: type[AnyToolCall] | None = None
 
     def register(self, cls: C) -> C:
-        """Add a tool, and have its items read; a tool of the same items gives way to it. Usable as a decorator.
+        """Add a tool, and read its items. A tool with the same items is replaced. Usable as a decorator.
 
-        A tool without a ``chat_name`` stands for all functions whose names nobody has.
+        A tool without a ``chat_name`` gets all functions with unregistered names.
 
         Raises:
             ToolCallError: another tool has its ``chat_name``.
@@ -52,14 +52,14 @@ class ToolCallRegistry:
         return cls
 
     def get(self, tool: str | None) -> type[AnyToolCall] | None:
-        """The tool whose items have this ``type``, or ``None`` when nobody registered one."""
+        """Return the tool with items of this ``type``, or ``None`` if none is registered."""
         return self._by_tool.get(tool or "")
 
     def from_item(self, item: Item, output: Item | None = None) -> AnyToolCall:
-        """The call that *item* stands for, answered by *output*.
+        """Return the call of *item*, answered by *output*.
 
         Raises:
-            ToolCallError: nobody registered a tool with such items, or *output* does not answer it.
+            ToolCallError: no tool with such items is registered, or *output* does not answer it.
         """
         word = getattr(item, "type", None)
         cls = self.get(word)
@@ -68,11 +68,11 @@ class ToolCallRegistry:
         return cls(item, output)
 
     def from_chat_tool_call(self, tool_call: ToolCall) -> AnyToolCall:
-        """The call that *tool_call* of a chat asks for: of the tool with its name, else of a function.
+        """Return the call of a chat's *tool_call*: of the tool with its name, else of a function.
 
         Raises:
-            ToolCallError: no tool has its name, and none stands for all others.
-            ToolCallArgumentsError: its arguments are not what the tool takes.
+            ToolCallError: no tool has its name, and there is no tool for other names.
+            ToolCallArgumentsError: its arguments do not match the tool.
         """
         cls = self._by_chat_name.get(tool_call.name, self._function)
         if cls is None:
@@ -80,10 +80,10 @@ class ToolCallRegistry:
         return cls.from_chat_tool_call(tool_call)
 
     def tool_calls_of(self, items: Iterable[Item]) -> tuple[AnyToolCall, ...]:
-        """The calls among *items*, in order, each with the output that answers it.
+        """Return the calls among *items*, in order, each with the output that answers it.
 
-        Outputs answer the calls with their ``call_id`` in order, wherever they stand. Items of unregistered tools,
-        and those that are no calls, are passed over.
+        Outputs answer the calls with their ``call_id`` in order. Items of unregistered tools,
+        and items other than calls, are skipped.
 
         Raises:
             ToolCallError: an output answers no call.

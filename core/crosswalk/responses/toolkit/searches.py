@@ -28,10 +28,10 @@ ResultT = TypeVar("ResultT", FileSearchResult, FoundDocument, FilePage)
 
 
 def _chosen(results: Sequence[ResultT], chunks: Sequence[Chunk]) -> tuple[ResultT, ...]:
-    """The *results* that *chunks* stand for, with their contents.
+    """Return the *results* of *chunks*, with their contents.
 
     Raises:
-        ToolCallError: a chunk stands for none of them.
+        ToolCallError: a chunk does not belong to any of them.
     """
     if any(chunk.index >= len(results) for chunk in chunks):
         raise ToolCallError("a chunk that the call did not find")
@@ -47,8 +47,8 @@ class _FileSearchArguments(Record):
 class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
     """A search in vector stores.
 
-    A result's page and its place in the document are told from one another where its ``attributes``, or fields beside
-    them, have an integer ``page_number`` or ``document_position``; without them all pieces of a file are one source.
+    Results with different pages or positions are different sources if their ``attributes``, or their extra fields, have
+    an integer ``page_number`` or ``document_position``. Otherwise all pieces of a file are one source.
     """
 
     item_type = ResponseFileSearchToolCall
@@ -57,7 +57,7 @@ class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``queries``."""
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``queries``."""
         arguments = read_arguments(tool_call, _FileSearchArguments, cls)
         status = FileSearchCallStatus.IN_PROGRESS
         return cls(ResponseFileSearchToolCall(id=tool_call.id, queries=arguments.queries, status=status))
@@ -119,7 +119,7 @@ class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``queries`` and ``collections``."""
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``queries`` and ``collections``."""
         arguments = read_arguments(tool_call, _DocumentFinderArguments, cls)
         return cls(
             ResponseDocumentFinderToolCall(
@@ -170,7 +170,7 @@ class FileReaderToolCall(ResponseToolCall[ResponseFileReaderToolCall]):
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are ``file_id`` and two pages."""
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``file_id`` and two pages."""
         arguments = read_arguments(tool_call, _FileReaderArguments, cls)
         return cls(
             ResponseFileReaderToolCall(

@@ -36,10 +36,10 @@ for _tool in (
 
 
 def register_tool_call(cls: C) -> C:
-    """Add a tool to :data:`tool_registry`; see :meth:`ToolCallRegistry.register`."""
+    """Add a tool to :data:`tool_registry`, see :meth:`ToolCallRegistry.register`."""
     return tool_registry.register(cls)
 
 
 def tool_calls_of(items: Iterable[Item]) -> tuple[ResponseToolCall[Any], ...]:
-    """The calls of tools in :data:`tool_registry`; see :meth:`ToolCallRegistry.tool_calls_of`."""
+    """Return the calls of tools in :data:`tool_registry`, see :meth:`ToolCallRegistry.tool_calls_of`."""
     return tool_registry.tool_calls_of(items)

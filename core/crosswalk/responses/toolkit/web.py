@@ -41,7 +41,7 @@ class _WebSearchArguments(Record):
 class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
     """A search on the web: it looks for pages, opens one, or looks for a pattern in one.
 
-    OpenAI names the pages it used; what they say is known where the sources are :class:`WebSearchResult`.
+    OpenAI names the pages. Their text is available if the sources are :class:`WebSearchResult`.
     """
 
     item_type = ResponseFunctionWebSearch
@@ -50,7 +50,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`; the arguments are those of an action, or a ``query``."""
+        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are those of an action, or a ``query``."""
         action = read_arguments(
             tool_call, _WebSearchArguments, cls, lambda data: {"action": {"type": "search", **data}}
         ).action
@@ -69,7 +69,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         return write_call(self, action)
 
     def chunkify(self) -> tuple[Chunk, ...]:
-        """A chunk for each page; for one that is opened, when it has been."""
+        """Return a chunk for each page. An opened page has one after it was opened."""
         action = self.item.action
         if isinstance(action, ActionOpenPage | ActionFind):
             citation = url_citation(action.url) if self.status in {None, "completed"} else None
@@ -86,7 +86,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         return tuple(chunks)
 
     def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
-        """See :meth:`ResponseToolCall.with_chunks`; sources that are no pages stay."""
+        """See :meth:`ResponseToolCall.with_chunks`. Sources other than pages stay."""
         left = {chunk.index: chunk for chunk in chunks}
         pages = {chunk.index for chunk in self.chunkify()}
         action = self.item.action
@@ -104,5 +104,5 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
 
 
 def url_citation(url: str | None, title: str | None = None) -> CitationAnnotation | None:
-    """The citation of the page at *url*, or ``None`` when there is no URL."""
+    """Return the citation of the page at *url*, or ``None`` without a URL."""
     return AnnotationURLCitation(url=url, title=title) if url else None

@@ -1,4 +1,4 @@
-"""What an answer took that its server has not counted, since the client left, it broke off, or the server never counts."""
+"""Estimates the token counts that no server has made: of a request, and of an answer that ended before its counts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,33 @@ from typing import Final
 
 import attrs
 
-from crosswalk.service import message_of
-from crosswalk.types import Alternative, ChatMessage, ChatResponse, FinishReason, Provenance, SegmentType
+from crosswalk.service import ChatRequest, message_of
+from crosswalk.types import (
+    Alternative,
+    ChatMessage,
+    ChatResponse,
+    FinishReason,
+    Provenance,
+    SegmentType,
+    dump_json,
+)
 
-__all__ = ["by_length"]
+__all__ = ["by_length", "prompt_tokens"]
 
 _BYTES: Final = 4
 """The bytes of a token, about: a limit that a client passes by leaving early would be none."""
 _SAID: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.TOOL_CALL, SegmentType.REFUSAL)
 _COUNTS: Final = ("usage", "usage.prompt_tokens", "usage.completion_tokens")
 _NONE: Final = (Provenance.ABSENT, Provenance.CUT)
+
+
+def prompt_tokens(request: ChatRequest) -> int:
+    """Estimate the tokens of the conversation and the tools in *request* by their length. Media do not count."""
+    messages = [message_of(turn) for turn in request.messages]
+    texts = [message.text for message in messages]
+    texts += [call.arguments for message in messages for call in message.tool_calls or ()]
+    tools = [[tool.name, tool.description, tool.parameters.thawed()] for tool in request.tools]
+    return _tokens([*texts, *(dump_json(tool).decode() for tool in tools)])
 
 
 def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse]) -> ChatResponse:

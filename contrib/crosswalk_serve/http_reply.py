@@ -1,0 +1,121 @@
+"""The HTTP response to one client, whole or as a stream that is kept alive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from starlette.types import Send
+
+from crosswalk.convert import WireForm
+from crosswalk_serve.answers import id_headers
+from crosswalk_serve.forms import media_type
+from crosswalk_serve.losses import header_of
+from crosswalk_serve.refusal import LEFT
+
+__all__ = ["Reply"]
+
+_IDLE: Final = {
+    **dict.fromkeys(
+        (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS, WireForm.OPENAI_RESPONSES), b": \n\n"
+    ),
+    WireForm.ANTHROPIC: b'event: ping\ndata: {"type":"ping"}\n\n',
+}
+"""The sign that a stream is still open, for formats whose clients know one."""
+
+
+class Reply:
+    """The response to one request.
+
+    Args:
+        form: the client's form.
+        id: the id of the request.
+        send: sends ASGI messages to the client.
+
+    Attributes:
+        id: the id of the request.
+        status: the HTTP status that was sent. 499 if the client has left before.
+        dropped: the fields that did not reach the server or the client.
+        is_last: whether further input on the connection is not read.
+        is_stream: whether the head of a stream was sent.
+    """
+
+    def __init__(self, form: WireForm, id: str, send: Send) -> None:
+        self._form = form
+        self._send = send
+        self._lock = asyncio.Lock()
+        self._sent_at = 0.0
+        self.id = id
+        self.status = LEFT
+        self.dropped: list[str] = []
+        self.is_last = True
+        self.is_stream = False
+
+    async def whole(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
+        """Send a complete response with a JSON *body*."""
+        more = {"content-length": str(len(body)), **(headers or {})}
+        await self._head(status, "application/json", more)
+        await self._body(body, more=False)
+
+    async def begin(self) -> None:
+        """Send the head of a stream, unless it was sent."""
+        async with self._lock:
+            await self._begin()
+
+    async def piece(self, frames: bytes) -> None:
+        """Send a part of a stream."""
+        async with self._lock:
+            await self._body(frames, more=True)
+
+    async def end(self, frames: bytes) -> None:
+        """Send the end of a stream, with a comment about dropped fields if its format has comments."""
+        if self.dropped and media_type(self._form) == "text/event-stream":
+            frames += f": x-crosswalk-dropped: {header_of(self.dropped)}\n\n".encode()
+        await self._body(frames, more=False)
+
+    @asynccontextmanager
+    async def kept_alive(self, seconds: float) -> AsyncIterator[None]:
+        """In this block, show the client of a stream after each *seconds* of silence that the answer is still coming.
+
+        The first sign is the head of the stream. Formats without a sign for it get the head alone.
+        """
+        self._sent_at = asyncio.get_running_loop().time()
+        task = asyncio.create_task(self._keep_alive(seconds))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _keep_alive(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            wait = self._sent_at + seconds - loop.time()
+            if wait > 0:
+                await asyncio.sleep(wait)
+                continue
+            async with self._lock:
+                await self._begin()
+                await self._body(_IDLE.get(self._form, b""), more=True)
+
+    async def _begin(self) -> None:
+        if not self.is_stream:
+            self.is_stream = True
+            await self._head(200, media_type(self._form), {"cache-control": "no-store"})
+
+    async def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
+        self.status = status
+        said = {"content-type": kind, **id_headers(self._form, self.id), **headers}
+        if self.dropped:
+            said["x-crosswalk-dropped"] = header_of(self.dropped)
+        if self.is_last:
+            said["connection"] = "close"
+        raw = [(name.encode(), value.encode()) for name, value in said.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _body(self, body: bytes, *, more: bool) -> None:
+        self._sent_at = asyncio.get_running_loop().time()
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})

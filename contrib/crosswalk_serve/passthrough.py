@@ -1,0 +1,245 @@
+"""Requests without a conversation go to the server of their model as they came: embeddings, audio, images and others.
+
+The gateway checks the key and its limits, writes the server's name of the model, asks the next server after a failure, and
+counts. Servers of another API, which have no such page, answer with their own "not found".
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, partial
+from time import perf_counter
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as Page
+
+from crosswalk.errors import ErrorKind
+from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
+from crosswalk.types import UsageInfo, dump_json
+from crosswalk_serve import ollama_embeddings
+from crosswalk_serve.answers import id_headers
+from crosswalk_serve.attempts import log_failure, request_id
+from crosswalk_serve.auxiliary_requests import fetch, read, supervised
+from crosswalk_serve.budgets import cost_of_tokens
+from crosswalk_serve.config import Target
+from crosswalk_serve.error_responses import error_response
+from crosswalk_serve.forms import form_of
+from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.keys import Caller, Reservation
+from crosswalk_serve.losses import header_of
+from crosswalk_serve.payloads import Payload, read_payload
+from crosswalk_serve.refusal import LEFT, Refusal
+from crosswalk_serve.request_log import record_request
+from crosswalk_serve.requests import BadRequestError
+from crosswalk_serve.routing import Route
+
+__all__ = ["Passthrough"]
+
+_PAGES: Final = (
+    *("/v1/embeddings", "/v1/moderations", "/v1/rerank", *ollama_embeddings.PATHS),
+    *("/v1/images/generations", "/v1/images/edits", "/v1/images/variations"),
+    *("/v1/audio/speech", "/v1/audio/transcriptions", "/v1/audio/translations"),
+)
+_FILES: Final = {
+    "/v1/files": ["GET", "POST"],
+    "/v1/files/{id}": ["GET", "DELETE"],
+    "/v1/files/{id}/content": ["GET"],
+}
+_PREFIXES: Final = {
+    "/chat/completions": "",
+    "/responses": "",
+    "/messages": "",
+    "/api/chat": "/v1",
+    "/chat": "",
+}
+"""The beginning of a server's other paths, by the end of its path for chats, which it replaces."""
+_ID: Final = re.compile(r"[\w-]+", re.ASCII)
+_INPUT: Final = ("prompt_tokens", "input_tokens")
+_OUTPUT: Final = ("completion_tokens", "output_tokens")
+
+
+class Passthrough:
+    """The pages of a gateway whose requests are passed on.
+
+    Args:
+        gateway: the state that all requests share.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def pages(self) -> list[Page]:
+        """Return Starlette's routes to them."""
+        pages = [Page(path, self.answer, methods=["POST"]) for path in _PAGES]
+        return pages + [Page(path, self.answer, methods=methods) for path, methods in _FILES.items()]
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request."""
+        exchange = _Exchange(self._gateway, request)
+        status = LEFT
+        try:
+            response = await exchange.run()
+            status = response.status_code
+        except (Refusal, BadRequestError) as error:
+            response = error_response(request, error, exchange.id)
+            status = response.status_code
+        finally:
+            await exchange.end(status)
+        return response
+
+
+class _Exchange:
+    """A request and its answer."""
+
+    def __init__(self, gateway: Gateway, request: Request) -> None:
+        self._gateway = gateway
+        self._request = request
+        self._path = request.url.path
+        self._began = perf_counter()
+        self._caller = Caller(None, None)
+        self._route: Route | None = None
+        self._reserved: Reservation | None = None
+        self._dropped: list[str] = []
+        self.id = str(uuid4())
+        request_id.set(self.id)
+
+    async def run(self) -> Response:
+        gateway, request = self._gateway, self._request
+        self._caller = caller = gateway.caller(request)
+        if not _ID.fullmatch(request.path_params.get("id", "-")):
+            raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such file", status=404)
+        payload = await read_payload(request, gateway.config.limits)
+        self._route = route = gateway.route(caller, payload.model)
+        number = route.choose()
+        targets, estimate = route.targets[number], UsageInfo(payload.tokens, 0)
+        first = targets[0]
+        most = cost_of_tokens(estimate, route, first, first.model or payload.model)
+        self._reserved = await gateway.quotas.admit(caller, most)
+        service = route.services[number][0]
+        answer, target = await supervised(
+            gateway, request, caller, lambda: self._first_answer(service, targets, payload)
+        )
+        return await self._respond(answer, target, payload, estimate)
+
+    async def _first_answer(
+        self, service: LLMService, targets: tuple[Target, ...], payload: Payload
+    ) -> tuple[PlainAnswer, Target]:
+        """Return the answer of the first of *targets* that does not fail, with that target."""
+        number = 0
+        while True:
+            target = targets[number]
+            try:
+                return await self._ask(service, number, target, payload), target
+            except Refusal as error:
+                address = urlsplit(target.base_url or "").netloc or "-"
+                log_failure(target.provider, address, target.model or payload.model, error.info)
+                number += 1
+                if not error.info.retryable or number == len(targets):
+                    raise
+
+    async def _ask(self, service: LLMService, number: int, target: Target, payload: Payload) -> PlainAnswer:
+        name = target.model or payload.model
+        path, body, kind = self._path, payload.named(name), payload.content_type
+        if self._is_translated(target) and payload.fields is not None:
+            path = "/v1/embeddings"
+            body, self._dropped = ollama_embeddings.request(payload.fields, name)
+            kind = "application/json"
+        path = _server_path(target.provider, path) + _query(self._request)
+        headers = {} if kind is None else {"Content-Type": kind}
+        return await fetch(
+            service, target.provider, self._request.method, path, body or None, headers, endpoint=number
+        )
+
+    def _is_translated(self, target: Target) -> bool:
+        return self._path in ollama_embeddings.PATHS and target.provider != "ollama"
+
+    async def _respond(
+        self, answer: PlainAnswer, target: Target, payload: Payload, estimate: UsageInfo
+    ) -> Response:
+        body, name = answer.body, target.model or payload.model
+        value = _json_object(answer)
+        usage = estimate if value is None else _usage(value) or estimate
+        await self._count(usage, target, name)
+        if self._is_translated(target):
+            body = read(answer, partial(ollama_embeddings.answer, self._path, payload.model))
+        elif value is not None and name != payload.model and isinstance(value.get("model"), str):
+            body = dump_json({**value, "model": payload.model})
+        headers = id_headers(form_of(self._request), self.id)
+        if self._dropped:
+            headers["x-crosswalk-dropped"] = header_of(self._dropped)
+        headers["content-type"] = answer.content_type or "application/octet-stream"
+        return Response(body, answer.status, headers)
+
+    async def _count(self, usage: UsageInfo, target: Target, model: str) -> None:
+        """Count *usage*, and settle what was reserved."""
+        gateway, route, caller = self._gateway, self._route, self._caller
+        assert route is not None, "it was asked for"
+        dollars = cost_of_tokens(usage, route, target, model)
+        reserved, self._reserved = self._reserved, None
+        await gateway.quotas.spend(caller, usage.total_tokens, dollars, reserved)
+        if gateway.metrics is not None:
+            gateway.metrics.spent(route.name, caller.name, usage, dollars)
+
+    async def end(self, status: int) -> None:
+        """Return what is still reserved, and record the request."""
+        if self._reserved is not None:
+            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reserved)
+        model = "" if self._route is None else self._route.name
+        page: Any = self._request.scope["route"]
+        seconds = perf_counter() - self._began
+        record_request(
+            self._gateway, self.id, page.path, model, self._caller.name, status, seconds, self._dropped
+        )
+
+
+def _query(request: Request) -> str:
+    """Return the query of *request* without the name of the model, with its ``?``."""
+    items = [(name, value) for name, value in request.query_params.multi_items() if name != "model"]
+    return f"?{urlencode(items)}" if items else ""
+
+
+@cache
+def _chat_path(provider: str) -> str:
+    request = ChatRequest("-", model="m")
+    return build_http_request(request, provider, on_unsupported="drop").path.partition("?")[0]
+
+
+def _server_path(provider: str, path: str) -> str:
+    """Return the path for requests to *path* at a server of *provider*.
+
+    Raises:
+        Refusal: its API has no such path.
+    """
+    if path in ollama_embeddings.PATHS:
+        return path
+    chat = _chat_path(provider)
+    for end, prefix in _PREFIXES.items():
+        if chat.endswith(end):
+            return chat.removesuffix(end) + prefix + path.removeprefix("/v1")
+    raise Refusal(ErrorKind.MODEL_UNAVAILABLE, "the server of this model has no such page", status=404)
+
+
+def _json_object(answer: PlainAnswer) -> dict[str, Any] | None:
+    if answer.content_type.partition(";")[0].strip().lower() != "application/json":
+        return None
+    try:
+        value = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _usage(value: dict[str, Any]) -> UsageInfo | None:
+    """Return the token counts in an answer, or ``None`` without them."""
+    counts = value.get("usage")
+    counts = counts if isinstance(counts, dict) else {"input_tokens": value.get("prompt_eval_count")}
+    found = [
+        next((counts[name] for name in names if type(counts.get(name)) is int and counts[name] >= 0), None)
+        for names in (_INPUT, _OUTPUT)
+    ]
+    return None if found == [None, None] else UsageInfo(found[0] or 0, found[1] or 0)
