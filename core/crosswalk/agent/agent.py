@@ -25,7 +25,7 @@ from crosswalk.types.event import StreamEvent
 if TYPE_CHECKING:
     from crosswalk.agent.otel import AgentTelemetry
     from crosswalk.service import Endpoint, LLMService
-    from crosswalk.service.answer import AnswerType
+    from crosswalk.service.json_answer import AnswerType
 
 __all__ = ["Agent"]
 

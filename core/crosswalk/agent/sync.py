@@ -21,7 +21,7 @@ from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
     from crosswalk.service import Endpoint, LLMService, SyncEventStream, SyncLLMService
-    from crosswalk.service.answer import AnswerType
+    from crosswalk.service.json_answer import AnswerType
 
 __all__ = ["SyncAgent", "SyncAgentRun"]
 

@@ -45,7 +45,6 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
-    from crosswalk.service.answer import *
     from crosswalk.service.auxiliary_requests import *
     from crosswalk.service.building import *
     from crosswalk.service.call_options import *
@@ -53,12 +52,11 @@ if TYPE_CHECKING:
     from crosswalk.service.errors import *
     from crosswalk.service.failures import *
     from crosswalk.service.items import *
-    from crosswalk.service.json_stream import *
+    from crosswalk.service.json_answer import *
     from crosswalk.service.middleware import *
     from crosswalk.service.observe import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.otel import *
-    from crosswalk.service.outcome import *
     from crosswalk.service.policy import *
     from crosswalk.service.redaction import *
     from crosswalk.service.request import *
@@ -69,7 +67,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "answer auxiliary_requests building call_options endpoint "
-        "errors failures items json_stream middleware observe openai_chat otel outcome "
-        "policy redaction request service stream sync turns",
+        "auxiliary_requests building call_options endpoint errors failures items json_answer middleware "
+        "observe openai_chat otel policy redaction request service stream sync turns",
     )

@@ -19,19 +19,25 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader
-from crosswalk.service.attempts import Failure
+from crosswalk.service.attempts import Cooling, Failure
 from crosswalk.service.building import OnUnsupported, build
-from crosswalk.service.cooling import Cooling
+from crosswalk.service.deadlines import Wait
 from crosswalk.service.endpoint import Route, join_url
-from crosswalk.service.failures import failure_of, request_id_of, retry_after_of, should_retry, timeout_info
+from crosswalk.service.failures import (
+    CANCELLED,
+    as_cancelled,
+    failure_of,
+    request_id_of,
+    retry_after_of,
+    should_retry,
+    timeout_info,
+)
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
-from crosswalk.service.outcome import CANCELLED, as_cancelled
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.redaction import Redaction
 from crosswalk.service.request import ChatRequest, HTTPRequest
 from crosswalk.service.transport import Answer, Transport
-from crosswalk.service.waits import Wait
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta

@@ -1,9 +1,9 @@
-"""The meaning of the HTTP library's errors, and of the headers of an error response."""
+"""Why an attempt failed, and what is recorded of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -11,8 +11,22 @@ import attrs
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.lazy import pattern
 from crosswalk.service.endpoint import where
+from crosswalk.types._value import altered
+from crosswalk.types.finish import FinishReason
+from crosswalk.types.metadata import Provenance, ProviderAttempt
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.segment import SegmentType
 
-__all__ = ["failure_of", "request_id_of", "retry_after_of", "should_retry", "timeout_info"]
+__all__ = [
+    "CANCELLED",
+    "as_cancelled",
+    "completed",
+    "failure_of",
+    "request_id_of",
+    "retry_after_of",
+    "should_retry",
+    "timeout_info",
+]
 
 
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
@@ -119,3 +133,50 @@ def request_id_of(headers: Mapping[str, str]) -> str | None:
         if headers.get(name):
             return headers[name][:200]
     return None
+
+
+CANCELLED = ErrorInfo(ErrorKind.UNKNOWN, "cancelled by the caller", code="cancelled")
+"""The error information of an answer that the caller ended."""
+
+
+def as_cancelled(partial: ChatResponse) -> ChatResponse:
+    """Turn *partial*, an error response with :data:`CANCELLED`, into an answer that the caller ended."""
+    segments = partial.segments[:-1]
+    refusals = [s.content for s in segments if s.type is SegmentType.REFUSAL]
+    alternatives = (
+        attrs.evolve(answer, finish_reason=FinishReason.CANCELLED)
+        if answer.finish_reason is FinishReason.ERROR
+        else answer
+        for answer in partial.alternatives
+    )
+    return attrs.evolve(
+        partial,
+        finish_reason=FinishReason.CANCELLED,
+        segments=segments,
+        refusal="".join(refusals) if refusals else None,
+        alternatives=alternatives,
+    )
+
+
+def completed(
+    response: ChatResponse, model: str | None, attempts: Iterable[ProviderAttempt], *, is_stream: bool
+) -> ChatResponse:
+    """Return *response* with all *attempts*.
+
+    If a server does not name the model that answered, it is assumed to be the requested one. The time to the
+    first token is unknown for an answer that arrived whole.
+
+    Args:
+        response: the answer.
+        model: the requested model, or ``None`` if it is unknown.
+        attempts: every attempt at the request, in order.
+        is_stream: whether the answer came as a stream.
+    """
+    metadata = response.metadata
+    if not is_stream and metadata.time_to_first_token is not None:
+        metadata = altered(metadata, time_to_first_token=None)
+    if model is not None and metadata.provenance.get("model") is Provenance.ABSENT:
+        said = {**metadata.provenance, "model": Provenance.DERIVED}
+        metadata = attrs.evolve(metadata, model_id=model, provenance=said)
+        response = attrs.evolve(response, model=model)
+    return altered(response, metadata=metadata, attempts=tuple(attempts))

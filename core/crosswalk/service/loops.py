@@ -1,7 +1,7 @@
 """Connections of an event loop, each for one request at a time. ``llhttp`` parses the answers (``httptools``).
 
 A general-purpose client costs several times as much as the rest of a call. Here a request is one write, a read is a future,
-and its limit is the call's, by one timer (:class:`crosswalk.service.waits.Wait`). Only connecting and writing have
+and its limit is the call's, by one timer (:class:`crosswalk.service.deadlines.Wait`). Only connecting and writing have
 separate limits here. While the caller does not read, little more than one piece is taken from the system, and the rest
 is left there. Failures are raised as the errors of ``httpcore2``, as by the other transports.
 """
@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 import httpcore2
 import httptools
 
-from crosswalk.service.waits import RESEND_SECONDS, Wait
+from crosswalk.service.deadlines import RESEND_SECONDS, Wait
 
 __all__ = ["Connection", "Connections"]
 

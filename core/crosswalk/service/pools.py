@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from crosswalk.service.decoding import decoded
-from crosswalk.service.loading import trusted
+from crosswalk.service.client import trusted
+from crosswalk.service.deadlines import Wait
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, Kept
-from crosswalk.service.waits import Wait
+from crosswalk.service.transport import Answer, Kept, decoded
 
 if TYPE_CHECKING:
     import httpcore2

@@ -15,11 +15,11 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
+from crosswalk.service.attempts import Cooling
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call_options import CallOptions, refuse_unknown, with_options
 from crosswalk.service.client import ClientTransport, check_client, is_plain
-from crosswalk.service.concurrency import CallSlots
-from crosswalk.service.cooling import Cooling
+from crosswalk.service.deadlines import CallSlots
 from crosswalk.service.discovery import ServerDiscovery
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
@@ -36,9 +36,8 @@ from crosswalk.wire.limits import DEFAULT, Limits
 if TYPE_CHECKING:
     import httpx2
 
-    from crosswalk.service.answer import AnswerType, JSONAnswer, ProseChoice
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
-    from crosswalk.service.json_stream import JSONStream
+    from crosswalk.service.json_answer import AnswerType, JSONAnswer, JSONStream, ProseChoice
     from crosswalk.structured import AnswerCache, Partial
 
 __all__ = ["LLMService"]
@@ -309,7 +308,7 @@ class LLMService:
             JSONAnswerError: the model's answer does not fit. ``response`` and ``result`` are attached.
             CrosswalkError: as from :meth:`complete`.
         """
-        from crosswalk.service.answer import (
+        from crosswalk.service.json_answer import (
             JSONAnswerError,
             asked_again,
             parser_for,
@@ -367,8 +366,7 @@ class LLMService:
         Raises:
             ConfigurationError: a parser of several versions.
         """
-        from crosswalk.service.answer import parser_for, with_schema
-        from crosswalk.service.json_stream import JSONStream
+        from crosswalk.service.json_answer import JSONStream, parser_for, with_schema
 
         parser = parser_for(answer, prose)
         asked = with_schema(request, parser, instruct=instruct)

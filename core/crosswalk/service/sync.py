@@ -19,9 +19,8 @@ from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 
 if TYPE_CHECKING:
-    from crosswalk.service.answer import AnswerType, JSONAnswer, ProseChoice
     from crosswalk.service.auxiliary_requests import Embeddings, PlainAnswer, TokenCount
-    from crosswalk.service.json_stream import SyncJSONStream
+    from crosswalk.service.json_answer import AnswerType, JSONAnswer, ProseChoice, SyncJSONStream
     from crosswalk.structured import Partial
 
 __all__ = ["SyncEventStream", "SyncLLMService"]
@@ -216,8 +215,7 @@ class SyncLLMService:
         **options: Unpack[CallOptions],
     ) -> SyncJSONStream[Any]:
         """Return the answer to *request* as a value that grows while it arrives. See :meth:`LLMService.stream_json`."""
-        from crosswalk.service.answer import parser_for, with_schema
-        from crosswalk.service.json_stream import SyncJSONStream
+        from crosswalk.service.json_answer import SyncJSONStream, parser_for, with_schema
 
         parser = parser_for(answer, prose)
         asked = with_schema(request, parser, instruct=instruct)

@@ -2,7 +2,8 @@
 
 There are two, which behave the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with Crosswalk's
 own connections. A service with a custom HTTP client, options for one, or a proxy from its environment uses a
-:class:`~crosswalk.service.client.ClientTransport`.
+:class:`~crosswalk.service.client.ClientTransport`. Answers are decompressed within bounds, because a few bytes can expand
+to gigabytes.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import attrs
 
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import CrosswalkError, StreamTooLargeError
+from crosswalk.service.deadlines import Wait
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.waits import Wait
 
-__all__ = ["Answer", "Kept", "Transport"]
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Answer", "Kept", "Transport", "body_of", "decoded"]
 
 C = TypeVar("C")
 
@@ -151,3 +155,55 @@ class Kept(ABC, Generic[C]):
         self._client = None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
+
+
+_FREE: Final = 32 * 2**20
+"""The size up to which any ratio is allowed: a model that repeats itself compresses well."""
+_RATIO: Final = 100
+"""The highest ratio of an answer's size to its compressed size beyond that."""
+
+
+def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
+    """Return the decoded bytes of *chunks*, the body of an answer with *headers*. See :func:`body_of`."""
+    if not _is_encoded(headers):
+        return chunks
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return chunks
+
+    said = {"content-encoding": headers["content-encoding"]}
+    return body_of(httpx2.Response(200, headers=said, stream=Stream()))
+
+
+def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Yield the bytes of the body of *response*, as they arrive.
+
+    While they are read:
+
+    Raises:
+        StreamTooLargeError: they are far more than the server has sent.
+        httpx2.DecodingError: they do not match their encoding.
+    """
+    return _Bounded(response) if _is_encoded(response.headers) else response.aiter_bytes()
+
+
+def _is_encoded(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-encoding", "").strip().lower() not in ("", "identity")
+
+
+class _Bounded(AsyncIterator[bytes]):
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+        self._pieces = response.aiter_bytes()  # each of a megabyte at most
+        self._given = 0
+
+    async def __anext__(self) -> bytes:
+        piece = await self._pieces.__anext__()
+        self._given += len(piece)
+        if self._given > _FREE and self._given > self._response.num_bytes_downloaded * _RATIO:
+            raise StreamTooLargeError(
+                f"the answer unpacks to more than {_RATIO} times what was sent", limit=_RATIO
+            )
+        return piece

@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plugin.way_back import ServerTool, WayBack
-from crosswalk.service.named_media import has_media, in_words, with_words
+from crosswalk.service.history import has_media, in_words, with_words
 from crosswalk.service.request import ChatRequest, Dropped, Turn
 from crosswalk.service.state import answer_state, without_fields, without_items
 from crosswalk.service.turns import content_parts, is_of, known_media_type, message_of, text_of

@@ -11,8 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
-from crosswalk.service.attempts import Failure, RetryState
-from crosswalk.service.cooling import Cooling
+from crosswalk.service.attempts import Cooling, Failure, RetryState
 from crosswalk.service.failures import request_id_of, retry_after_of, should_retry
 from tries import tries
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crosswalk.service import loops
+from crosswalk.service.deadlines import Wait
 from crosswalk.service.loops import Connection, Connections, _Pipe, head_of
-from crosswalk.service.waits import Wait
 from tries import tries
 
 HERE = httpcore2.Origin(b"http", b"127.0.0.1", 1)

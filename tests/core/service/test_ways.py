@@ -28,8 +28,8 @@ from crosswalk.service import (
     loops,
     pools,
 )
+from crosswalk.service.deadlines import Wait
 from crosswalk.service.observe import LogObserver
-from crosswalk.service.waits import Wait
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage

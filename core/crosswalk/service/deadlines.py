@@ -1,14 +1,16 @@
-"""How a call waits: with time limits, and until the caller ends it."""
+"""How a call waits: with time limits, until the caller ends it, and for one of a number of slots."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
-__all__ = ["RESEND_SECONDS", "Wait"]
+__all__ = ["RESEND_SECONDS", "CallSlots", "Nested", "Wait"]
 
 RESEND_SECONDS: Final = 0.5
 """The number of seconds after sending a request over a kept connection in which the loss of that connection can still mean
@@ -103,3 +105,64 @@ class Wait:
         if self._task is not None and not self.is_late:
             self.is_late = True
             self._task.cancel()
+
+
+class CallSlots:
+    """Lets a number of calls run at once. Further calls wait.
+
+    Args:
+        number: the limit in each event loop.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    async def take(self, wait: Wait) -> None:
+        """Wait for a free slot.
+
+        Raises:
+            TimeoutError: the call was cancelled.
+        """
+        await wait.within(None, self._here().acquire())
+
+    def give_back(self) -> None:
+        """Free the slot of a call that has ended."""
+        self._here().release()
+
+    def _here(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if loop not in self._of_loops:
+            self._of_loops[loop] = asyncio.Semaphore(self._number)
+        return self._of_loops[loop]
+
+
+class Nested(Awaitable[T], Generic[T]):
+    """Awaits *work* without registering its inner async generators with the event loop.
+
+    At its end a loop closes all registered generators at once. An inner one, which the outer one is closing, would be closed
+    twice, which Python reports as an error.
+    """
+
+    def __init__(self, work: Awaitable[T]) -> None:
+        self._work = work
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps: Any = self._work.__await__()
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            hooks = sys.get_asyncgen_hooks()
+            sys.set_asyncgen_hooks(None, None)
+            try:
+                waited = steps.send(value) if error is None else steps.throw(error)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            finally:
+                sys.set_asyncgen_hooks(*hooks)
+            value = error = None
+            try:
+                value = yield waited
+            except BaseException as raised:
+                error = raised
