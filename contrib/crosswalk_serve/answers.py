@@ -11,6 +11,7 @@ from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_bo
 from crosswalk.convert.source import source_form
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError, message_of
+from crosswalk.service.client_requests import Incoming
 from crosswalk.types import (
     ChatResponse,
     Provenance,
@@ -24,7 +25,6 @@ from crosswalk.types import (
 )
 from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests.incoming import Incoming
 
 __all__ = [
     "StreamWriter",

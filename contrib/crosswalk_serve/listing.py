@@ -17,7 +17,7 @@ from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.refusal import Refusal
-from crosswalk_serve.requests.reading import load_body
+from crosswalk_serve.requests import load_body
 from crosswalk_serve.routing import Route
 
 __all__ = ["Listing"]

@@ -14,7 +14,7 @@ from crosswalk.types import dump_json
 from crosswalk_serve.bodies import FORM, JSON, check_head, read_body
 from crosswalk_serve.config import Limits
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests.reading import load_body
+from crosswalk_serve.requests import load_body
 
 __all__ = ["Payload", "read_payload"]
 

@@ -13,10 +13,10 @@ from typing import Any, Final
 from crosswalk.convert import Loss, WireForm, error_body
 from crosswalk.errors import ErrorInfo
 from crosswalk.service import Sent
+from crosswalk.service.client_requests import Incoming
 from crosswalk.types import dump_json, load_json
 from crosswalk_serve.answers import alias_of, rename
 from crosswalk_serve.forms import media_type
-from crosswalk_serve.requests.incoming import Incoming
 
 __all__ = ["Relay", "error_frame", "is_native"]
 

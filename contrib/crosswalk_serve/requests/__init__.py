@@ -1,37 +1,45 @@
-"""Reads clients' requests into canonical ones. They are typed, and fields without a canonical one are kept by their place.
-
-:func:`read_request` returns an :class:`Incoming`. Its ``request`` goes to a service unchanged, or changed with
-``attrs.evolve`` (another model, a default). It carries the client's other fields: unchanged to a server of the client's own
-form, and to any other server as options that cannot be expressed.
-"""
+"""Reads the bodies of clients' requests. The formats are in :mod:`crosswalk.service.client_requests`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
+import orjson
 
 from crosswalk.convert import WireForm
-from crosswalk.wire import Limits
+from crosswalk.errors import FramingError, LineTooLongError, NestingTooDeepError
+from crosswalk.service.client_requests import ClientRequest, Incoming, Wants, read_fields
+from crosswalk.types import load_json
+from crosswalk.wire import Limits, load_event
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests import chat, completions, gemini, messages, ollama, responses
 from crosswalk_serve.requests.headers import said_beside
-from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
-from crosswalk_serve.requests.reading import load_body
 
-__all__ = ["BadRequestError", "ClientRequest", "Incoming", "Wants", "WireForm", "read_request"]
+__all__ = ["BadRequestError", "ClientRequest", "Incoming", "Wants", "WireForm", "load_body", "read_request"]
 
-_READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
-    WireForm.OPENAI_CHAT: chat.read,
-    WireForm.OPENAI_RESPONSES: responses.read,
-    WireForm.OPENAI_COMPLETIONS: completions.read,
-    WireForm.ANTHROPIC: messages.read,
-    WireForm.GEMINI: gemini.read,
-    WireForm.OLLAMA: ollama.read_chat,
-    WireForm.OLLAMA_GENERATE: ollama.read_generate,
-}
+_LIMITS = Limits()
+
+
+def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
+    """The JSON object that *body* is.
+
+    Raises:
+        BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
+    """
+    try:
+        load_event(body, limits)
+        return Fields(load_json(body, unique_keys=True))
+    except FieldError as error:
+        problem, status = error.problem, 400
+    except NestingTooDeepError as error:
+        problem, status = f"the request is nested deeper than {error.limit} levels", 400
+    except LineTooLongError as error:
+        problem, status = f"the request is longer than {error.limit} bytes", 413
+    except (FramingError, orjson.JSONDecodeError) as error:
+        problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
+    raise BadRequestError(problem, status=status)
 
 
 def read_request(
@@ -55,11 +63,11 @@ def read_request(
     Raises:
         BadRequestError: it is not a request of that form. The error names the place as a JSON path, and quotes nothing.
     """
-    fields = load_body(body, limits or Limits())
+    fields = load_body(body, limits or _LIMITS)
     for name, value in (target or {}).items():
         fields.give(name, value)
     try:
-        incoming = _READERS[form](fields, fields.given)
+        incoming = read_fields(form, fields)
     except FieldError as error:
         raise BadRequestError(error.problem, error.path) from None
     beside = said_beside(form, headers)

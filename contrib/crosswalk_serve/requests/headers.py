@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from crosswalk.convert import WireForm
+from crosswalk.service.client_requests.incoming import VERSION
 from crosswalk_serve.errors import BadRequestError
 
-__all__ = ["VERSION", "said_beside"]
+__all__ = ["said_beside"]
 
-VERSION: Final = "anthropic-version"
-"""The header is sent to no server: answers are read and written here in one version."""
 _KNOWN: Final = b"2023-06-01"
 _OPENAI: Final = (b"openai-beta",)
 _READ: Final = {

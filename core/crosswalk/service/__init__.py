@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from crosswalk.service.auxiliary_requests import *
     from crosswalk.service.building import *
     from crosswalk.service.call_options import *
+    from crosswalk.service.client_requests import *
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
     from crosswalk.service.failures import *
@@ -67,6 +68,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "auxiliary_requests building call_options endpoint errors failures items json_answer middleware "
-        "observe openai_chat otel policy redaction request service stream sync turns",
+        "auxiliary_requests building call_options client_requests endpoint errors failures items json_answer "
+        "middleware observe openai_chat otel policy redaction request service stream sync turns",
     )

@@ -8,19 +8,21 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert import WireForm
-from crosswalk.service import (
-    HostedTool,
-    HostedToolKind,
-    ToolDefinition,
-    Turn,
+from crosswalk.convert.form import WireForm
+from crosswalk.service.client_requests.chat import (
+    answer_format,
+    choice,
+    custom_definition,
+    definition,
+    effort,
 )
-from crosswalk.types import ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
+from crosswalk.service.client_requests.incoming import Incoming, Wants
+from crosswalk.service.client_requests.reading import answer, incoming, model, options, take_neutral
+from crosswalk.service.request import HostedTool, HostedToolKind, ToolDefinition, Turn
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, Role, TextPart
+from crosswalk.types.tools import ToolCall
 from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.requests.chat import answer_format, choice, custom_definition, definition, effort
-from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import answer, incoming, model, options, take_neutral
 
 __all__ = ["read"]
 

@@ -7,24 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert import WireForm
-from crosswalk.service import (
-    CacheMark,
-    HostedTool,
-    HostedToolKind,
-    NamedTool,
-    ReasoningEffort,
-    ResponseFormat,
-    ToolDefinition,
-    Turn,
-)
-from crosswalk.types import ChatMessage, ContentPart, FilePart, ImagePart, TextPart, ToolCall
-from crosswalk.types.json import dump_json
-from crosswalk.wire import messages as wire_form
-from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.requests.chat import definition
-from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import (
+from crosswalk.convert.form import WireForm
+from crosswalk.service.client_requests.chat import definition
+from crosswalk.service.client_requests.incoming import Incoming, Wants
+from crosswalk.service.client_requests.reading import (
     answer,
     cache_marks,
     incoming,
@@ -34,6 +20,21 @@ from crosswalk_serve.requests.reading import (
     take_neutral,
     word,
 )
+from crosswalk.service.request import (
+    CacheMark,
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, TextPart
+from crosswalk.types.tools import ToolCall
+from crosswalk.wire import messages as wire_form
+from crosswalk.wire.fields import Fields, placed
 
 __all__ = ["read"]
 

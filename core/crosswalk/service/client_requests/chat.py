@@ -7,13 +7,21 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert import WireForm
-from crosswalk.service import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
-from crosswalk.types import (
-    ContentPart,
-    Role,
-    TextPart,
+from crosswalk.convert.form import WireForm
+from crosswalk.service.client_requests.incoming import Incoming, Wants
+from crosswalk.service.client_requests.reading import (
+    answer,
+    cache_marks,
+    incoming,
+    model,
+    option,
+    options,
+    read_words,
+    take_neutral,
+    word,
 )
+from crosswalk.service.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
+from crosswalk.types.message import ContentPart, Role, TextPart
 from crosswalk.wire.chat_request import (
     read_calls,
     read_choice,
@@ -25,18 +33,6 @@ from crosswalk.wire.chat_request import (
     read_tool,
 )
 from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import (
-    answer,
-    cache_marks,
-    incoming,
-    model,
-    option,
-    options,
-    read_words,
-    take_neutral,
-    word,
-)
 
 __all__ = ["answer_format", "choice", "custom_definition", "definition", "effort", "read"]
 

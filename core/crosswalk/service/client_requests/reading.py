@@ -1,4 +1,4 @@
-"""What the readers of all forms have in common."""
+"""The functions that the readers of all formats share."""
 
 from __future__ import annotations
 
@@ -8,31 +8,22 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import attrs
-import orjson
 
-from crosswalk import normalize
-from crosswalk.convert import WireForm
-from crosswalk.errors import (
-    CrosswalkError,
-    FramingError,
-    LineTooLongError,
-    NestingTooDeepError,
-)
-from crosswalk.service import CacheMark, ChatRequest
-from crosswalk.types import ChatResponse, load_json
+from crosswalk.convert.form import WireForm
+from crosswalk.errors import CrosswalkError
+from crosswalk.mapping.normalize import normalize
+from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
+from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.types.json import dump_json
-from crosswalk.wire import Limits, load_event
-from crosswalk.wire.fields import FieldError, Fields, path_of, placed
+from crosswalk.types.response import ChatResponse
+from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import WORDS, options_read
-from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.requests.incoming import ClientRequest, Incoming, Wants
 
 __all__ = [
     *(
         "answer",
         "cache_marks",
         "incoming",
-        "load_body",
         "model",
         "option",
         "options",
@@ -45,30 +36,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-_LIMITS = Limits()
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIELDS = attrs.fields_dict(ChatRequest)
-
-
-def load_body(body: bytes, limits: Limits = _LIMITS) -> Fields:
-    """The JSON object that *body* is.
-
-    Raises:
-        BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
-    """
-    try:
-        load_event(body, limits)
-        return Fields(load_json(body, unique_keys=True))
-    except FieldError as error:
-        problem, status = error.problem, 400
-    except NestingTooDeepError as error:
-        problem, status = f"the request is nested deeper than {error.limit} levels", 400
-    except LineTooLongError as error:
-        problem, status = f"the request is longer than {error.limit} bytes", 413
-    except (FramingError, orjson.JSONDecodeError) as error:
-        problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
-    raise BadRequestError(problem, status=status)
 
 
 def model(fields: Fields) -> Any:

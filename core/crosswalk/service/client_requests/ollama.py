@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crosswalk.convert import WireForm
-from crosswalk.service import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
-from crosswalk.types import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
-from crosswalk.types.json import dump_json
-from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.requests.chat import definition
-from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import (
+from crosswalk.convert.form import WireForm
+from crosswalk.service.client_requests.chat import definition
+from crosswalk.service.client_requests.incoming import Incoming, Wants
+from crosswalk.service.client_requests.reading import (
     answer,
     incoming,
     model,
@@ -21,6 +17,11 @@ from crosswalk_serve.requests.reading import (
     take_neutral,
     word,
 )
+from crosswalk.service.request import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart
+from crosswalk.types.tools import ToolCall
+from crosswalk.wire.fields import Fields, placed
 
 __all__ = ["read_chat", "read_generate"]
 

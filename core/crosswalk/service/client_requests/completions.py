@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosswalk.convert import WireForm
-from crosswalk.types import ChatMessage
+from crosswalk.convert.form import WireForm
+from crosswalk.service.client_requests.incoming import Incoming, Wants
+from crosswalk.service.client_requests.reading import incoming, model, options, take_neutral
+from crosswalk.types.message import ChatMessage
 from crosswalk.wire.fields import Fields, placed
-from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import incoming, model, options, take_neutral
 
 __all__ = ["read"]
 

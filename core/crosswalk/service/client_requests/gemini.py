@@ -9,22 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crosswalk.convert import WireForm
-from crosswalk.service import (
-    HostedTool,
-    HostedToolKind,
-    NamedTool,
-    ReasoningEffort,
-    ResponseFormat,
-    ToolDefinition,
-    Turn,
-)
-from crosswalk.types import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
-from crosswalk.types.json import dump_json
-from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.options import options_read
-from crosswalk_serve.requests.incoming import Incoming, Wants
-from crosswalk_serve.requests.reading import (
+from crosswalk.convert.form import WireForm
+from crosswalk.service.client_requests.incoming import Incoming, Wants
+from crosswalk.service.client_requests.reading import (
     answer,
     incoming,
     model,
@@ -33,6 +20,19 @@ from crosswalk_serve.requests.reading import (
     take_neutral,
     word,
 )
+from crosswalk.service.request import (
+    HostedTool,
+    HostedToolKind,
+    NamedTool,
+    ReasoningEffort,
+    ResponseFormat,
+    ToolDefinition,
+    Turn,
+)
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
+from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import options_read
 
 __all__ = ["read"]
 

@@ -8,15 +8,17 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert import WireForm
-from crosswalk.service import ChatRequest, Dropped, HostedTool, HostedToolKind, HTTPRequest, Turn
-from crosswalk.types import ChatResponse
+from crosswalk.convert.form import WireForm
+from crosswalk.service.request import ChatRequest, Dropped, HostedTool, HostedToolKind, HTTPRequest, Turn
 from crosswalk.types.merge import copy_json
+from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Place, Unread
 from crosswalk.wire.options import FORMATS, NESTED, Grade, format_of_path, option_of
-from crosswalk_serve.requests.headers import VERSION
 
-__all__ = ["ClientRequest", "Incoming", "Wants"]
+__all__ = ["VERSION", "ClientRequest", "Incoming", "Wants"]
+
+VERSION: Final = "anthropic-version"
+"""The header is sent to no server: answers are read and written here in one version."""
 
 
 @attrs.frozen(kw_only=True)
