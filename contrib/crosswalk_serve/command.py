@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from crosswalk.commands import FAILED, OK, UsageError, say, write_text
+from crosswalk.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from crosswalk_serve.config import Config
 
 __all__ = ["add_arguments", "run"]
@@ -63,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(EXAMPLE)
         return OK
     try:
+        import crosswalk_serve.app
         import crosswalk_serve.reading  # noqa: F401  # whether it is there
-        from crosswalk_serve.app import create_app
     except ImportError as error:
         raise UsageError(f"{error}: install the extra serve: pip install 'crosswalk-llm[serve]'") from None
     if arguments.new_key or arguments.hash_key:
@@ -80,13 +83,13 @@ def run(arguments: argparse.Namespace) -> int:
     _check_tls(config)
     models = ", ".join(config.models)
     if arguments.check:
-        create_app(config)
+        _created(arguments.config, config)
         say(f"{arguments.config}: fine; models: {models}")
         return OK
     from crosswalk_serve.metrics import shared
 
     with shared() if config.listen.workers > 1 and config.metrics else nullcontext():
-        app = create_app(config)  # errors are reported before anything listens
+        app = _created(arguments.config, config)  # errors are reported before anything listens
         listener = _listener(config)
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
@@ -102,6 +105,17 @@ def _load(path: str, options: Mapping[str, Any]) -> Config:
 
     config = load_config(path)
     return attrs.evolve(config, listen=attrs.evolve(config.listen, **options))
+
+
+def _created(path: str, config: Config) -> Starlette:
+    """Return the application for *config*, the file at *path*. Errors name the line."""
+    from crosswalk_serve.app import create_app
+    from crosswalk_serve.reading import located
+
+    try:
+        return create_app(config)
+    except ConfigurationError as error:
+        raise located(error, path) from None
 
 
 def _check_tls(config: Config) -> None:
