@@ -51,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--new-key", action="store_true", help="print a key for a client, and its hash for the file, and end"
     )
     once.add_argument(
+        "--import",
+        dest="litellm",
+        metavar="LITELLM",
+        help="print a file made from LiteLLM's configuration, list the settings that it does not have, and end",
+    )
+    once.add_argument(
         "--hash-key", action="store_true", help="print the hash of the key on standard input, and end"
     )
 
@@ -72,6 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{error}: install the extra serve: pip install 'crosswalk-llm[serve]'") from None
     if arguments.new_key or arguments.hash_key:
         write_text(_hashed(new=arguments.new_key))
+        return OK
+    if arguments.litellm:
+        from crosswalk_serve.litellm_import import import_litellm
+
+        imported = import_litellm(arguments.litellm)
+        write_text(imported.text())
+        for line in imported.omitted:
+            say(f"not carried over: {line}")
         return OK
     if arguments.config is None:
         raise UsageError("give a file; `crosswalk serve --example` prints one")
