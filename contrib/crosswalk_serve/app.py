@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
+from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.error_responses import handle_error
@@ -51,7 +52,6 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
 
     Raises:
         ConfigurationError: something in it is impossible: an endpoint without a key, an extra that is not installed.
-        UnknownProviderError: a provider does not exist.
         PluginError: a plugin is broken.
     """
     gateway = Gateway(config, clock=clock, **service_options)
@@ -107,7 +107,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         middleware=middleware,
         lifespan=lifespan,
         exception_handlers=dict.fromkeys(
-            (Refusal, BadRequestError, HTTPException, ClientDisconnect), handle_error
+            (Refusal, BadRequestError, FieldError, HTTPException, ClientDisconnect), handle_error
         ),
     )
     # A redirect would lead to the address in the client's request: behind a proxy, without its TLS.

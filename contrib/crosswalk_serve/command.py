@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from crosswalk.commands import FAILED, OK, UsageError, say, write_text
+from crosswalk.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from crosswalk_serve.config import Config
 
 __all__ = ["add_arguments", "run"]
@@ -48,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--new-key", action="store_true", help="print a key for a client, and its hash for the file, and end"
     )
     once.add_argument(
+        "--import",
+        dest="litellm",
+        metavar="LITELLM",
+        help="print a file made from LiteLLM's configuration, list the settings that it does not have, and end",
+    )
+    once.add_argument(
         "--hash-key", action="store_true", help="print the hash of the key on standard input, and end"
     )
 
@@ -63,12 +72,20 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(EXAMPLE)
         return OK
     try:
+        import crosswalk_serve.app
         import crosswalk_serve.reading  # noqa: F401  # whether it is there
-        from crosswalk_serve.app import create_app
     except ImportError as error:
         raise UsageError(f"{error}: install the extra serve: pip install 'crosswalk-llm[serve]'") from None
     if arguments.new_key or arguments.hash_key:
         write_text(_hashed(new=arguments.new_key))
+        return OK
+    if arguments.litellm:
+        from crosswalk_serve.litellm_import import import_litellm
+
+        imported = import_litellm(arguments.litellm)
+        write_text(imported.text())
+        for line in imported.omitted:
+            say(f"not carried over: {line}")
         return OK
     if arguments.config is None:
         raise UsageError("give a file; `crosswalk serve --example` prints one")
@@ -80,13 +97,13 @@ def run(arguments: argparse.Namespace) -> int:
     _check_tls(config)
     models = ", ".join(config.models)
     if arguments.check:
-        create_app(config)
+        _created(arguments.config, config)
         say(f"{arguments.config}: fine; models: {models}")
         return OK
     from crosswalk_serve.metrics import shared
 
     with shared() if config.listen.workers > 1 and config.metrics else nullcontext():
-        app = create_app(config)  # errors are reported before anything listens
+        app = _created(arguments.config, config)  # errors are reported before anything listens
         listener = _listener(config)
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
@@ -102,6 +119,17 @@ def _load(path: str, options: Mapping[str, Any]) -> Config:
 
     config = load_config(path)
     return attrs.evolve(config, listen=attrs.evolve(config.listen, **options))
+
+
+def _created(path: str, config: Config) -> Starlette:
+    """Return the application for *config*, the file at *path*. Errors name the line."""
+    from crosswalk_serve.app import create_app
+    from crosswalk_serve.reading import located
+
+    try:
+        return create_app(config)
+    except ConfigurationError as error:
+        raise located(error, path) from None
 
 
 def _check_tls(config: Config) -> None:

@@ -410,6 +410,9 @@ class Config:
             raise ConfigurationError("expected at least one model", key="models")
         names = set(models)
         for name, model in models.items():
+            for one in (name, *model.aliases):
+                if "*" in one[:-1]:
+                    raise ConfigurationError("a * stands only at the end of a name", key=f"models.{name}")
             twice = names.intersection(model.aliases)
             if twice:
                 raise ConfigurationError(f"{min(twice)!r:.80} names two models", key=f"models.{name}.aliases")

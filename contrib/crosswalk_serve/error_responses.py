@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.wire.fields import FieldError
 from crosswalk_serve.answers import failed, id_headers, info_of
 from crosswalk_serve.forms import form_of
 from crosswalk_serve.refusal import LEFT, Refusal
@@ -25,6 +26,8 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
         headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
     elif isinstance(error, BadRequestError):
         info = info_of(error)
+    elif isinstance(error, FieldError):
+        info = info_of(BadRequestError(error.problem, error.path))
     elif isinstance(error, HTTPException):
         message = f"{error.detail}: there is no such page here, or not for {request.method}"
         info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)

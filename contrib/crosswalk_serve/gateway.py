@@ -60,7 +60,6 @@ class Gateway:
 
     Raises:
         ConfigurationError: something in *config* is impossible, or an extra is not installed.
-        UnknownProviderError: a provider does not exist.
         PluginError: a plugin is broken.
     """
 
@@ -188,7 +187,6 @@ class Gateway:
 
         Raises:
             ConfigurationError: *config* is wrong. Nothing has changed.
-            UnknownProviderError: a provider does not exist. Nothing has changed.
             PluginError: a plugin is broken. Nothing has changed.
         """
         check_prices(config)

@@ -18,9 +18,11 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import Secret
 from crosswalk_serve.config import Config, KeyHash, Listen, Model, Target
 
-__all__ = ["load_config", "read_config"]
+__all__ = ["load_config", "located", "read_config"]
 
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_PLACEHOLDER: Final = re.compile("\ue000(\\w+)\ue001")
+"""A variable without characters that end a plain text of YAML within braces."""
 _TAG: Final = "tag:yaml.org,2002:"
 _DEEPEST: Final = 64
 
@@ -47,16 +49,51 @@ def read_config(
 ) -> Config:
     """Parse the configuration in *text*. Errors call it *source*. Otherwise like :func:`load_config`."""
     reader = _Reader(source, os.environ if environ is None else environ)
-    try:
-        node = yaml.compose(text, yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
-        raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
+    node = _composed(text, source)
     if not isinstance(node, yaml.MappingNode):
         raise ConfigurationError(f"{source}: expected a mapping with `models`", source=source)
     config: Config = reader.read(Config, node, ())
     return config
+
+
+def located(error: ConfigurationError, path: Path | str) -> ConfigurationError:
+    """Return *error*, which names a key of the file *path*, with the file and the line of that key.
+
+    An error that names its file is returned as it is.
+    """
+    if error.source is not None or not error.key:
+        return error
+    root = _composed(Path(path).read_bytes(), str(path))
+    found = _deepest(root, error.key)
+    where = str(path) if found is root or found is None else f"{path}, line {found.start_mark.line + 1}"
+    return ConfigurationError(f"{where}: {error}", key=error.key, source=str(path))
+
+
+def _deepest(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    """Return the node of the last part of the path *key* that is below *node*, or *node* itself."""
+    found, rest = node, f"{key}."
+    while isinstance(node, yaml.MappingNode):
+        keys = [(name, of) for name, of in node.value if rest.startswith(f"{name.value}.")]
+        if not keys:
+            break
+        found, node = max(keys, key=lambda one: len(one[0].value))
+        rest = rest.removeprefix(f"{found.value}.")
+    return found
+
+
+def _composed(text: bytes | str, source: str) -> yaml.Node | None:
+    """Parse *text* as YAML.
+
+    Raises:
+        ConfigurationError: it is not YAML.
+    """
+    try:
+        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        return yaml.compose(_VARIABLE.sub("\ue000\\1\ue001", plain), yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
 
 
 Path_ = tuple[str, ...]
@@ -128,8 +165,9 @@ class _Reader:
             return kind(**values)
         except CrosswalkError as error:
             key = getattr(error, "key", None) or ""
-            at = entries.get(key.partition(".")[0], node)
-            raise self.wrong(at, (*path, *filter(None, key.split("."))), str(error)) from None
+            raise self.wrong(
+                _deepest(node, key) or node, (*path, *filter(None, key.split("."))), str(error)
+            ) from None
 
     def _in_full(self, kind: Any, node: yaml.Node, path: Path_) -> yaml.Node:
         """Return *node* without the short forms that *kind* may have."""
@@ -219,7 +257,7 @@ class _Reader:
                 raise self.wrong(node, path, f"the environment has no {found[1]}")
             return self.environ[found[1]]
 
-        return _VARIABLE.sub(value, text)
+        return _PLACEHOLDER.sub(value, text)
 
     def _plain(self, node: yaml.Node, path: Path_, depth: int) -> Any:
         """Return *node* as plain JSON."""

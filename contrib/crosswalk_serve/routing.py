@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from crosswalk.convert import WireForm
-from crosswalk.errors import ConfigurationError, ResponseValidationError
+from crosswalk.errors import ConfigurationError, ResponseValidationError, UnknownProviderError
 from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
 from crosswalk.wire import Limits
 from crosswalk_serve.config import Config, Model, Target
@@ -88,8 +88,7 @@ class Router:
         options: further arguments for each :class:`~crosswalk.service.LLMService`.
 
     Raises:
-        ConfigurationError: an endpoint or the defaults of a model are impossible. The message names the model.
-        UnknownProviderError: a provider does not exist.
+        ConfigurationError: a provider, an endpoint or the defaults of a model are impossible. The message names the model.
         PluginError: a plugin is broken.
     """
 
@@ -136,7 +135,7 @@ class Router:
                 (self._service(order, model, config), one.weight or 1.0)
                 for one, order in zip(first, orders, strict=True)
             )
-        except (ConfigurationError, ResponseValidationError) as error:
+        except (ConfigurationError, ResponseValidationError, UnknownProviderError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
         route = Route(name, model, tuple(first), services, orders, dict(model.defaults), options, passes_name)

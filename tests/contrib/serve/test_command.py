@@ -24,12 +24,13 @@ import yaml
 
 from contrib_serve import HI, says
 from crosswalk.cli import main
+from crosswalk.errors import ConfigurationError
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.document import configuration_page
 from crosswalk_serve.metrics import forget, shared
-from crosswalk_serve.reading import load_config, read_config
+from crosswalk_serve.reading import load_config, located, read_config
 from crosswalk_serve.server import server_config
 
 ROOT = Path(__file__).parents[3]
@@ -63,6 +64,31 @@ def test_a_file_is_checked(config: Path, capsys: pytest.CaptureFixture[str]) -> 
         2,
         f"crosswalk serve: {config}, line 1: models.a.provdr: unknown key, did you mean 'provider'?\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("models:\n  a: {provider: ollama}\n  a.b: {provider: olama}\n", ", line 3: models.a.b: unknown provider 'olama'"),
+        ("models:\n  a: {provider: ollama}\n  b:\n    provider: ollama\n    defaults: {x: 1}\n", ", line 3: models.b: defaults: no option"),
+        ("models: {a: {provider: ollama}}\nredis: {url: x}\n", ", line 2: expected an address of a Redis"),
+    ],
+)  # fmt: skip
+def test_what_only_the_gateway_finds_out_has_a_line_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, error: str
+) -> None:
+    config = tmp_path / "g.yml"
+    config.write_text(text)
+    status, _, err = said(capsys, str(config), "--check")
+    assert status == 2
+    assert err.startswith(f"crosswalk serve: {config}{error}")
+
+
+def test_an_error_without_a_key_or_with_its_file_stays(config: Path) -> None:
+    for error in (ConfigurationError("no"), ConfigurationError("no", key="models", source="g.yml")):
+        assert located(error, config) is error
+    elsewhere = located(ConfigurationError("no", key="log.exchanges"), config)
+    assert str(elsewhere) == f"{config}: no"
 
 
 def test_a_key_and_its_hash(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,8 @@ def test_models_in_each_clients_form(upstream: ReplayServer) -> None:
                 "tools",
                 "vision",
             ]
+        wrong = await client.post("/api/show", json={"model": 7})
+        assert (wrong.status_code, wrong.json()["error"]) == (400, "model: must be a string, not number")
 
     run(config_of(upstream, models=three(upstream)), do)
 

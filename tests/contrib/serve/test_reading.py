@@ -125,6 +125,15 @@ def test_the_file_itself(tmp_path: Path) -> None:
         load_config(tmp_path / "none.yml")
 
 
+def test_variables_stand_in_braces_without_quotes() -> None:
+    config = read_config(
+        "models: {a: {provider: o, base_url: http://${HOST}:1, model: '${A}${A}', api_key: ${A}}}",
+        environ={"HOST": "h", "A": "}{"},
+    )
+    (target,) = config.models["a"].endpoints
+    assert (target.base_url, target.model, target.api_key) == ("http://h:1", "}{}{", Secret("}{"))
+
+
 def nested(depth: int) -> str:
     return "[" * depth + "]" * depth
 
@@ -136,6 +145,10 @@ def nested(depth: int) -> str:
         ("[", "g.yml, line 1: not YAML"),
         ("a: \x00", "g.yml: not YAML"),
         ("listen: {}", "g.yml, line 1: expected the key 'models'"),
+        ("models:\n  a: x\n  b*c: {provider: o}", "g.yml, line 2: models.a: expected a mapping"),
+        ("models:\n  a: {provider: o}\n  b*c: {provider: o}", "g.yml, line 3: models.b*c: a * stands only at the end of a name"),
+        ("models:\n  a: {provider: o, aliases: '*c'}", "g.yml, line 2: models.a: a * stands only at the end of a name"),
+        (b"\xff", "g.yml: not YAML"),
         ("models: {}", "g.yml, line 1: models: expected at least one model"),
         ("models: 3", "g.yml, line 1: models: expected a mapping"),
         ("models:", "g.yml, line 1: models: expected at least one model"),
@@ -176,7 +189,7 @@ def nested(depth: int) -> str:
         (ONE + "retry: {kinds: [oops]}", "g.yml, line 2: retry.kinds.0: 'oops' is not a valid ErrorKind"),
         (ONE + "keys: {k: {hash: cw-secret}}", "g.yml, line 2: keys.k.hash: expected a hash, as `crosswalk serve --new-key` prints it"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "', models: [b, 'z*']}", "g.yml, line 3: keys.k.models: no model of the file is called 'b'; an alias is no name here"),
-        (ONE + "keys:\n  k: {hash: '" + HASH + "'}\n  l: {hash: '" + HASH + "'}", "g.yml, line 3: keys.l.hash: the same hash as that of 'k'"),
+        (ONE + "keys:\n  k: {hash: '" + HASH + "'}\n  l: {hash: '" + HASH + "'}", "g.yml, line 4: keys.l.hash: the same hash as that of 'k'"),
         (ONE + "keys: {k: {}}", "g.yml, line 2: keys.k: expected the key 'hash'"),
     ],
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crosswalk import registry
-from crosswalk.errors import ConfigurationError, UnknownProviderError
+from crosswalk.errors import ConfigurationError
 from crosswalk.plugins import HTTPRequest, ResponseDelta, hookimpl, take_string
 from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -132,7 +132,7 @@ def test_what_cannot_be_is_said_of_its_model(
 
 
 def test_a_provider_that_is_not_there() -> None:
-    with pytest.raises(UnknownProviderError, match="vlm"):
+    with pytest.raises(ConfigurationError, match="models.a: unknown provider 'vlm'"):
         router("a: {provider: vlm}")
 
 

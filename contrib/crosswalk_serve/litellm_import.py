@@ -1,0 +1,297 @@
+"""Turns the configuration of LiteLLM's proxy into the gateway's, and lists the settings that have no counterpart."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import yaml
+
+from crosswalk.errors import ConfigurationError
+from crosswalk_serve.config import KeyHash
+from crosswalk_serve.keys import SHORTEST
+
+__all__ = ["Imported", "import_litellm"]
+
+_PROVIDERS: Final = {
+    **{
+        name: name
+        for name in (
+            *(
+                "openai",
+                "anthropic",
+                "gemini",
+                "bedrock",
+                "cohere",
+                "ollama",
+                "vllm",
+                "groq",
+                "mistral",
+                "xai",
+            ),
+            *(
+                "deepseek",
+                "openrouter",
+                "perplexity",
+                "dashscope",
+                "moonshot",
+                "zai",
+                "minimax",
+                "cloudflare",
+            ),
+        )
+    },
+    "azure": "openai",
+    "cohere_chat": "cohere",
+    "fireworks_ai": "fireworks",
+    "hosted_vllm": "vllm",
+    "huggingface": "tgi",
+    "llamafile": "llamacpp",
+    "lm_studio": "lmstudio",
+    "ollama_chat": "ollama",
+    "together_ai": "together",
+}
+"""The provider by LiteLLM's prefix of a model."""
+_UNPREFIXED: Final = {
+    "gpt-": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4-": "openai",
+    "claude-": "anthropic",
+}
+"""The vendor by the beginning of a model's name. LiteLLM's own names need no prefix."""
+_DEFAULTS: Final = ("temperature", "max_tokens", "top_p", "seed", "frequency_penalty", "presence_penalty")
+_ENVIRONMENT: Final = "os.environ/"
+_CALLBACKS: Final = {"prometheus": "metrics", "otel": "tracing"}
+
+
+@attrs.frozen
+class Imported:
+    """The result.
+
+    Attributes:
+        config: the gateway's configuration, as plain YAML.
+        omitted: the settings that were not carried over, each with its path and the reason.
+    """
+
+    config: dict[str, Any]
+    omitted: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return the configuration as YAML."""
+        return yaml.safe_dump(self.config, sort_keys=False, allow_unicode=True)
+
+
+def import_litellm(path: Path | str, environ: Mapping[str, str] | None = None) -> Imported:
+    """Read LiteLLM's configuration from the file *path*.
+
+    Args:
+        path: the file.
+        environ: the environment for a master key that is a variable, or ``None`` for the process's own.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not such a configuration.
+    """
+    try:
+        read = yaml.safe_load(Path(path).read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}", source=str(path)) from None
+    except yaml.YAMLError:
+        raise ConfigurationError(f"{path}: not YAML", source=str(path)) from None
+    if not (isinstance(read, dict) and isinstance(read.get("model_list"), list)):
+        raise ConfigurationError(f"{path}: expected a mapping with `model_list`", source=str(path))
+    return _Import(os.environ if environ is None else environ).of(read)
+
+
+class _Import:
+    """The import of one file. Each method takes the settings that it knows out of their mapping."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._omitted: list[str] = []
+        self._models: dict[str, dict[str, Any]] = {}
+
+    def of(self, read: dict[str, Any]) -> Imported:
+        for number, entry in enumerate(read.pop("model_list")):
+            self._add(f"model_list[{number}]", entry if isinstance(entry, dict) else {})
+        settings, router, general = (
+            _mapping(read.pop(name, None))
+            for name in ("litellm_settings", "router_settings", "general_settings")
+        )
+        self._weigh(router.pop("routing_strategy", "simple-shuffle"))
+        for place, section in (("litellm_settings", settings), ("router_settings", router)):
+            self._fall_back(place, section)
+        self._name(_mapping(router.pop("model_group_alias", None)))
+        config: dict[str, Any] = {"models": self._models, **self._options(settings, router)}
+        config |= self._keys(general.pop("master_key", None))
+        config["listen"] = "127.0.0.1:4000"
+        for place, section in (
+            ("litellm_settings", settings),
+            ("router_settings", router),
+            ("general_settings", general),
+        ):
+            self._rest(place, section)
+        self._rest("", read)
+        for model in self._models.values():
+            weighted = [target for target in model["endpoints"] if "weight" in target]
+            if len(weighted) == 1:
+                del weighted[0]["weight"]
+        return Imported(config, tuple(self._omitted))
+
+    # Models.
+
+    def _add(self, place: str, entry: dict[str, Any]) -> None:
+        """Add the deployment *entry* to its model."""
+        name, parameters = str(entry.pop("model_name", "")), dict(_mapping(entry.pop("litellm_params", None)))
+        found = self._target(place, name, parameters)
+        if found is None:
+            return
+        info = _mapping(entry.pop("model_info", None))
+        model = self._models.setdefault(name, {"endpoints": []})
+        own = {"defaults": {key: parameters.pop(key) for key in _DEFAULTS if key in parameters}}
+        costs = [
+            parameters.pop(key, info.get(key)) for key in ("input_cost_per_token", "output_cost_per_token")
+        ]
+        if all(type(cost) in (int, float) for cost in costs):
+            own["price"] = {
+                f"{kind}_per_million": round(cost * 1e6, 6)
+                for kind, cost in zip(("input", "output"), costs, strict=True)
+            }
+        if type(parameters.get("timeout")) in (int, float):
+            own["timeouts"] = {"total": float(parameters.pop("timeout"))}
+        for key, value in own.items():
+            if value and model.setdefault(key, value) != value:
+                self._omit(f"{place}.litellm_params", f"other {key} than the first endpoint of {name}")
+        model["endpoints"].append(found)
+        self._rest(f"{place}.litellm_params", parameters)
+        self._rest(place, entry)
+
+    def _target(self, place: str, name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the endpoint of a deployment, or ``None`` if the gateway has no such provider."""
+        said = str(parameters.pop("model", ""))
+        prefix, slash, model = said.partition("/")
+        if "custom_llm_provider" in parameters:
+            prefix, model = str(parameters.pop("custom_llm_provider")), said.removeprefix(f"{prefix}/")
+        elif not slash:
+            model = said
+            prefix = next((vendor for start, vendor in _UNPREFIXED.items() if said.startswith(start)), said)
+        provider = _PROVIDERS.get(prefix)
+        if provider is None or not name:
+            self._omit(place, f"no provider for {said!r}" if name else "no model_name")
+            return None
+        model = model.removeprefix("converse/")
+        if provider == "openai" and model.startswith("responses/"):
+            provider, model = "openai_responses", model.removeprefix("responses/")
+        target: dict[str, Any] = {"provider": provider}
+        if not model.endswith("*"):
+            target["model"] = model
+        elif model != name:
+            self._omit(place, f"the client's name {name!r} would become {model!r}")
+            return None
+        base = parameters.pop("api_base", parameters.pop("base_url", None))
+        if base is not None:
+            base = _text(base)
+            target["base_url"] = f"{base.rstrip('/')}/openai/v1" if prefix == "azure" else base
+        if "api_key" in parameters:
+            target["api_key"] = _text(parameters.pop("api_key"))
+        headers = {
+            key: _text(value) for key, value in _mapping(parameters.pop("extra_headers", None)).items()
+        }
+        if "organization" in parameters:
+            headers["OpenAI-Organization"] = _text(parameters.pop("organization"))
+        if headers:
+            target["headers"] = headers
+        weights = [parameters.pop(key, None) for key in ("weight", "rpm", "tpm")]
+        target["weight"] = float(next((weight for weight in weights if weight), 1))
+        return target
+
+    def _weigh(self, strategy: object) -> None:
+        if strategy != "simple-shuffle" and any(
+            len(model["endpoints"]) > 1 for model in self._models.values()
+        ):
+            self._omit("router_settings.routing_strategy", f"{strategy!r}; endpoints are chosen by weight")
+
+    def _fall_back(self, place: str, section: dict[str, Any]) -> None:
+        """Append the endpoints of the fallbacks to those of their models."""
+        own = {name: list(model["endpoints"]) for name, model in self._models.items()}
+        for entry in section.pop("fallbacks", None) or ():
+            for name, others in _mapping(entry).items():
+                if name not in own:
+                    self._omit(f"{place}.fallbacks", f"no model {name!r}")
+                    continue
+                for other in others:
+                    if other not in own:
+                        self._omit(f"{place}.fallbacks", f"no model {other!r}")
+                    for target in own.get(other, ()):
+                        last = {key: value for key, value in target.items() if key != "weight"}
+                        self._models[name]["endpoints"].append({"model": other, **last})
+
+    def _name(self, aliases: Mapping[str, Any]) -> None:
+        for alias, said in aliases.items():
+            name = _mapping(said).get("model", said)
+            if name in self._models:
+                self._models[name].setdefault("aliases", []).append(alias)
+            else:
+                self._omit("router_settings.model_group_alias", f"no model {name!r}")
+
+    # The rest of the file.
+
+    def _options(self, settings: dict[str, Any], router: dict[str, Any]) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if settings.pop("drop_params", False):
+            options["on_unsupported"] = "drop"
+        retry = {}
+        retries = [section.pop("num_retries", None) for section in (settings, router)]
+        count = next((one for one in reversed(retries) if type(one) is int), None)
+        if count is not None:
+            retry["attempts"] = count + 1
+        if type(router.get("cooldown_time")) in (int, float):
+            retry["cool_down_seconds"] = float(router.pop("cooldown_time"))
+        if retry:
+            options["retry"] = retry
+        timeouts = [settings.pop("request_timeout", None), router.pop("timeout", None)]
+        seconds = next((one for one in reversed(timeouts) if type(one) in (int, float)), None)
+        if seconds is not None:
+            options["timeouts"] = {"total": float(seconds)}
+        for place in ("callbacks", "success_callback", "failure_callback"):
+            said = settings.pop(place, None) or ()
+            for callback in [said] if isinstance(said, str) else said:
+                if callback in _CALLBACKS:
+                    options[_CALLBACKS[callback]] = True
+                else:
+                    self._omit(f"litellm_settings.{place}", f"{callback!r}")
+        return options
+
+    def _keys(self, said: object) -> dict[str, Any]:
+        """Return the section of keys for the master key. The keys in LiteLLM's database are not in the file."""
+        if said is None:
+            return {}
+        place, key = "general_settings.master_key", str(said)
+        if key.startswith(_ENVIRONMENT):
+            key = self._environ.get(key.removeprefix(_ENVIRONMENT), "")
+        if len(key) < SHORTEST:
+            self._omit(place, f"not set, or shorter than {SHORTEST} characters; `--new-key` makes a key")
+            return {}
+        return {"keys": {"master": {"hash": str(KeyHash.of(key, secrets.token_bytes(16))), "metrics": True}}}
+
+    def _rest(self, place: str, section: Mapping[str, Any]) -> None:
+        for name, value in section.items():
+            if value not in (None, {}, []):
+                self._omit(f"{place}.{name}".removeprefix("."), "no counterpart")
+
+    def _omit(self, place: str, why: str) -> None:
+        self._omitted.append(f"{place}: {why}")
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    """Return *value* as a text of the gateway's file, with ``${NAME}`` for a variable of the environment."""
+    text = str(value)
+    return f"${{{text.removeprefix(_ENVIRONMENT)}}}" if text.startswith(_ENVIRONMENT) else text
