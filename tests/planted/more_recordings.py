@@ -129,7 +129,7 @@ METER = {"taken": 9, "warm": 6, "given": 5, "mused": 2}
 FERN = {"model": "fern-7b", "created": "2026-01-01T09:45:00.250000Z"}
 
 
-def grown(case: str, *steps: dict[str, Any], both: bool = True, **says: Any) -> list[Recording]:
+def grown(case: str, *steps: Any, both: bool = True, **says: Any) -> list[Recording]:
     """The lines of a stream, of which the last is the body; each step is a draft, or a list of drafts."""
     events, job = [], {**JOB, "uuid": f"job-{case}"}
     says = {**says, "id": job["uuid"]}
@@ -225,3 +225,101 @@ MORE_RECORDINGS = {
     "grown": asked(GROWN, "fern-7b", "num_predict"),
     "sealed": asked(SEALED, "elm-1", "maxTokens"),
 }
+
+# ---------------------------------------------------------------------------------------- patches
+
+MOSS = {"model": "moss-4"}
+
+
+def patched(case: str, *choices: dict[str, Any], both: bool = True, **says: Any) -> list[Recording]:
+    """A body of *choices*, and the patches that make it, with each text in two pieces."""
+    id = f"pt-{case}7"
+    meta = {"id": id, "model": "moss-4", "created": SECONDS, "zone": "eu-2"}
+    usage = {"input": 9, "cached": 6, "output": 5, "reasoning": 2, "total": 14}
+    events: list[Any] = [{"path": "/meta", "value": meta}]
+    for number, choice in enumerate(choices):
+        place = f"/choices/{number}"
+        for key in ("thought", "refusal", "text"):
+            text = choice.get(key, "")
+            half = len(text) // 2
+            pieces = [piece for piece in (text[:half], text[half:]) if piece]
+            events += [{"path": f"{place}/{key}", "append": piece} for piece in pieces]
+        for slot, call in enumerate(choice.get("calls", ())):
+            events.append(
+                {"path": f"{place}/calls/{slot}", "value": {"id": call["id"], "name": call["name"]}}
+            )
+            events.append({"path": f"{place}/calls/{slot}/arguments", "append": call["arguments"]})
+    events.append({"path": "/usage", "value": usage})
+    for number, choice in enumerate(choices):
+        more = {"stopped_by": choice["stopped_by"]} if "stopped_by" in choice else {}
+        events.append({"path": f"/choices/{number}/end", "value": choice["end"], **more})
+    whole = {"meta": meta, "choices": [{"number": n, **one} for n, one in enumerate(choices)], "usage": usage}
+    says = {**says, "id": id}
+    streamed = record(case, lines(*events), stream=True, **says)
+    return [record(case, orjson.dumps(whole), stream=False, **says), streamed] if both else [streamed]
+
+
+PATCHES = [
+    *patched("talk", {"thought": "Let me See. ", "text": "Hello There", "end": "complete"},
+             **answered("stop", "complete", **MOSS, text="Hello There", reasoning="Let me See. ")),
+    *patched("halted", {"text": "One two ", "end": "complete", "stopped_by": "three"},
+             **answered("stop", "complete", **MOSS, text="One two ")),
+    *patched("long", {"text": "One two", "end": "budget"},
+             **answered("length", "budget", **MOSS, text="One two", complete=False)),
+    *patched("call", {"calls": [CALL], "end": "calls"}, **answered("tool_calls", "calls", **MOSS, calls=[CALL])),
+    *patched("two", {"text": "Left", "end": "complete"}, {"text": "Right", "end": "budget"},
+             **answered("stop", "complete", **MOSS, text="Left")),
+    *patched("denied", {"refusal": "I will not say.", "end": "complete"},
+             **answered("stop", "complete", **MOSS, refusal="I will not say.", complete=False)),
+    *patched("barred", {"text": "I ", "end": "policy"}, **answered("content_filter", "policy", **MOSS, text="I ")),
+    record("lost", lines({"path": "/choices/0/text", "append": "Half"},
+                         {"path": "/error", "value": {"type": "overloaded", "message": "a worker went away"}}), stream=True,
+           **failed("server", retryable=True, text="Half")),
+    record("busy", orjson.dumps({"error": {"type": "throttled", "message": "slow down, please", "retry_after": 12}}), 429,
+           stream=False, **failed("rate_limit", retryable=True)),
+    record("nokey", orjson.dumps({"error": {"type": "unauthorized", "message": "that key is unknown"}}), 401, stream=False,
+           **failed("authentication", retryable=False)),
+    record("wrong", orjson.dumps({"error": {"type": "bad_input", "message": "no such option: temprature"}}), 400, stream=False,
+           **failed("invalid_request", retryable=False)),
+]  # fmt: skip
+
+# ------------------------------------------------------------------------------------------ coded
+
+YEW = {"model": "yew-9"}
+
+
+def coded(case: str, *items: tuple[int, dict[str, Any]], both: bool = True, **says: Any) -> list[Recording]:
+    id = f"rq-{case}5"
+    first = {"k": 0, "d": {"rq": id, "mdl": "yew-9", "at": "2026-01-01T09:45:00+00:00", "dc": "fra"}}
+    *others, end = [{"k": kind, "d": data} for kind, data in items]
+    count = {"k": 5, "d": {"i": 3, "w": 6, "o": 5, "r": 2}}
+    events = [first, *others, end] if end["k"] == 9 else [first, *others, count, end]
+    says = {**says, "id": id}
+    streamed = record(case, lines(*events), stream=True, **says)
+    return [record(case, orjson.dumps(events), stream=False, **says), streamed] if both else [streamed]
+
+
+CODED = [
+    *coded("talk", (2, {"n": 0, "t": "Let me See. "}), (1, {"n": 0, "t": "Hello", "p": [{"w": "Hel", "l": -0.125}, {"w": "lo", "l": -0.0625}]}),
+           (1, {"n": 0, "t": " There"}), (6, {"n": 0, "r": "A"}),
+           **answered("stop", "A", **YEW, text="Hello There", reasoning="Let me See. ")),
+    *coded("halted", (1, {"n": 0, "t": "One two "}), (6, {"n": 0, "r": "A", "by": "three"}),
+           **answered("stop", "A", **YEW, text="One two ")),
+    *coded("long", (1, {"n": 0, "t": "One two"}), (6, {"n": 0, "r": "B"}),
+           **answered("length", "B", **YEW, text="One two", complete=False)),
+    *coded("call", (4, {"n": 0, "s": 0, "c": "c-81", "f": "tides", "a": {"port": "Brest"}}), (6, {"n": 0, "r": "C"}),
+           **answered("tool_calls", "C", **YEW, calls=[{"id": "c-81", "name": "tides", "arguments": {"port": "Brest"}}])),
+    *coded("denied", (3, {"n": 0, "t": "I will not say."}), (6, {"n": 0, "r": "A"}),
+           **answered("stop", "A", **YEW, refusal="I will not say.", complete=False)),
+    *coded("barred", (1, {"n": 0, "t": "I "}), (6, {"n": 0, "r": "D"}),
+           **answered("content_filter", "D", **YEW, text="I ")),
+    *coded("lost", (1, {"n": 0, "t": "Half"}), (9, {"code": 102, "text": "a worker went away"}), both=False,
+           **failed("server", retryable=True, text="Half")),
+    record("busy", orjson.dumps({"k": 9, "d": {"code": 101, "text": "slow down, please", "wait": 12}}), 429, stream=False,
+           **failed("rate_limit", retryable=True)),
+    record("nokey", orjson.dumps({"k": 9, "d": {"code": 103, "text": "that key is unknown"}}), 401, stream=False,
+           **failed("authentication", retryable=False)),
+]  # fmt: skip
+
+MORE_RECORDINGS["patches"] = asked(PATCHES, "moss-4", "max_tokens")
+MORE_RECORDINGS["coded"] = asked(CODED, "yew-9", "max_new_tokens")

@@ -111,10 +111,10 @@ def _more_calls(case: Case) -> Iterator[Problem]:
     if len(found) != 1 or not depth:
         return
     array = Leaf(found[0].event, found[0].path[:depth], None)
-    *before, last = at(case.events[array.event], array.path)
-    if not isinstance(last, dict):
+    items: list[Any] = at(case.events[array.event], array.path)
+    if not isinstance(items[-1], dict):
         return
-    after = case.map(replaced(case.events, array, [*before, last, _another(last, calls[-1]["id"])]))
+    after = case.map(replaced(case.events, array, [*items, _another(items[-1], calls[-1]["id"])]))
     if after.error is None and len(after.response["message"].get("tool_calls", ())) <= len(calls):
         yield case.problem("P1", array, "one more call at the end of the array is not read as a call")
 
