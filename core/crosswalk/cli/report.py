@@ -29,6 +29,8 @@ from crosswalk.types.response import ChatResponse
 
 __all__ = ["HEADINGS", "by_count", "figures_of", "notes_of", "run"]
 
+_REPEATING: Final = {"claude_code"}
+"""The layouts of logs that copy earlier answers into another file, with their ids."""
 HEADINGS: Final = (
     "exchanges",
     "errors",
@@ -95,7 +97,16 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
                     progress.say(f"{one.place}: {one.cause}")
             tally.take(item.size)
     tally.write_total()
-    return tally.status, rows
+    return tally.status, _once(rows)
+
+
+def _once(rows: list[ReportRow]) -> list[ReportRow]:
+    """*rows* without repeated answers, such as those that a resumed session has copied."""
+    first = {row.id: row for row in reversed(rows) if row.id is not None}
+    found = [row for row in rows if row.id is None or first[row.id] is row]
+    if repeated := len(rows) - len(found):
+        say(f"{counted(repeated, 'answer')} of resumed sessions in several files, counted once")
+    return found
 
 
 def _logs_of(sources: list[Source]) -> list[Source]:
@@ -151,6 +162,7 @@ def _known(answer: Answer) -> dict[str, Any]:
         "session": record.session,
         "user": record.user,
         "tags": record.tags,
+        "id": record.id if record.layout in _REPEATING else None,
     }
 
 

@@ -187,6 +187,20 @@ def test_other_files_beside_a_log_are_passed_over(run: Run, log: Path) -> None:
     assert "passed over 2 files beside the logs" in done.err
 
 
+def test_an_answer_that_a_resumed_session_repeats_counts_once(run: Run, tmp_path: Path) -> None:
+    message = {"type": "message", "id": "m", "role": "assistant", "model": "claude-x", "content": [],
+               "stop_reason": "end_turn", "usage": {"input_tokens": 3, "output_tokens": 2}}  # fmt: skip
+    for session in ("s1", "s2"):
+        line = {"type": "assistant", "uuid": session, "sessionId": session, "timestamp": "2026-11-20T10:00:00Z",
+                "requestId": "r1", "message": message}  # fmt: skip
+        (tmp_path / f"{session}.jsonl").write_bytes(orjson.dumps(line) + b"\n")
+    done = run("report", tmp_path, "--by", "session", "--csv")
+    assert [(row["session"], row["exchanges"], row["prompt_tokens"]) for row in table(done.out)] == [
+        ("s1", "1", "3")
+    ]
+    assert "1 answer of resumed sessions in several files, counted once" in done.err
+
+
 def test_a_folder_without_answers_is_said(run: Run, tmp_path: Path) -> None:
     done = run("report", tmp_path)
     assert (done.status, done.err) == (2, f"{tmp_path}: no captures in it\n")

@@ -42,6 +42,7 @@ class ReportRow:
         session: the id of the session or conversation.
         user: the id of the user.
         tags: the tags of the log, as JSON.
+        id: the id of the answer if a log may repeat it, or ``None``. Answers with the same id count once.
     """
 
     time: datetime | None = None
@@ -62,6 +63,7 @@ class ReportRow:
     session: str | None = None
     user: str | None = None
     tags: str | None = None
+    id: str | None = None
 
 
 def row_of(response: ChatResponse, **known: object) -> ReportRow:
