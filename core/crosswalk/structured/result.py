@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import attrs
@@ -44,7 +46,7 @@ class Candidate(NamedTuple, Generic[T]):
         version: the schema version that the document names, or ``None`` for a schema without versions.
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another one, with that one.
-        defaulted: the ``id`` of each object of the JSON in which an optional key is not there.
+        defaulted: for each object with given keys, by its ``id``, whether an optional one is not there.
     """
 
     value: T | None
@@ -52,7 +54,7 @@ class Candidate(NamedTuple, Generic[T]):
     version: str | None = None
     unknown: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
-    defaulted: frozenset[int] = frozenset()
+    defaulted: Mapping[int, bool] = MappingProxyType({})
 
 
 class FallbackUsed(str):

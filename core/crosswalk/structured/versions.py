@@ -128,11 +128,6 @@ class SchemaVersions(Generic[T]):
         return any(step.schema.has_decimal for step in self._steps.values())
 
     @property
-    def is_open(self) -> bool:
-        """Whether an object in a version may have any keys."""
-        return any(step.schema.is_open for step in self._steps.values())
-
-    @property
     def default(self) -> str:
         """The version of a document that names none.
 
