@@ -24,18 +24,11 @@ __all__ = ["Invariant", "Schema", "value_to_json"]
 T = TypeVar("T")
 
 _GRAVEST_FIRST: Final = (
-    ReasonCode.LIMIT_EXCEEDED,
-    ReasonCode.TRUNCATED,
-    ReasonCode.CLOSED_TOO_EARLY,
-    ReasonCode.DUPLICATE_KEY,
-    ReasonCode.REPAIR_FAILED,
-    ReasonCode.SCHEMA_UNKNOWN_VERSION,
-    ReasonCode.SCHEMA_MISSING_FIELD,
-    ReasonCode.SCHEMA_UNKNOWN_FIELD,
-    ReasonCode.SCHEMA_TYPE_ERROR,
-    ReasonCode.INVARIANT_VIOLATION,
+    ReasonCode.LIMIT_EXCEEDED, ReasonCode.TRUNCATED, ReasonCode.CLOSED_TOO_EARLY, ReasonCode.DUPLICATE_KEY,
+    ReasonCode.REPAIR_FAILED, ReasonCode.SCHEMA_UNKNOWN_VERSION, ReasonCode.SCHEMA_MISSING_FIELD,
+    ReasonCode.SCHEMA_UNKNOWN_FIELD, ReasonCode.SCHEMA_TYPE_ERROR, ReasonCode.INVARIANT_VIOLATION,
     ReasonCode.MIGRATION_FAILED,
-)
+)  # fmt: skip
 
 
 @attrs.frozen
