@@ -90,13 +90,13 @@ class Report:
         violations: what is wrong.
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another, with that one.
-        defaulted: the ``id`` of each object in which an optional key is not there.
+        defaulted: for each object with given keys, by its ``id``, whether an optional one is not there.
     """
 
     violations: list[Finding] = attrs.field(factory=list)
     unknown: list[str] = attrs.field(factory=list)
     renamed: list[tuple[str, str]] = attrs.field(factory=list)
-    defaulted: set[int] = attrs.field(factory=set)
+    defaulted: dict[int, bool] = attrs.field(factory=dict)
     _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
 
     def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
@@ -260,7 +260,7 @@ class _Compiler:
             if unknown and other is None and additional and properties:
                 found, unknown = renamed(value, unknown, path, report)
             made = {}
-            is_missing = False
+            is_missing = is_defaulted = False
             for key, at, one in checked:
                 if key in found:
                     item = found[key]
@@ -270,7 +270,9 @@ class _Compiler:
                     is_missing = True
                     report.add("a required field is missing", path + at, Fault.MISSING)
                 else:
-                    report.defaulted.add(id(value))
+                    is_defaulted = True
+            if properties and other is None:
+                report.defaulted[id(value)] = is_defaulted
             for key in unknown:
                 made[key] = other(found[key], path + step(key), report) if other else found[key]
             if unknown and other is None:

@@ -13,7 +13,7 @@ from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.marks import ANSWER_NAMES, HEADING
 from crosswalk.structured.reader import SPACE, Reading, UnreadableError, read_json
 from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_partial
-from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, repeats_key
+from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, member_keys
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
 from crosswalk.structured.scan import Kind, Region, scan
 from crosswalk.structured.schema import Schema, reason_of
@@ -274,7 +274,7 @@ class _Search(Generic[T]):
         is_json_in_string = self._text[start : start + 1] == '"'
         if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
-        if (at := found.index(last)) and found[at - 1].said and not _is_same(found[at - 1], last):
+        if (at := found.index(last)) and not (found[at - 1].said and _is_same(found[at - 1], last)):
             rest, follows = self._scan.follower(found[at - 1].region)
             if follows is Kind.REGION and rest.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
@@ -285,8 +285,8 @@ class _Search(Generic[T]):
         if (
             any(each.keys & keys for each in after)
             or any(each.keys & self._names - last.keys for each in found if not each.said)
-            or repeats_key(keys, self._scan.prose(end, bare=True))
-            or repeats_key(self._names - last.keys, self._scan.prose(end=start, bare=True))
+            or keys & member_keys(self._scan.prose(end, bare=True))
+            or self._names - last.keys & member_keys(self._scan.prose(end=start, bare=True))
             or is_among_own_keys(self._text, start, end, keys)
             or is_operand(self._text, end)
         ):
@@ -322,18 +322,17 @@ class _Search(Generic[T]):
                 except UnreadableError:
                     raise error from None
             if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
-                violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
-                raise UnreadableError(
-                    violation, frozenset(reading.value) if type(reading.value) is dict else frozenset()
-                )
+                raise UnreadableError(Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED))
         except UnreadableError as error:
             return _Found(
-                region, Stage.FAILURE, Candidate(None, (error.violation,)), _keys(dict.fromkeys(error.keys))
+                region, Stage.FAILURE, Candidate(None, (error.violation,)), member_keys(region.text)
             )
         found = self._found(region, Stage.REPAIR, reading.value)
         found.has_comments = reading.has_comments
-        is_open = (reading.gaps or reading.weak_gaps) and (self._schema is None or self._schema.is_open)
-        if found.said and (is_open or reading.gaps & found.candidate.defaulted):
+        defaulted = found.candidate.defaulted
+        if found.said and (
+            any(defaulted.get(each, True) for each in reading.gaps) or reading.weak_gaps - defaulted.keys()
+        ):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
             found.candidate, found.said = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
@@ -378,7 +377,9 @@ class _Search(Generic[T]):
             return failed
         failed = _with_fields(failed, reading.value, self._schema, reading.open_key)
         given, goes_on = self._partially(reading)
-        if given.value is not None and not (self._is_stream and reading.open & given.defaulted):
+        if given.value is not None and not (
+            self._is_stream and any(given.defaulted.get(each) for each in reading.open)
+        ):
             before = self._scan.prose(end=cut.start)
             fields, final = failed.fields, failed.final
             failed = attrs.evolve(
@@ -413,7 +414,7 @@ class _Search(Generic[T]):
 _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """The beginnings of text that is certainly not JSON."""
-_GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\]}}]")
+_GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
 _EMOTICON: Final = re.compile(r"[ (][:;]-?\Z")
 
 

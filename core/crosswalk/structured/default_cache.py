@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.structured.cache import MAX_ENTRIES, CacheStats, MemoryCache, answer_key, checked_ttl
+from crosswalk.structured.cache import MAX_ENTRIES, MemoryCache, answer_key, checked_ttl
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.reason import ReasonCode
 from crosswalk.structured.response import StructuredResponse
@@ -20,7 +20,6 @@ from crosswalk.text import brief, short_repr
 __all__ = ["CacheEntry", "ResponseCache", "ResponseMetrics", "get_parse_stats", "reset_stats"]
 
 _METRICS: Final = ParserMetrics()
-_CACHE: Final = MemoryCache()
 
 
 class ResponseMetrics:
@@ -66,8 +65,8 @@ class CacheEntry:
     __repr__ = short_repr("validation_result", "reason_code", "fallback_used", "ttl_seconds", "raw_response")
 
 
-class ResponseCache:
-    """The shared cache. A program fills it by hand. It is one :class:`MemoryCache`, and has no instances."""
+class ResponseCache(MemoryCache):
+    """The cache that a program fills by hand, one for the process."""
 
     DEFAULT_TTL_ONLINE: Final = 300
     """Seconds that an entry counts in live traffic."""
@@ -76,14 +75,14 @@ class ResponseCache:
     MAX_CACHE_SIZE: Final = MAX_ENTRIES
     """The greatest number of entries."""
 
-    @classmethod
-    def get_instance(cls) -> type[ResponseCache]:
-        """The shared cache: the class itself."""
-        return cls
+    @staticmethod
+    def get_instance() -> ResponseCache:
+        """The shared instance."""
+        return _CACHE
 
     @staticmethod
     def reset() -> None:
-        """Empty it and set its numbers to zero."""
+        """Empty the shared one and set its numbers to zero."""
         _CACHE.clear()
         _CACHE.reset_stats()
 
@@ -94,14 +93,8 @@ class ResponseCache:
         """The same key for the same arguments, in every process: 64 hexadecimal digits."""
         return answer_key(model_id, prompt_version, query, list(doc_ids), raw_text)
 
-    @staticmethod
-    def get(key: str) -> CacheEntry | None:
-        """Return the entry under *key*, or ``None`` if there is none that still counts."""
-        entry: CacheEntry | None = _CACHE.get(key)
-        return entry
-
-    @staticmethod
     def set(
+        self,
         key: str,
         raw_response: str,
         parsed_json: dict[str, Any] | None,
@@ -111,12 +104,11 @@ class ResponseCache:
         fallback_used: str,
         ttl_seconds: float = DEFAULT_TTL_ONLINE,
     ) -> None:
-        """Store an entry under *key* for *ttl_seconds*.
+        """Store a :class:`CacheEntry` under *key* for *ttl_seconds*.
 
         Raises:
             ConfigurationError: *ttl_seconds* is not a positive number.
         """
-        checked_ttl(ttl_seconds, "ttl_seconds")
         entry = CacheEntry(
             raw_response=raw_response,
             parsed_json=parsed_json,
@@ -125,43 +117,25 @@ class ResponseCache:
             reason_code=ReasonCode(reason_code),
             fallback_used=str(fallback_used),
             created_at=time.time(),
-            ttl_seconds=ttl_seconds,
+            ttl_seconds=checked_ttl(ttl_seconds, "ttl_seconds"),
         )
-        _CACHE.put(key, entry, ttl=ttl_seconds, is_negative=not validation_result)
+        self.put(key, entry, ttl=ttl_seconds, is_negative=not validation_result)
 
-    @staticmethod
-    def clear() -> None:
-        """Remove all entries. The numbers stay."""
-        _CACHE.clear()
-
-    @staticmethod
-    def stats() -> CacheStats:
-        """The statistics until now, in the form of every cache: the exporters take it."""
-        return _CACHE.stats()
-
-    @staticmethod
-    def size() -> int:
-        """The number of entries."""
-        return _CACHE.size()
-
-    @staticmethod
-    def get_stats() -> dict[str, Any]:
+    def get_stats(self) -> dict[str, Any]:
         """``hits``, ``misses``, ``hit_rate`` (``None`` before the first look-up), ``size`` and ``max_size``."""
-        now = _CACHE.stats()
-        return {
-            "hits": now.hits,
-            "misses": now.misses,
-            "hit_rate": now.hit_rate,
-            "size": _CACHE.size(),
-            "max_size": MAX_ENTRIES,
-        }
+        now = self.stats()
+        counts = {"hits": now.hits, "misses": now.misses, "hit_rate": now.hit_rate}
+        return {**counts, "size": self.size(), "max_size": MAX_ENTRIES}
+
+
+_CACHE: Final = ResponseCache()
 
 
 def get_parse_stats() -> dict[str, Any]:
     """All numbers of the process: ``parsing``, ``cache`` and ``slo`` with the ``success_rate``."""
     return {
         "parsing": _METRICS.get_stats(),
-        "cache": ResponseCache.get_stats(),
+        "cache": _CACHE.get_stats(),
         "slo": {"success_rate": _METRICS.get_success_rate()},
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -18,10 +18,6 @@ from crosswalk.structured.metrics import BOUNDS, COUNTERS, METRIC_PREFIX, STAGES
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from prometheus_client import CollectorRegistry, Metric
-
-    from crosswalk.structured.default_cache import ResponseCache
-
-    Cache: TypeAlias = MemoryCache | type[ResponseCache]
 
 __all__ = ["OpenTelemetryExporter", "PrometheusExporter"]
 
@@ -37,7 +33,9 @@ _HELP: Final = {
 }
 
 
-def _samples(metrics: ParserMetrics, cache: Cache | None) -> dict[str, list[tuple[dict[str, str], float]]]:
+def _samples(
+    metrics: ParserMetrics, cache: MemoryCache | None
+) -> dict[str, list[tuple[dict[str, str], float]]]:
     """Each number at this moment, with its labels, by metric."""
     now = metrics.get_stats()
     numbers = {METRIC_PREFIX + name: count for name, count in now["counters"].items()}
@@ -72,7 +70,11 @@ class PrometheusExporter:
     """
 
     def __init__(
-        self, metrics: ParserMetrics, cache: Cache | None = None, *, registry: CollectorRegistry | None = None
+        self,
+        metrics: ParserMetrics,
+        cache: MemoryCache | None = None,
+        *,
+        registry: CollectorRegistry | None = None,
     ) -> None:
         try:
             import prometheus_client as client
@@ -122,7 +124,7 @@ class OpenTelemetryExporter:
     def __init__(
         self,
         metrics: ParserMetrics,
-        cache: Cache | None = None,
+        cache: MemoryCache | None = None,
         *,
         meter_provider: MeterProvider | None = None,
     ) -> None:

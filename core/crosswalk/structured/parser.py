@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -185,9 +186,14 @@ class StructuredParser(Generic[T]):
     def _measured(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._metrics is None:
             return run_chain(self._read, text, ended, partial, None, self.schema, self._prose)
-        watch = _Watch()
-        result = run_chain(self._read, text, ended, partial, watch.lap, self.schema, self._prose)
-        seconds = watch.stop()
+        laps = [("", time.perf_counter())]
+
+        def lap(stage: str) -> None:
+            laps.append((stage, time.perf_counter()))
+
+        result = run_chain(self._read, text, ended, partial, lap, self.schema, self._prose)
+        seconds = {stage: at - before for (_, before), (stage, at) in itertools.pairwise(laps)}
+        seconds["total"] = time.perf_counter() - laps[0][1]
         self._metrics.record(result.stage, result.reason, seconds, result.schema_version)
         return result
 
@@ -221,25 +227,6 @@ def _as_failed_migration(violation: Violation) -> Violation:
     if violation.code is ReasonCode.INVARIANT_VIOLATION:
         return violation
     return attrs.evolve(violation, code=ReasonCode.MIGRATION_FAILED)
-
-
-class _Watch:
-    """Seconds by stage."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.perf_counter()
-        self.seconds: dict[str, float] = {}
-
-    def lap(self, stage: str) -> None:
-        """Note the time since the last call as that of *stage*."""
-        now = time.perf_counter()
-        self.seconds[stage] = now - self._last
-        self._last = now
-
-    def stop(self) -> dict[str, float]:
-        """The seconds of each stage that was tried, and the ``total``."""
-        self.seconds["total"] = time.perf_counter() - self._start
-        return self.seconds
 
 
 class _Stream(Generic[T]):

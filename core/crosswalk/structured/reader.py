@@ -113,14 +113,12 @@ class UnreadableError(Exception):
 
     Attributes:
         violation: what is wrong, and where.
-        keys: those of the outermost object as far as it was read.
         position: where in the text.
     """
 
-    def __init__(self, violation: Violation, keys: frozenset[str] = frozenset(), position: int = 0) -> None:
+    def __init__(self, violation: Violation, position: int = 0) -> None:
         super().__init__(violation.message)
         self.violation = violation
-        self.keys = keys
         self.position = position
 
 
@@ -140,7 +138,7 @@ class Reading:
         open_key: the key of the outermost object with a value that may continue, or ``None`` for none.
         open: the ``id`` of each object or array that the text did not close.
         gaps: the ``id`` of each object with a comment in the place of a member.
-        weak_gaps: whether a comment behind a value could stand for members, where any may follow.
+        weak_gaps: the ``id`` of each object with a comment behind a value, which is a gap if it may have any keys.
     """
 
     value: Any
@@ -153,7 +151,7 @@ class Reading:
     open_key: str | None = None
     open: frozenset[int] = frozenset()
     gaps: frozenset[int] = frozenset()
-    weak_gaps: bool = False
+    weak_gaps: frozenset[int] = frozenset()
 
 
 @attrs.define
@@ -212,14 +210,14 @@ class _Reader:
         self._is_on_new_line = False
         self._has_comments = False
         self._gaps: set[int] = set()
-        self._weak_gaps = False
+        self._weak_gaps: set[int] = set()
 
     def read(self) -> Reading:
         """The reading; once."""
         reading = self._read()
         reading.has_comments = self._has_comments
         reading.open = frozenset(id(box.value) for box in self._boxes)
-        reading.gaps, reading.weak_gaps = frozenset(self._gaps), self._weak_gaps
+        reading.gaps, reading.weak_gaps = frozenset(self._gaps), frozenset(self._weak_gaps)
         if len(self._boxes) > 1 or (self._boxes and self._expected != _KEY):  # a comma makes a value final
             reading.open_key = self._boxes[0].key
         return reading
@@ -282,7 +280,7 @@ class _Reader:
         elif is_in_place and self._boxes and (self._expected == _KEY or (is_behind_value and is_alone)):
             self._gaps.add(id(self._boxes[-1].value))
         elif is_behind_value:
-            self._weak_gaps = True
+            self._weak_gaps.add(id(self._boxes[-1].value))
         if not is_alone and self._last_token not in ("{", "[", "(") and _CORRECTS.search(said[1:]):
             self._refuse("a comment that may correct the value")
 
@@ -463,8 +461,7 @@ class _Reader:
         self._refuse("something is left out", ReasonCode.TRUNCATED)
 
     def _refuse(self, message: str, code: ReasonCode = ReasonCode.REPAIR_FAILED) -> NoReturn:
-        keys = [*self._root, self._boxes[0].key] if self._boxes and type(self._root) is dict else ()
-        raise UnreadableError(Violation(message, self._path, code), frozenset(keys), self._at)
+        raise UnreadableError(Violation(message, self._path, code), self._at)
 
 
 # ---------------------------------------------------------------------------------------------- strings

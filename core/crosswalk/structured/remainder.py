@@ -8,12 +8,13 @@ from typing import Final
 from crosswalk.schemas.check import folded_key
 from crosswalk.structured.reader import CLOSING_QUOTES, FULL_WIDTH, SPACE
 
-__all__ = ["continues", "is_among_own_keys", "is_elided", "is_operand", "repeats_key"]
+__all__ = ["continues", "is_among_own_keys", "is_elided", "is_operand", "member_keys"]
 
 _QUOTES: Final = "".join(CLOSING_QUOTES)
-_QUOTED: Final = rf"[{_QUOTES}][^{_QUOTES}\n]{{1,99}}[{_QUOTES}]"
+_QUOTED: Final = rf"[{_QUOTES}]?[^{_QUOTES}\n]{{1,99}}[{_QUOTES}]"  # whose beginning may have been cut off
 _HARMLESS: Final = re.compile(r"[\s}\])>;`]*+")
-_MEMBER_NEXT: Final = re.compile(rf"{_QUOTED}{SPACE}*+:")
+_MEMBER_NEXT: Final = re.compile(rf"[{{\[]?{SPACE}*+{_QUOTED}{SPACE}*+:")
+_JSON_SIGN: Final = re.compile(r"[\"':\d]")
 _COMMA: Final = re.compile(
     rf",{SPACE}*+(?:(?P<structure>[{_QUOTES}{{\[]|[A-Za-z_$][\w$-]*+{SPACE}*+:)|(?P<scalar>[-\d]|true\b|false\b|null\b))"
 )
@@ -68,7 +69,7 @@ def continues(text: str, start: int, end: int, remainder: str, is_region_next: b
     closer = _unopened(remainder, position)
     if closer is None or _EMOTICON.search(remainder, 0, closer):
         return False
-    return comma is not None or any(mark in remainder[:closer] for mark in "\"':")
+    return comma is not None or _JSON_SIGN.search(remainder, 0, closer) is not None
 
 
 def _unopened(remainder: str, position: int) -> int | None:
@@ -91,13 +92,10 @@ def is_elided(text: str, end: int) -> bool:
     return _DOTS.match(text, end) is not None and not text.lstrip().startswith(("...", "\u2026"))
 
 
-def repeats_key(keys: frozenset[str], remainder: str) -> bool:
-    """Whether *remainder*, in which no object begins, has one of *keys* with a value: a member without brackets.
-
-    Keys are compared as :func:`folded_key` writes them.
-    """
-    remainder = remainder.translate(FULL_WIDTH)
-    return not keys.isdisjoint(map(folded_key, _MEMBER.findall(remainder) + _BARE_MEMBER.findall(remainder)))
+def member_keys(text: str) -> frozenset[str]:
+    """Return the keys with a value in *text*, as :func:`folded_key` writes them, whether brackets are around them or not."""
+    text = text.translate(FULL_WIDTH)
+    return frozenset(map(folded_key, _MEMBER.findall(text) + _BARE_MEMBER.findall(text)))
 
 
 def is_among_own_keys(text: str, start: int, end: int, keys: frozenset[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import attrs
@@ -44,7 +46,7 @@ class Candidate(NamedTuple, Generic[T]):
         version: the schema version that the document names, or ``None`` for a schema without versions.
         unknown: the paths of keys that the schema does not have.
         renamed: the paths of keys that were read as another one, with that one.
-        defaulted: the ``id`` of each object of the JSON in which an optional key is not there.
+        defaulted: for each object with given keys, by its ``id``, whether an optional one is not there.
     """
 
     value: T | None
@@ -52,7 +54,7 @@ class Candidate(NamedTuple, Generic[T]):
     version: str | None = None
     unknown: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
-    defaulted: frozenset[int] = frozenset()
+    defaulted: Mapping[int, bool] = MappingProxyType({})
 
 
 class FallbackUsed(str):
@@ -168,22 +170,14 @@ class ParseResult(Generic[T]):
         return f"{what}{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
+        names = ["choice", "cut", "before", "after", "unknown", "renamed", "candidates", "schema_version", "errors"]
         fields = [
             ("stage", self.stage.value),
             ("reason", self.reason.value),
             ("partial", self.partial or None),
-            ("choice", self.choice and self.choice.value),
-            ("cut", self.cut),
-            ("before", self.before or None),
-            ("after", self.after or None),
-            ("unknown", self.unknown or None),
-            ("renamed", self.renamed or None),
-            ("candidates", len(self.candidates) or None),
-            ("schema_version", self.schema_version),
-            ("violations", tuple(self.errors)),
-            ("value", self.value),
         ]
-        return summary("ParseResult", fields)
+        fields += [(name, getattr(self, name) or None) for name in names]
+        return summary("ParseResult", [*fields, ("value", self.value)])
 
 
 class StructuredAnswerError(CrosswalkError, ValueError):
@@ -198,15 +192,9 @@ class StructuredAnswerError(CrosswalkError, ValueError):
         self.result = result
 
 
-_NOT_THE_MODELS_FAULT: Final = frozenset(
-    (
-        ReasonCode.CANCELLED,
-        ReasonCode.CONTENT_FILTER,
-        ReasonCode.REFUSAL,
-        ReasonCode.ANSWER_ERROR,
-        ReasonCode.SUCCESS,
-    )
-)
+_NOT_THE_MODELS_FAULT: Final = (
+    ReasonCode.CANCELLED, ReasonCode.CONTENT_FILTER, ReasonCode.REFUSAL, ReasonCode.ANSWER_ERROR, ReasonCode.SUCCESS,
+)  # fmt: skip
 _FEEDBACK: Final = {
     ReasonCode.EXTRACTION_FAILED: "There is no JSON in your answer.",
     ReasonCode.AMBIGUOUS: "Your answer holds several JSON objects, or text that repeats a key of the object.",

@@ -61,6 +61,7 @@ _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
 _STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
 _FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
 _INSIDE_ANOTHER: Final = re.compile(rf"(?:[,\[{{]|[{_QUOTES}]{SPACE}*+:){SPACE}*\Z")
+_MEMBER: Final = re.compile(rf"[{{\uff5b]{SPACE}*+[{_QUOTES}][^{_QUOTES}\n]*[{_QUOTES}]{SPACE}*+[:\uff1a]")
 _LONGEST_FENCE: Final = 200
 _CLOSER: Final = {"{": "}", "[": "]"}
 _WIDE: Final = {"\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]"}
@@ -281,9 +282,9 @@ class Scan:
         self._fence_is_end = False
 
     def _open_region(self, region: Region) -> int | None:
-        """A region without an end: the rest of the text, unless it cannot be read so far: then its bracket is prose."""
+        """A region without an end: the rest of the text. If it has no member and cannot be read, its bracket is prose."""
         self._unclosed += 1
-        if self._unclosed <= _MOST_STRAYS and not region.is_fenced:
+        if self._unclosed <= _MOST_STRAYS and not region.is_fenced and not _MEMBER.match(region.text):
             try:
                 read_json(region.text, is_cut=True)
             except UnreadableError as error:

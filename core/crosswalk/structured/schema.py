@@ -24,18 +24,11 @@ __all__ = ["Invariant", "Schema", "value_to_json"]
 T = TypeVar("T")
 
 _GRAVEST_FIRST: Final = (
-    ReasonCode.LIMIT_EXCEEDED,
-    ReasonCode.TRUNCATED,
-    ReasonCode.CLOSED_TOO_EARLY,
-    ReasonCode.DUPLICATE_KEY,
-    ReasonCode.REPAIR_FAILED,
-    ReasonCode.SCHEMA_UNKNOWN_VERSION,
-    ReasonCode.SCHEMA_MISSING_FIELD,
-    ReasonCode.SCHEMA_UNKNOWN_FIELD,
-    ReasonCode.SCHEMA_TYPE_ERROR,
-    ReasonCode.INVARIANT_VIOLATION,
+    ReasonCode.LIMIT_EXCEEDED, ReasonCode.TRUNCATED, ReasonCode.CLOSED_TOO_EARLY, ReasonCode.DUPLICATE_KEY,
+    ReasonCode.REPAIR_FAILED, ReasonCode.SCHEMA_UNKNOWN_VERSION, ReasonCode.SCHEMA_MISSING_FIELD,
+    ReasonCode.SCHEMA_UNKNOWN_FIELD, ReasonCode.SCHEMA_TYPE_ERROR, ReasonCode.INVARIANT_VIOLATION,
     ReasonCode.MIGRATION_FAILED,
-)
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -179,7 +172,7 @@ class Schema(Generic[T]):
         if value is None:
             return Candidate(None, (Violation("expected a value, got null"),))
         unknown, renamed = tuple(report.unknown), tuple(report.renamed)
-        return Candidate(value, (), None, unknown, renamed, frozenset(report.defaulted))
+        return Candidate(value, (), None, unknown, renamed, report.defaulted)
 
     def named(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return a copy of *data* under the schema's keys, with exact numbers. It is not checked."""
@@ -192,11 +185,6 @@ class Schema(Generic[T]):
         """Return the JSON Schema (2020-12) of a valid answer, without invariants. Each call returns a new dict."""
         copied: dict[str, Any] = orjson.loads(orjson.dumps(self._json_schema))
         return copied
-
-    @property
-    def is_open(self) -> bool:
-        """Whether an object in it may have any keys, so that nothing tells whether one is missing."""
-        return strict_form(self._json_schema) is None
 
     def server_schema(self) -> tuple[dict[str, Any], bool]:
         """Return the schema to send to a server that enforces one, and whether it has the form of OpenAI's strict mode.

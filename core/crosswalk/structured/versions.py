@@ -113,11 +113,6 @@ class SchemaVersions(Generic[T]):
         return frozenset(self._steps)
 
     @property
-    def required_fields(self) -> frozenset[str]:
-        """The keys that the documents of every version must have."""
-        return frozenset.intersection(*(step.schema.required_fields for step in self._steps.values()))
-
-    @property
     def names(self) -> frozenset[str]:
         """The keys of every object in every version, as :func:`folded_key` writes them."""
         return frozenset[str]().union(*(step.schema.names for step in self._steps.values()))
@@ -126,11 +121,6 @@ class SchemaVersions(Generic[T]):
     def has_decimal(self) -> bool:
         """Whether a version holds a ``Decimal``."""
         return any(step.schema.has_decimal for step in self._steps.values())
-
-    @property
-    def is_open(self) -> bool:
-        """Whether an object in a version may have any keys."""
-        return any(step.schema.is_open for step in self._steps.values())
 
     @property
     def default(self) -> str:

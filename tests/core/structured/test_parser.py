@@ -76,7 +76,7 @@ def test_a_result_gives_its_value_or_raises() -> None:
     assert caught.value.result is failed
     with pytest.raises(StructuredAnswerError, match="^extraction_failed$"):
         PARSER.parse("no").unwrap()
-    assert repr(failed).startswith("ParseResult(stage='failure', reason='schema_type_error', violations=(")
+    assert repr(failed).startswith("ParseResult(stage='failure', reason='schema_type_error', errors=[")
     assert repr(PARSER.parse('{"x": 1,', partial=Partial.ACCEPT)) == (
         "ParseResult(stage='repair', reason='truncated', partial=True, value=Point(x=1, y=None))"
     )

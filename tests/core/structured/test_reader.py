@@ -110,12 +110,6 @@ def test_a_comment_about_a_value_leaves_nothing_out() -> None:
     assert (reading.value, reading.has_comments) == ({"a": 1, "b": [2, 3], "c": {}}, True)
 
 
-def test_a_refusal_knows_the_keys_until_there() -> None:
-    with pytest.raises(UnreadableError) as caught:
-        read_json('{"a": 1, "b": x, "c": 3}')
-    assert caught.value.keys == {"a", "b"}
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
