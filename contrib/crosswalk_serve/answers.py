@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -26,10 +27,28 @@ from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 from crosswalk_serve.requests.incoming import Incoming
 
-__all__ = ["StreamWriter", "Written", "addressed", "failed", "id_headers", "info_of", "whole"]
+__all__ = [
+    "TAKE_COMMENTS",
+    "StreamWriter",
+    "Written",
+    "addressed",
+    "failed",
+    "id_headers",
+    "info_of",
+    "whole",
+]
 
+TAKE_COMMENTS: Final = (
+    WireForm.OPENAI_CHAT,
+    WireForm.OPENAI_COMPLETIONS,
+    WireForm.OPENAI_RESPONSES,
+    WireForm.ANTHROPIC,
+)
+"""The formats whose streams may have comments. Ollama's have none, and Google's SDK fails at one."""
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
+_SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
+"""The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 _SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
 
@@ -58,9 +77,9 @@ def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
 
 
 def _unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
-    """Return *losses* without the seal itself, at its *position*, and its effect on the order of the parts."""
+    """Return *losses* without the seal itself, at its *position*, and the opaque values, which it carries."""
     own = f"segments[{position}]"
-    return tuple(loss for loss in losses if loss.path != "segments" and not loss.path.startswith(own))
+    return tuple(loss for loss in losses if not (loss.path.startswith(own) or _SEALED.fullmatch(loss.path)))
 
 
 def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
@@ -76,6 +95,7 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
     if seal is not None and is_foreign:
         made = convert(sealed(response, seal), incoming.form, request=options)
+        losses = _unsealed(losses, len(response.segments))
     body = made.value
     if incoming.wants.echo and made.status == 200:
         said = load_json(body)
@@ -192,7 +212,6 @@ class StreamWriter:
 
     Attributes:
         media_type: the content type of the stream.
-        heartbeat: what may be sent between two pieces to keep the connection open, or empty without such a thing.
         losses: what the form could not say, once the stream has ended.
     """
 
@@ -223,12 +242,6 @@ class StreamWriter:
         self.losses: tuple[Loss, ...] = ()
         is_ndjson = incoming.form.provider == "ollama"
         self.media_type = "application/x-ndjson" if is_ndjson else "text/event-stream"
-        self.heartbeat = b"" if is_ndjson else b": \n\n"
-
-    @property
-    def takes_comments(self) -> bool:
-        """Whether a line that no client reads may stand between two pieces."""
-        return bool(self.heartbeat)
 
     def feed(self, event: StreamEvent) -> bytes:
         """What *event* makes; the last one ends the stream, an error in the form's own way."""

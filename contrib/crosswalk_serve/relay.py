@@ -49,7 +49,6 @@ class Relay:
 
     Attributes:
         media_type: the content type of the stream.
-        takes_comments: whether the format has comments.
         losses: the fields that did not go out. Always empty.
     """
 
@@ -65,7 +64,7 @@ class Relay:
         self._has_ended = False
         self._number = -1  # of the last event, in Responses
         self.media_type = _MEDIA_TYPES[form]
-        self.takes_comments = self.media_type == "text/event-stream"
+        self._is_ndjson = self.media_type != "text/event-stream"
 
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
@@ -118,7 +117,7 @@ class Relay:
         return is_changed
 
     def _framed(self, event: dict[str, Any], data: bytes) -> bytes:
-        if not self.takes_comments:
+        if self._is_ndjson:
             return data.replace(b"\n", b" ") + b"\n"
         lines = b"".join(b"data: " + line + b"\n" for line in data.splitlines())
         kind = event.get("type") if self._form in _NAMED else None
