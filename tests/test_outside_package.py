@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.thorough  # environments with packages are made
 VERSION = "0.7"
 
 PYPROJECT = f"""
@@ -200,7 +201,6 @@ def ask(python: Path) -> Run:
     return lambda program, **environment: json.loads(run(python, "-I", "-c", program, **environment))
 
 
-@pytest.mark.thorough
 def test_a_strangers_provider_is_listed(ask: Run) -> None:
     """It stands beside the shipped ones, with its distribution, and nobody was imported to find out."""
     found, imported = ask(LISTING)
@@ -248,7 +248,6 @@ def test_a_broken_provider_hurts_nobody(ask: Run) -> None:
     assert names == sorted(["dodo", "parrot", *SHIPPED])
 
 
-@pytest.mark.thorough
 def test_a_strangers_command_runs(python: Path, tmp_path: Path) -> None:
     """Installed beside Crosswalk it is a command like any other: listed, helped with, run, and told what is wrong."""
     crosswalk = python.parent / "crosswalk"
@@ -262,7 +261,6 @@ def test_a_strangers_command_runs(python: Path, tmp_path: Path) -> None:
     assert (wrong.returncode, wrong.stderr) == (2, "crosswalk repeat: name a file\n")
 
 
-@pytest.mark.thorough
 def test_the_wheel_is_complete(python: Path) -> None:
     """Types are marked, and every module of the installed packages can be imported."""
     program = f"""
@@ -299,7 +297,6 @@ print(json.dumps([found["Name"], found["Version"] == crosswalk.__version__, foun
     assert run(python.parent / "crosswalk", "--version").startswith("crosswalk ")
 
 
-@pytest.mark.thorough
 def test_the_version_is_that_of_the_tag(tmp_path: Path) -> None:
     """With a history of the last tag, without one a word for it: a downloaded copy installs as well."""
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
@@ -324,7 +321,6 @@ def test_the_version_is_that_of_the_tag(tmp_path: Path) -> None:
     assert version().startswith("1.2.4.dev1+g")
 
 
-@pytest.mark.thorough
 def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
     """The last test of all: without its distribution there is no such provider."""
     uv = shutil.which("uv")
@@ -336,7 +332,6 @@ def test_an_uninstalled_provider_is_gone(python: Path, ask: Run) -> None:
     assert sorted(found) == SHIPPED
 
 
-@pytest.mark.thorough
 def test_a_new_plugin_passes_its_tests_at_once(python: Path, tmp_path: Path) -> None:
     """``crosswalk new-plugin``, then the very command that it names: nothing else has to be installed or written."""
     project = tmp_path / "made"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 
 __all__ = [
+<<<<<<< HEAD
     "StreamWriter",
     "Written",
     "addressed",
@@ -35,11 +37,29 @@ __all__ = [
     "id_headers",
     "info_of",
     "rename",
+=======
+    "TAKE_COMMENTS",
+    "StreamWriter",
+    "Written",
+    "addressed",
+    "failed",
+    "id_headers",
+    "info_of",
+>>>>>>> back-h
     "whole",
 ]
 
+TAKE_COMMENTS: Final = (
+    WireForm.OPENAI_CHAT,
+    WireForm.OPENAI_COMPLETIONS,
+    WireForm.OPENAI_RESPONSES,
+    WireForm.ANTHROPIC,
+)
+"""The formats whose streams may have comments. Ollama's have none, and Google's SDK fails at one."""
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
+_SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
+"""The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 _SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
 
@@ -68,9 +88,9 @@ def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
 
 
 def _unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
-    """Return *losses* without the seal itself, at its *position*, and its effect on the order of the parts."""
+    """Return *losses* without the seal itself, at its *position*, and the opaque values, which it carries."""
     own = f"segments[{position}]"
-    return tuple(loss for loss in losses if loss.path != "segments" and not loss.path.startswith(own))
+    return tuple(loss for loss in losses if not (loss.path.startswith(own) or _SEALED.fullmatch(loss.path)))
 
 
 def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
@@ -86,6 +106,7 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
     if seal is not None and is_foreign:
         made = convert(sealed(response, seal), incoming.form, request=options)
+        losses = _unsealed(losses, len(response.segments))
     body = made.value
     alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
     if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
@@ -217,6 +238,10 @@ class StreamWriter:
         seal: gives the seal of the complete answer.
 
     Attributes:
+<<<<<<< HEAD
+=======
+        media_type: the content type of the stream.
+>>>>>>> back-h
         losses: what the form could not say, once the stream has ended.
     """
 
@@ -249,6 +274,11 @@ class StreamWriter:
         self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
+<<<<<<< HEAD
+=======
+        is_ndjson = incoming.form.provider == "ollama"
+        self.media_type = "application/x-ndjson" if is_ndjson else "text/event-stream"
+>>>>>>> back-h
 
     def feed(self, event: StreamEvent) -> bytes:
         """What *event* makes; the last one ends the stream, an error in the form's own way."""

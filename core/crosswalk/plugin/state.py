@@ -214,7 +214,10 @@ class MappingState(Answer):
             self.provenance[path] = Provenance(provenance)
 
     def note_unknown_part(self) -> None:
-        """Note that a part in the place of text has a type that no mapping knows. The answer is then not complete."""
+        """Note that a part in the place of text has a type that no mapping knows.
+
+        The answer is then not complete, unless it has tool calls.
+        """
         self.provenance["message.content"] = Provenance.UNMAPPED
 
     def judge(self, verdict: ContentFilterResult) -> None:

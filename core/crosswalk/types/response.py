@@ -105,9 +105,6 @@ _CUT: Final = {
     FinishReason.ERROR: IncompleteReason.ERROR,
     FinishReason.CANCELLED: IncompleteReason.CANCELLED,
 }
-_UNREAD: Final = ("metadata.extensions", "message.content")
-"""The paths at which ``unmapped`` means an event, or a part of the content, that no mapping knows."""
-
 _NOT_COUNTED: Final = (Provenance.ABSENT, Provenance.CUT)
 
 
@@ -296,7 +293,9 @@ class ChatResponse:
         provenance = self.metadata.provenance
         if provenance.get("finish_reason") is Provenance.UNMAPPED:
             return IncompleteReason.UNKNOWN_FINISH_REASON
-        if any(provenance.get(path) is Provenance.UNMAPPED for path in _UNREAD):
+        has_unknown_event = provenance.get("metadata.extensions") is Provenance.UNMAPPED
+        has_unknown_part = provenance.get("message.content") is Provenance.UNMAPPED
+        if has_unknown_event or (has_unknown_part and not self.has_tool_calls):
             return IncompleteReason.UNKNOWN_EVENT
         if self.refusal is not None:
             return IncompleteReason.REFUSAL

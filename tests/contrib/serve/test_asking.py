@@ -33,7 +33,7 @@ MESSAGE = {
     "model": "claude",
     "content": [
         {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"},
-        {"type": "text", "text": "Hello"},
+        {"type": "text", "text": "Hello", "brand": "new"},
     ],
     "stop_reason": "end_turn",
     "stop_sequence": None,
@@ -94,7 +94,7 @@ def test_what_the_form_cannot_say_is_in_a_header(upstream: ReplayServer) -> None
     upstream.add(Answer.of_json(MESSAGE))
     answer = post(messages_at(upstream))
     assert answer.json()["choices"][0]["message"]["content"] == "Hello"
-    assert "content[].signature" in answer.headers["x-crosswalk-dropped"].split(", ")
+    assert "content[1].brand" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
 def test_what_a_server_cannot_express_is_refused_by_name(upstream: ReplayServer) -> None:
@@ -224,7 +224,7 @@ def test_what_a_stream_could_not_say_is_a_comment_at_its_end(upstream: ReplaySer
     signature = {"type": "signature_delta", "signature": "EqQB"}
     sent = [
         {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None}},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": "", "brand": 1}},
         {"type": "content_block_delta", "index": 0, "delta": thinking},
         {"type": "content_block_delta", "index": 0, "delta": signature},
         {"type": "content_block_stop", "index": 0},
@@ -237,7 +237,7 @@ def test_what_a_stream_could_not_say_is_a_comment_at_its_end(upstream: ReplaySer
     *_, done, comment = answer.text.strip().split("\n\n")
     assert done == "data: [DONE]"
     assert comment.startswith(": x-crosswalk-dropped: ")
-    assert "content[].signature" in comment
+    assert "content[0].brand" in comment
 
 
 def test_a_failure_before_the_first_token_is_an_http_error(upstream: ReplayServer) -> None:
@@ -501,7 +501,7 @@ def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pyte
     post(messages_at(upstream))
     (record,) = [one for one in caplog.records if one.name == "crosswalk.serve"]
     assert "openai-chat tiny - 200" in record.getMessage()
-    assert "content[].signature" in record.getMessage()
+    assert "content[1].brand" in record.getMessage()
     assert "Hello" not in caplog.text
     assert "sk-secret-1" not in caplog.text
 
