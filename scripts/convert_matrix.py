@@ -2,29 +2,42 @@
 
 Every recorded answer in ``tests/captures`` is converted to every format, as a body and as a stream. The tables list the
 rules of the losses, for each pair of formats. A loss that no rule names is an error here, and
-``tests/test_convert_matrix.py`` fails where the page is stale.
+``tests/test_convert_matrix.py`` fails where the page is stale. The fields of requests in ``tests/request_fields.toml`` are
+sent to every format. A loss that the file does not name is an error, too.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from crosswalk import ChatResponse, CrosswalkError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, Grade, WireForm, convert, convert_stream
 from crosswalk.convert.rules import RULES, UNNAMED
 from crosswalk.convert.source import form_of_body, source_form
+from crosswalk.service import HTTPRequest, build_http_request, read_request
 from crosswalk.testing import load_captures
 
-__all__ = ["PAGE", "UnnamedLossError", "check_named", "current_page"]
+__all__ = ["FIELDS", "FORMATS", "PAGE", "UnnamedLossError", "check_named", "current_page", "sent"]
 
 ROOT: Final = Path(__file__).parents[1]
 CAPTURES: Final = ROOT / "tests/captures"
 PAGE: Final = ROOT / "docs/convert-matrix.md"
 OTHER: Final = "any other"
+FIELDS: Final[list[dict[str, Any]]] = tomllib.loads((ROOT / "tests/request_fields.toml").read_text())["field"]
+"""Fields of requests, each with its outcome in other formats. The file says how to read it."""
+FORMATS: Final[dict[str, tuple[WireForm, dict[str, Any]]]] = {
+    "chat": (WireForm.OPENAI_CHAT, {"messages": [{"role": "user", "content": "Hi"}]}),
+    "responses": (WireForm.OPENAI_RESPONSES, {"input": "Hi"}),
+    "messages": (WireForm.ANTHROPIC, {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}),
+    "ollama": (WireForm.OLLAMA, {"messages": [{"role": "user", "content": "Hi"}], "stream": False}),
+    "gemini": (WireForm.GEMINI, {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
+}
+"""The form and the least request of each format in that file."""
 
 Cells = dict[tuple[str, WireForm, str], Counter[str]]
 """How many answers have a loss of each rule, by source, target, and ``body`` or ``stream``; under ``""`` all answers."""
@@ -110,10 +123,57 @@ def _cell(counts: Counter[str]) -> str:
     return f"of {total}: {', '.join(named)}" if named else f"of {total}: nothing"
 
 
+def sent(row: Mapping[str, Any], provider: str) -> HTTPRequest:
+    """Return the request to *provider* for the client's request of *row*."""
+    form, least = FORMATS[row["from"]]
+    incoming = read_request({"model": "m", **least, **row["send"]}, form)
+    return build_http_request(incoming.request, provider)
+
+
+def requests_table() -> Iterator[str]:
+    """A row for each format of a client, with the fields that each other format lacks.
+
+    Raises:
+        UnnamedLossError: a field is reported as lost, and the file says that it is not.
+    """
+    yield "| from | " + " | ".join(f"to {form.label}" for form, _ in FORMATS.values()) + " |"
+    yield "|---" * (len(FORMATS) + 1) + "|"
+    for source, (form, _) in FORMATS.items():
+        rows = [row for row in FIELDS if row["from"] == source]
+        yield f"| {form.label} | " + " | ".join(_fields_cell(rows, target) for target in FORMATS) + " |"
+
+
+def _fields_cell(rows: list[dict[str, Any]], target: str) -> str:
+    if rows[0]["from"] == target:
+        return f"of {len(rows)}: nothing"
+    lost: Counter[str] = Counter()
+    for row in rows:
+        name = _label(row["send"])
+        if row[target] == "dangerous":
+            lost[f"**`{name}`**"] += 1
+        elif row[target] == "changed":
+            lost[f"`{name}`"] += 1
+        else:
+            for dropped in sent(row, FORMATS[target][0].provider).dropped:
+                raise UnnamedLossError(f"{row['from']} to {target}: {dropped.option}: {dropped.reason}")
+    named = [name if count == 1 else f"{name} {count}" for name, count in sorted(lost.items())]
+    return f"of {len(rows)}: {', '.join(named)}"
+
+
+def _label(value: Any) -> str:
+    """Return the path of the last field in *value*, as far as objects have one field alone."""
+    steps = []
+    while isinstance(value, dict) and (len(value) == 1 or not steps):
+        steps.append(next(reversed(value)))
+        value = value[steps[-1]]
+    return ".".join(steps)
+
+
 def current_page() -> str:
     """The page as it should be: its text, with the tables of now."""
     page = PAGE.read_text(encoding="utf-8")
-    for name, lines in {"rules": rules_table(), "matrix": matrix(measured())}.items():
+    tables = {"rules": rules_table(), "matrix": matrix(measured()), "requests": requests_table()}
+    for name, lines in tables.items():
         begin, end = f"<!-- {name}: written by scripts/convert_matrix.py -->", f"<!-- end of {name} -->"
         head, _, rest = page.partition(begin)
         page = "\n".join([head + begin, "", *lines, "", end + rest.partition(end)[2]])

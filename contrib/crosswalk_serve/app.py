@@ -41,6 +41,9 @@ _ASKED: Final = {
     "/api/generate": WireForm.OLLAMA_GENERATE,
 }
 
+_GEMINI: Final = ("v1beta", "v1")
+"""The beginnings of Gemini's paths."""
+
 
 def create_app(config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> Starlette:
     """Return the application that *config* describes. Its gateway is ``app.state.gateway``.
@@ -65,14 +68,15 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
             await gateway.aclose()
 
     routes = [Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()]
-    generating = Ask(gateway, WireForm.GEMINI)
+    generating, counting = Ask(gateway, WireForm.GEMINI), TokenCounts(gateway, WireForm.GEMINI).answer
     routes += Passthrough(gateway).pages()
     routes += [
+        *(Route(f"/{api}/models/{{model:path}}:countTokens", counting, methods=["POST"]) for api in _GEMINI),
         Route("/v1beta/models/{target:path}", generating, methods=["POST"]),
         Route("/v1/models/{target:path}", generating, methods=["POST"]),
-        Route("/v1/messages/count_tokens", TokenCounts(gateway).answer, methods=["POST"]),
-        Route("/v1/models", listing.models),
-        Route("/v1/models/{id:path}", listing.model),
+        Route("/v1/messages/count_tokens", TokenCounts(gateway, WireForm.ANTHROPIC).answer, methods=["POST"]),
+        *(Route(f"/{api}/models", listing.models) for api in _GEMINI),
+        *(Route(f"/{api}/models/{{id:path}}", listing.model) for api in _GEMINI),
         Route("/v1/responses/compact", _absent, methods=["POST"]),
         Route("/v1/responses/{id}", stored.response),
         Route("/v1/responses/{id}", stored.delete, methods=["DELETE"]),

@@ -166,8 +166,7 @@ class Exchange:
             is_stream = method == "streamGenerateContent"
             if not (model and (is_stream or method == "generateContent")):
                 raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such method here", status=404)
-            if is_stream and self._request.query_params.get("alt") != "sse":
-                raise Refusal(ErrorKind.INVALID_REQUEST, "a stream needs ?alt=sse", status=400)
+            self.reply.is_array = is_stream and self._request.query_params.get("alt") != "sse"
             target = {"model": model, "stream": is_stream}
         return read_request(self._form, body, headers=self._request.headers.raw, target=target)
 

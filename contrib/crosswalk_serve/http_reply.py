@@ -40,6 +40,7 @@ class Reply:
         dropped: the fields that did not reach the server or the client.
         is_last: whether further input on the connection is not read.
         is_stream: whether the head of a stream was sent.
+        is_array: whether the events of a stream are sent as one JSON array, as Gemini does without ``alt=sse``.
     """
 
     def __init__(self, form: WireForm, id: str, send: Send) -> None:
@@ -52,6 +53,8 @@ class Reply:
         self.dropped: list[str] = []
         self.is_last = True
         self.is_stream = False
+        self.is_array = False
+        self._is_empty = True  # the array
 
     async def whole(self, body: bytes, status: int, headers: Mapping[str, str] | None = None) -> None:
         """Send a complete response with a JSON *body*."""
@@ -71,7 +74,7 @@ class Reply:
 
     async def end(self, frames: bytes) -> None:
         """Send the end of a stream, with a comment about dropped fields if its format has comments."""
-        if self.dropped and media_type(self._form) == "text/event-stream":
+        if self.dropped and not self.is_array and media_type(self._form) == "text/event-stream":
             frames += f": x-crosswalk-dropped: {header_of(self.dropped)}\n\n".encode()
         await self._body(frames, more=False)
 
@@ -104,7 +107,8 @@ class Reply:
     async def _begin(self) -> None:
         if not self.is_stream:
             self.is_stream = True
-            await self._head(200, media_type(self._form), {"cache-control": "no-store"})
+            kind = "application/json" if self.is_array else media_type(self._form)
+            await self._head(200, kind, {"cache-control": "no-store"})
 
     async def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
         self.status = status
@@ -118,4 +122,17 @@ class Reply:
 
     async def _body(self, body: bytes, *, more: bool) -> None:
         self._sent_at = asyncio.get_running_loop().time()
+        if self.is_array and self.is_stream:
+            body = b"".join(map(self._item, body.split(b"\n\n")[:-1]))
+            body += b"" if more else self._opened(b"") + b"]"
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    def _item(self, event: bytes) -> bytes:
+        """Return a server-sent *event* as an item of the array, with the sign that stands before it."""
+        lines = (line.removeprefix(b"data: ") for line in event.split(b"\n"))
+        return self._opened(b",\r\n") + b"\n".join(lines)
+
+    def _opened(self, sign: bytes) -> bytes:
+        """Return the beginning of the array, or *sign* if there is something in it."""
+        sign, self._is_empty = b"[" if self._is_empty else sign, False
+        return sign

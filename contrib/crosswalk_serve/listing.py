@@ -47,21 +47,21 @@ class Listing:
     # Models.
 
     async def models(self, request: Request) -> Response:
-        """Answer ``GET /v1/models``, for OpenAI's and Anthropic's clients."""
+        """Answer ``GET /v1/models``, for OpenAI's and Anthropic's clients, and ``GET /v1beta/models`` for Gemini's."""
         names = self._gateway.models(self._caller(request))
         if form_of(request) is WireForm.ANTHROPIC:
             data = [_anthropic_model(name) for name in names]
             ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
             return _json({"data": data, "has_more": False, **ends})
+        if form_of(request) is WireForm.GEMINI:
+            return _json({"models": [_gemini_model(name) for name in names]})
         return _json({"object": "list", "data": [_openai_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
-        """Answer ``GET /v1/models/{id}``."""
+        """Answer ``GET /v1/models/{id}`` and ``GET /v1beta/models/{id}``."""
         name = request.path_params["id"]
         self._gateway.route(self._caller(request), name)
-        return _json(
-            _anthropic_model(name) if form_of(request) is WireForm.ANTHROPIC else _openai_model(name)
-        )
+        return _json(_MODELS.get(form_of(request), _openai_model)(name))
 
     async def tags(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/tags``."""
@@ -158,6 +158,13 @@ def _anthropic_model(name: str) -> dict[str, Any]:
     return {"id": name, "type": "model", "display_name": name, "created_at": _EPOCH}
 
 
+def _gemini_model(name: str) -> dict[str, Any]:
+    methods = ["generateContent", "streamGenerateContent", "countTokens"]
+    return {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods}
+
+
+_MODELS: Final = {WireForm.ANTHROPIC: _anthropic_model, WireForm.GEMINI: _gemini_model}
+"""The entry of a model, in formats other than OpenAI's."""
 _DETAILS: Final = {
     "parent_model": "",
     "format": "",

@@ -234,11 +234,65 @@ def test_a_stream_comes_in_geminis_chunks(upstream: ReplayServer) -> None:
     assert (back.text, back.usage.total_tokens, back.is_complete) == ("High tide.", 13, True)
 
 
+def test_a_stream_is_an_array_without_alt(upstream: ReplayServer) -> None:
+    upstream.add(streams("High ", "tide."))
+    answer = gemini(method="streamGenerateContent", config=config_of(upstream))
+    assert answer.headers["content-type"] == "application/json"
+    parts = answer.json()[0]["candidates"][0]["content"]["parts"]
+    assert (parts, len(answer.json())) == ([{"text": "High "}], 3)
+    assert normalize(answer.content, "gemini").text == "High tide."
+
+
+def test_an_array_is_passed_on_from_a_gemini_server(upstream: ReplayServer) -> None:
+    chunk = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "new": 1, "finishReason": "STOP"}]}
+    upstream.add(Answer.of_events([chunk, chunk]))
+    models = f"tiny: {{provider: gemini, base_url: '{upstream.url}', api_key: k}}"
+    answer = gemini(method="streamGenerateContent", config=config_of(upstream, models=models))
+    assert answer.json()[0] == chunk
+
+
+def test_a_failed_array_ends_with_the_error(upstream: ReplayServer) -> None:
+    choice = {"index": 0, "delta": {"content": "High"}}
+    upstream.add(Answer.of_events([{"choices": [choice]}, {"error": {"message": "no", "code": 500}}]))
+    answer = gemini(method="streamGenerateContent", config=config_of(upstream))
+    assert "error" in answer.json()[-1]
+
+
+@pytest.mark.parametrize("body", [HI, {"generateContentRequest": {"model": "models/tiny", **HI}}])
+def test_tokens_are_estimated_or_counted_by_a_gemini_server(
+    upstream: ReplayServer, body: dict[str, Any]
+) -> None:
+    estimated = gemini(body, method="countTokens", config=config_of(upstream))
+    assert estimated.json()["totalTokens"] > 0
+    assert estimated.headers["x-crosswalk-estimated"] == "totalTokens"
+    upstream.add(Answer.of_json({"totalTokens": 7}))
+    models = f"tiny: {{provider: gemini, model: real, base_url: '{upstream.url}', api_key: k}}"
+    counted = gemini(body, method="countTokens", config=config_of(upstream, models=models))
+    assert counted.json() == {"totalTokens": 7}
+    assert upstream.requests[-1].path == "/v1beta/models/real:countTokens"
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    assert upstream.requests[-1].json() == {
+        "generateContentRequest": {"model": "models/real", "contents": contents}
+    }
+
+
+def test_models_are_listed_for_geminis_clients(upstream: ReplayServer) -> None:
+    async def ask() -> list[Any]:
+        app = create_app(config_of(upstream))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return [(await client.get(f"/v1beta/models{path}")).json() for path in ("", "/tiny", "/none")]
+
+    listed, model, missing = asyncio.run(ask())
+    assert listed["models"] == [model]
+    assert model["name"] == "models/tiny"
+    assert "countTokens" in model["supportedGenerationMethods"]
+    assert missing["error"]["code"] == 404
+
+
 @pytest.mark.parametrize(
     ("method", "status", "problem"),
     [
-        ("streamGenerateContent", 400, "needs ?alt=sse"),
-        ("countTokens", 404, "no such method"),
+        ("embedContent", 404, "no such method"),
         ("generateContent", 401, "key"),
     ],
 )

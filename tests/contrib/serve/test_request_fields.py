@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
-from crosswalk.convert import WireForm
-from crosswalk.service import HTTPRequest, UnsupportedRequestError, build_http_request
-from crosswalk_serve.requests import read_request
+from crosswalk.service import UnsupportedRequestError
 
-FIELDS = tomllib.loads((Path(__file__).parents[2] / "request_fields.toml").read_text())["field"]
-FORMATS = {
-    "chat": ("openai-chat", "openai", {"messages": [{"role": "user", "content": "Hi"}]}),
-    "responses": ("openai-responses", "openai_responses", {"input": "Hi"}),
-    "messages": (
-        "anthropic",
-        "anthropic",
-        {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9},
-    ),
-    "ollama": ("ollama", "ollama", {"messages": [{"role": "user", "content": "Hi"}], "stream": False}),
-    "gemini": ("gemini", "gemini", {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
-}
-"""The name, the provider and the least request of each format."""
-
-
-def sent(row: dict[str, Any], provider: str) -> HTTPRequest:
-    """The request to *provider* for the client's request of *row*."""
-    form, _, least = FORMATS[row["from"]]
-    body = orjson.dumps({"model": "m", **least, **row["send"]})
-    return build_http_request(read_request(WireForm.of(form), body).request, provider)
+sys.path.append(str(Path(__file__).parents[3] / "scripts"))
+from convert_matrix import FIELDS, FORMATS, UnnamedLossError, requests_table, sent
 
 
 def case(number: int, row: dict[str, Any], target: str) -> Any:
@@ -49,7 +28,7 @@ def foreign() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("row", "target"), [*foreign()])
 def test_a_field_reaches_a_format(row: dict[str, Any], target: str) -> None:
-    wanted, provider = row[target], FORMATS[target][1] if target in FORMATS else target
+    wanted, provider = row[target], FORMATS[target][0].provider if target in FORMATS else target
     if wanted == "dangerous":
         with pytest.raises(UnsupportedRequestError, match="cannot|must be"):
             sent(row, provider)
@@ -65,7 +44,7 @@ def test_a_field_reaches_a_format(row: dict[str, Any], target: str) -> None:
     ("row", "form"), [case(number, row, row["from"]) for number, row in enumerate(FIELDS)]
 )
 def test_a_field_reaches_its_own_format_as_it_was_sent(row: dict[str, Any], form: str) -> None:
-    built = sent(row, FORMATS[form][1])
+    built = sent(row, FORMATS[form][0].provider)
     assert built.dropped == ()
     assert missing(row["send"], built.body) == []
 
@@ -88,3 +67,12 @@ def missing(wanted: Any, found: Any, path: str = "") -> list[str]:
 def test_the_table_is_large_enough() -> None:
     assert len(FIELDS) >= 120
     assert {row["from"] for row in FIELDS} == FORMATS.keys()
+
+
+def test_a_loss_that_the_table_does_not_name_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"from": "chat", "send": {"metadata": {"a": "b"}}, **{name: {} for name in FORMATS}}
+    monkeypatch.setattr("convert_matrix.FIELDS", [row])
+    with pytest.raises(
+        UnnamedLossError, match="chat to messages: metadata: the Messages API has no such option"
+    ):
+        [*requests_table()]
