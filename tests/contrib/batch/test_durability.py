@@ -254,7 +254,9 @@ def test_a_job_reads_and_writes_object_storage(
     assert run("batch", s3("in"), "--output", s3("out"), *PARTED, "--add").status == 0
     assert run("batch", s3("in"), "--output", s3("out"), *PARTED, "--add").status == 0
     assert run("batch", "--output", s3("out"), "--verify").status == 0
-    assert sum("responses/" in name for name in stored(s3("out"))) > sum("responses/" in name for name in found)
+    assert sum("responses/" in name for name in stored(s3("out"))) > sum(
+        "responses/" in name for name in found
+    )
     assert run("batch", s3("in/b/e.txt"), "--output", "text").status == 2
     assert run("batch", s3("none"), "--output", "none").status == 2
 
