@@ -152,7 +152,9 @@ class _Import:
             return
         info = _mapping(entry.pop("model_info", None))
         model = self._models.setdefault(name, {"endpoints": []})
-        own = {"defaults": {key: parameters.pop(key) for key in _DEFAULTS if key in parameters}}
+        own: dict[str, dict[str, Any]] = {
+            "defaults": {key: parameters.pop(key) for key in _DEFAULTS if key in parameters}
+        }
         costs = [
             parameters.pop(key, info.get(key)) for key in ("input_cost_per_token", "output_cost_per_token")
         ]
@@ -244,7 +246,7 @@ class _Import:
         options: dict[str, Any] = {}
         if settings.pop("drop_params", False):
             options["on_unsupported"] = "drop"
-        retry = {}
+        retry: dict[str, float] = {}
         retries = [section.pop("num_retries", None) for section in (settings, router)]
         count = next((one for one in reversed(retries) if type(one) is int), None)
         if count is not None:

@@ -279,6 +279,7 @@ NESTED: Final[Mapping[str, Option]] = MappingProxyType(
                 "strict", _CHANGED, neutral=False, chat="strict", responses="strict", messages="strict", ollama="strict",
                 bedrock="strict", cohere="strict_tools",
             ),
+            _option("eager_input_streaming", _NOTHING, messages="eager_input_streaming"),
             *(
                 _option(name, _CHANGED)
                 for name in ("annotations", "id", "include", "input_examples", "metadata", "status")
