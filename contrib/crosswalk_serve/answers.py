@@ -28,7 +28,6 @@ from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
 from crosswalk_serve.errors import BadRequestError
 
 __all__ = [
-<<<<<<< HEAD
     "StreamWriter",
     "Written",
     "addressed",
@@ -37,25 +36,9 @@ __all__ = [
     "id_headers",
     "info_of",
     "rename",
-=======
-    "TAKE_COMMENTS",
-    "StreamWriter",
-    "Written",
-    "addressed",
-    "failed",
-    "id_headers",
-    "info_of",
->>>>>>> back-h
     "whole",
 ]
 
-TAKE_COMMENTS: Final = (
-    WireForm.OPENAI_CHAT,
-    WireForm.OPENAI_COMPLETIONS,
-    WireForm.OPENAI_RESPONSES,
-    WireForm.ANTHROPIC,
-)
-"""The formats whose streams may have comments. Ollama's have none, and Google's SDK fails at one."""
 _BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
@@ -238,10 +221,6 @@ class StreamWriter:
         seal: gives the seal of the complete answer.
 
     Attributes:
-<<<<<<< HEAD
-=======
-        media_type: the content type of the stream.
->>>>>>> back-h
         losses: what the form could not say, once the stream has ended.
     """
 
@@ -274,11 +253,6 @@ class StreamWriter:
         self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
-<<<<<<< HEAD
-=======
-        is_ndjson = incoming.form.provider == "ollama"
-        self.media_type = "application/x-ndjson" if is_ndjson else "text/event-stream"
->>>>>>> back-h
 
     def feed(self, event: StreamEvent) -> bytes:
         """What *event* makes; the last one ends the stream, an error in the form's own way."""

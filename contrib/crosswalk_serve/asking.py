@@ -19,19 +19,7 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-<<<<<<< HEAD
 from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
-=======
-from crosswalk_serve.answers import (
-    TAKE_COMMENTS,
-    StreamWriter,
-    addressed,
-    failed,
-    id_headers,
-    info_of,
-    whole,
-)
->>>>>>> back-h
 from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.budgets import cost, most_cost
@@ -282,13 +270,7 @@ class Exchange:
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
         await self._settle(response, self._to_store(response))
-<<<<<<< HEAD
         await self.reply.end(frames)
-=======
-        if self._dropped and self._form in TAKE_COMMENTS:
-            frames += f": x-crosswalk-dropped: {header_of(self._dropped)}\n\n".encode()
-        await self._send_body(frames, more=False)
->>>>>>> back-h
 
     def _to_store(self, response: ChatResponse) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body."""

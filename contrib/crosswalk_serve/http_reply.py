@@ -23,7 +23,7 @@ _IDLE: Final = {
     ),
     WireForm.ANTHROPIC: b'event: ping\ndata: {"type":"ping"}\n\n',
 }
-"""The sign that a stream is still open, for formats whose clients know one."""
+"""The sign that a stream is still open. Ollama's streams have no comments, and Google's SDK fails at one."""
 
 
 class Reply:
@@ -74,7 +74,7 @@ class Reply:
 
     async def end(self, frames: bytes) -> None:
         """Send the end of a stream, with a comment about dropped fields if its format has comments."""
-        if self.dropped and not self.is_array and media_type(self._form) == "text/event-stream":
+        if self.dropped and self._form in _IDLE:
             frames += f": x-crosswalk-dropped: {header_of(self.dropped)}\n\n".encode()
         await self._body(frames, more=False)
 

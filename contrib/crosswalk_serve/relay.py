@@ -42,10 +42,6 @@ class Relay:
         sent: the request that the stream answers.
 
     Attributes:
-<<<<<<< HEAD
-=======
-        media_type: the content type of the stream.
->>>>>>> back-h
         losses: the fields that did not go out. Always empty.
     """
 
@@ -59,11 +55,6 @@ class Relay:
         self._errors: list[bytes] = []
         self._has_ended = False
         self._number = -1  # of the last event, in Responses
-<<<<<<< HEAD
-=======
-        self.media_type = _MEDIA_TYPES[form]
-        self._is_ndjson = self.media_type != "text/event-stream"
->>>>>>> back-h
 
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
@@ -102,7 +93,6 @@ class Relay:
         return _framed(self._form, event, dump_json(event) if is_changed else data)
 
 
-<<<<<<< HEAD
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
     """Return the event of a stream in *form* that reports *error*. In Responses, it is the event *number*."""
     event = load_json(error_body(error, form).value)
@@ -120,15 +110,6 @@ def _framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
     kind = event.get("type") if form in _NAMED else None
     name = f"event: {kind}\n".encode() if type(kind) is str and kind.isprintable() else b""
     return name + lines + b"\n"
-=======
-    def _framed(self, event: dict[str, Any], data: bytes) -> bytes:
-        if self._is_ndjson:
-            return data.replace(b"\n", b" ") + b"\n"
-        lines = b"".join(b"data: " + line + b"\n" for line in data.splitlines())
-        kind = event.get("type") if self._form in _NAMED else None
-        name = f"event: {kind}\n".encode() if type(kind) is str and kind.isprintable() else b""
-        return name + lines + b"\n"
->>>>>>> back-h
 
 
 def _is_error(event: dict[str, Any]) -> bool:

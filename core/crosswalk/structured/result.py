@@ -170,7 +170,17 @@ class ParseResult(Generic[T]):
         return f"{what}{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
-        names = ["choice", "cut", "before", "after", "unknown", "renamed", "candidates", "schema_version", "errors"]
+        names = [
+            "choice",
+            "cut",
+            "before",
+            "after",
+            "unknown",
+            "renamed",
+            "candidates",
+            "schema_version",
+            "errors",
+        ]
         fields = [
             ("stage", self.stage.value),
             ("reason", self.reason.value),

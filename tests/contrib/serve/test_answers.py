@@ -79,11 +79,6 @@ def test_a_stream_is_written_in_the_clients_form(form: WireForm) -> None:
     is_poor = form.provider == "ollama" or form is WireForm.OPENAI_COMPLETIONS
     assert bool(writer.losses) is is_poor
     assert writer.fail(ErrorInfo("server", "too late")) == b""
-<<<<<<< HEAD
-=======
-    is_ndjson = form in NDJSON
-    assert writer.media_type == ("application/x-ndjson" if is_ndjson else "text/event-stream")
->>>>>>> back-h
 
 
 @pytest.mark.parametrize("form", WireForm)
