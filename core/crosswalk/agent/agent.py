@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, U
 
 from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig
-from crosswalk.agent.loop import AgentLoop
+from crosswalk.agent.loop import AgentLoop, check_is_free
 from crosswalk.agent.plan import AgentPlan, Output, UsageLimits
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart
 from crosswalk.agent.run import AgentRun, StepT
@@ -190,6 +190,7 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
 
         Raises:
             ResponseValidationError: *messages* is not a conversation.
+            CrosswalkError: another run uses the *session*.
             ConfigurationError: *session* is not a session, *save* is not a function, or a tool needs *deps* of another type.
         """
         return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=False))
@@ -283,6 +284,7 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
     ) -> AgentLoop:
         check_type("session", session, ChatSession)
         check_type("save", save, Callable)
+        check_is_free(session)
         self._plan.runner.check_deps(deps)
         new_turns = turns = () if messages is None else ChatRequest(messages).messages
         if session is not None:

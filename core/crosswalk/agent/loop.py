@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -33,6 +34,20 @@ __all__ = ["AgentLoop", "Step"]
 Step: TypeAlias = StreamEvent | ToolStep | AgentTurn
 
 _EMPTY: Mapping[str, Any] = {}
+
+_active_runs: WeakValueDictionary[int, AgentLoop] = WeakValueDictionary()
+"""The runs between their first and last step, by the identity of their session."""
+
+
+def check_is_free(session: ChatSession | None) -> None:
+    """Check that no other run adds its turns to *session*: their turns would be mixed.
+
+    Raises:
+        CrosswalkError: another run does.
+    """
+    active = _active_runs.get(id(session))
+    if session is not None and active is not None and active.session is session:
+        raise CrosswalkError("the session is in use by another run: wait for its end, or close it")
 
 
 class AgentLoop:
@@ -116,6 +131,17 @@ class AgentLoop:
             span.end(self.turns[self._first_turn :], error)
 
     async def _all_steps(self) -> AsyncGenerator[Step, None]:
+        check_is_free(self.session)
+        if self.session is not None:
+            _active_runs[id(self.session)] = self
+        try:
+            async with aclosing(self._ask_and_run_tools()) as steps:
+                async for step in steps:
+                    yield step
+        finally:
+            _active_runs.pop(id(self.session), None)
+
+    async def _ask_and_run_tools(self) -> AsyncGenerator[Step, None]:
         self._add_to_session()  # saves the question, in case the program ends before the answer
         request = self._first_request()
         if pending := open_calls(request.messages):
@@ -209,7 +235,7 @@ class AgentLoop:
                 except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
                     self._add_stopped_turn(events, taken_ids)
                     raise
-                answer: ChatResponse | None = events.response
+                answer: ChatResponse | None = events.response.raise_for_error()
             else:
                 with self._current_span():
                     answer = await service.complete(request)

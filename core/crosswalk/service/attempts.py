@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, ErrorInfo
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service.policy import RetryPolicy
 from crosswalk.types.response import ChatResponse
 
@@ -153,7 +153,7 @@ class RetryState:
             self._cooling.answered(self.endpoint)
         elif failure.response is None or failure.cancelled:
             pass  # nothing was sent, or the caller left: this is no evidence about the server
-        elif failure.info.kind in self._policy.kinds:
+        elif failure.info.kind in self._policy.kinds or failure.info.kind is ErrorKind.AUTHENTICATION:
             self._cooling.failed(self.endpoint)
         else:
             self._cooling.answered(self.endpoint)  # if only that the request is wrong

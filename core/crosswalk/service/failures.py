@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -16,6 +16,9 @@ from crosswalk.types.finish import FinishReason
 from crosswalk.types.metadata import Provenance, ProviderAttempt
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = [
     "CANCELLED",
@@ -49,6 +52,9 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
         return timeout_info("transport", f"{server} took too long")
     if names & {"ConnectError", "ProxyError"}:
         via = "the proxy refused a connection" if "ProxyError" in names else "cannot connect"
+        if (refused := _untrusted(error)) is not None:
+            cause = f"the certificate of {server} is not trusted: {refused.verify_message}; see verify="
+            return ErrorInfo(ErrorKind.SERVER, cause, retryable=False, code="untrusted_certificate")
         return ErrorInfo(ErrorKind.SERVER, f"{via} to {server}", retryable=True, code="connect_error")
     if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
@@ -67,6 +73,15 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
             ErrorKind.SERVER, f"the connection to {server} broke", retryable=True, code="connection_lost"
         )
     return None
+
+
+def _untrusted(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """Return the failed verification that is the cause of *error*, or ``None``."""
+    import ssl
+
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def timeout_info(name: str, message: str) -> ErrorInfo:

@@ -173,7 +173,7 @@ def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIt
         def __aiter__(self) -> AsyncIterator[bytes]:
             return chunks
 
-    said = {"content-encoding": headers["content-encoding"]}
+    said = {"content-encoding": headers["content-encoding"].lower().replace("x-gzip", "gzip")}
     return body_of(httpx2.Response(200, headers=said, stream=Stream()))
 
 

@@ -15,6 +15,7 @@ from crosswalk import (
     ChatResponse,
     CrosswalkError,
     ResponseValidationError,
+    ServerError,
     StreamEvent,
     ToolCall,
 )
@@ -436,7 +437,7 @@ def test_a_run_that_is_resumed_twice_runs_no_tool_twice(
     server: ReplayServer, run: Run, said: Said, with_session: bool
 ) -> None:
     """It goes on where it was left the last time, not where it was stopped at first."""
-    server.add(said(None, DELIVER)).add(said(None, PAY)).add(Answer.failure(400)).add(said("Done."))
+    server.add(said(None, DELIVER)).add(said(None, PAY)).add(Answer.failure(500)).add(said("Done."))
     shop = Shop()
     session = ChatSession() if with_session else None
 
@@ -525,6 +526,42 @@ def test_an_error_is_no_part_of_a_session(server: ReplayServer, run: Run) -> Non
     response = run(lambda service: Agent(service).answer("Buy.", session=session))
     assert response.outcome is AgentOutcome.ERROR
     assert [message.text for message in session.messages] == ["Buy."]
+
+
+def test_an_error_of_a_stream_is_the_turns_error(server: ReplayServer, run: Run) -> None:
+    server.add(Answer.failure(500))
+
+    async def use(service: LLMService) -> Any:
+        async with Agent(service).stream("Buy.") as steps:
+            return await steps.finish()
+
+    response = run(use)
+    assert isinstance(response.turns[0].error, ServerError)
+    with pytest.raises(ServerError):
+        response.unwrap()
+
+
+def test_one_run_at_a_time_uses_a_session(server: ReplayServer, run: Run, said: Said) -> None:
+    """Two requests of a double click would mix their turns."""
+    server.add(said("Yes."), times=None)
+    session = ChatSession()
+
+    async def use(service: LLMService) -> None:
+        agent = Agent(service)
+        both = await asyncio.gather(
+            *(agent.answer("Buy.", session=session) for _ in range(2)), return_exceptions=True
+        )
+        assert isinstance(both[1], CrosswalkError)
+        assert "in use by another run" in str(both[1])
+        async with agent.run("One.", session=session) as one, agent.run("Two.", session=session) as two:
+            await anext(one)
+            with pytest.raises(CrosswalkError, match="in use"):
+                await anext(two)
+        await agent.answer("Buy.", session=session)
+
+    run(use)
+    roles = [message.role.value for message in session.messages]
+    assert roles[:2] == ["user", "assistant"]
 
 
 # ---------------------------------------------------------------------------- runs that nobody closes

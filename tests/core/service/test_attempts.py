@@ -75,6 +75,7 @@ def test_whether_it_goes_on(failure: Failure, policy: dict[str, Any], shown: boo
 
 RESPONSE = ChatResponse.error("busy", "m")
 DOWN = Failure(BUSY.info, response=RESPONSE)
+LOCKED = Failure(ErrorInfo(ErrorKind.AUTHENTICATION, "locked", status=401), response=RESPONSE)
 REFUSED = Failure(WRONG.info, response=RESPONSE)
 LEFT = Failure(BUSY.info, response=RESPONSE, cancelled=True)
 
@@ -131,6 +132,7 @@ def test_one_call_at_a_time_tries_an_endpoint_that_cools_down() -> None:
     [
         (None, False, 0),
         (REFUSED, False, 0),  # whoever refuses a request is there
+        (LOCKED, False, 1),  # the key will be wrong again
         (LEFT, True, 0),
         (LEFT, False, 1),  # nobody waited for what it would have said
         (WRONG, False, 1),  # nothing was sent
