@@ -55,4 +55,10 @@ FOUND = [
     ("sealed: an unknown stop is a good end", "unknown words raise", "an unknown finish code is read as stop"),
     ("lanes: a lost worker is a wrong request", "failures are errors", "the answer had begun, and its failure is read as invalid_request"),
     ("netstrings: a lost worker is not to be repeated", "failures are errors", "a failure in a stream, of kind server, is read as an error that may not be retried"),
+    ("coded: refusals are the text", "kinds are told apart", "1, another kind of this provider, in its place changes nothing"),
+    ("coded: tokens come sorted", "digits kept", "other numbers give other tokens, or another order of them"),
+    ("coded: times lose their seconds", "times kept", "37 seconds later"),
+    ("patches: a wrong request is unknown", "failures are errors", "HTTP 400 is read as unknown"),
+    ("patches: the total is the prompt", "counts are the provider's", "it is counted in usage.prompt_tokens"),
+    ("patches: reasoning tokens are left", "counts are the provider's", "it is not counted in usage.reasoning_tokens"),
 ]  # fmt: skip

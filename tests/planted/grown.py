@@ -59,8 +59,6 @@ class Grown:
             return
         job = take_object(event, "job") or {}
         state.take_identity(job, id="uuid", model="weights", created="queued")
-        if job:
-            event["job"] = job
         if "drafts" not in event:
             raise UnknownEventError("an event without drafts")
         for draft in self.drafts(event):

@@ -75,8 +75,6 @@ class Patches:
         meta = take_object(holder, key)
         if meta is not None:
             state.take_identity(meta)
-            if meta:
-                holder[key] = meta
 
     def choice(
         self, number: int, keys: list[str], event: dict[str, Any], state: MappingState
@@ -148,8 +146,6 @@ class Patches:
         if is_patch:
             del event["path"]
         counts = [accept_count(usage, key) for key in ("input", "output", "cached", "reasoning")]
-        if usage:
-            event["usage"] = usage
         return state.usage_info(counts[0], counts[1], cached_tokens=counts[2], reasoning_tokens=counts[3])
 
     @hookimpl

@@ -187,11 +187,12 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
 
 _START: Final = 60
 """The number of characters of a message that are compared: a long one is cut."""
-_NOT_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.SERVER}
-_SERVERS_FAULT: Final = frozenset(ErrorKind) - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
+_KNOWN: Final = frozenset(ErrorKind) - {ErrorKind.UNKNOWN}
+_NOT_SERVERS_FAULT: Final = _KNOWN - {ErrorKind.SERVER}
+_SERVERS_FAULT: Final = _KNOWN - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
 _KINDS: Final = {
     401: frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}),
-    403: frozenset(ErrorKind) - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
+    403: _KNOWN - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
     408: frozenset({ErrorKind.TIMEOUT}),
     424: frozenset(ErrorKind),  # TGI's status of a failed generation
     429: frozenset({ErrorKind.RATE_LIMIT}),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crosswalk.testing.case import MARKER, NAME, Case, Place, answer
+from crosswalk.testing.case import MARKER, Case, Place, answer
 from crosswalk.testing.decoded import Decoded, position
 from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, replaced, without
 from crosswalk.testing.problems import Problem
@@ -46,15 +47,16 @@ def _texts(outcome: Outcome) -> str:
 
 def _words(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
-    for place in case.every_place(str):
+    for place in case.every_place(str, int):
         text = _text_of(place, texts)
-        others = (
-            {kind for kind, _ in _kinds(case, place.path, text) if kind} - {place.value} if text else set()
-        )
-        unknown = case.map(place.put(case.events, "crosswalk")) if others else case.baseline
+        kinds = {kind for kind, _ in _kinds(case, place.path, text)} if text else set()
+        others = sorted(kinds - {place.value, None}, key=str)
+        if not 0 < len(others) < _MOST_KINDS:
+            continue
+        unknown = case.map(place.put(case.events, _UNKNOWN[type(place.value)]))
         if unknown.error is None and answer(unknown.response) == answer(case.baseline.response):
             continue  # it does not decide what is read
-        for other in sorted(others):
+        for other in others:
             after = case.map(place.put(case.events, other))
             if after.error is None and same_json(after.response, case.baseline.response):
                 yield case.problem("P1", place, _ALIKE.format(other))
@@ -63,7 +65,7 @@ def _words(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
 
 def _text_of(place: Place, texts: set[tuple[int, Path]]) -> Path | None:
     """Return the path of the text after a word: in the object or the row of the word, or inside of it."""
-    if not _is_name(place.value) or any((leaf.event, leaf.path) in texts for leaf in place.leaves):
+    if not _is_kind(place.value) or any((leaf.event, leaf.path) in texts for leaf in place.leaves):
         return None
     holder = place.path[:-1]
     events = {leaf.event for leaf in place.leaves}
@@ -71,7 +73,7 @@ def _text_of(place: Place, texts: set[tuple[int, Path]]) -> Path | None:
     return min(found, default=None, key=str)
 
 
-def _kinds(case: Case, word: Path, text: Path) -> Iterator[tuple[str | None, str | None]]:
+def _kinds(case: Case, word: Path, text: Path) -> Iterator[tuple[str | int | None, str | None]]:
     """Yield the word at *word*, and the name of the event, of each event of a capture in this form with a text at *text*."""
     captures = [case.content, *(one for other, one in case.compared() if other.stream == case.capture.stream)]
     for frames, events in ((one.frames, one.events) for one in captures):
@@ -79,7 +81,7 @@ def _kinds(case: Case, word: Path, text: Path) -> Iterator[tuple[str | None, str
             for holder in _holders(event, word[:-1]):
                 kind, told = at(holder, word[-1:]), at(holder, text[len(word) - 1 :])
                 if told and isinstance(told, str):
-                    yield kind if _is_name(kind) else None, frames[number][1] if frames else None
+                    yield kind if _is_kind(kind) else None, frames[number][1] if frames else None
 
 
 def _holders(value: Any, path: Path) -> Iterator[Any]:
@@ -93,6 +95,10 @@ def _holders(value: Any, path: Path) -> Iterator[Any]:
         yield from _holders(value[path[0]], path[1:])
 
 
+_WORD: Final = re.compile(r"\S{1,64}")
+_UNKNOWN: Final[dict[type, str | int]] = {str: "crosswalk", int: 7070707}
+_MOST_KINDS: Final = 16
+"""More values at one place are not kinds."""
 _ALIKE: Final = "{!r}, another kind of this provider, in its place changes nothing: both are read alike"
 
 
@@ -127,8 +133,8 @@ def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
                 )
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and NAME.fullmatch(value) is not None
+def _is_kind(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, str) and _WORD.fullmatch(value) is not None)
 
 
 # --------------------------------------------------------------------------------------- failures
@@ -202,7 +208,8 @@ def _end_of_calls(case: Case, others: list[Decoded]) -> Iterator[Problem]:
     if not is_mended or not raw or raw.lower() in tuple(FinishReason):
         return
     places = {position(leaf.path) for leaf in case.leaves if str(leaf.value) == raw}
-    if not any(raw in one.words.get(place, ()) for place in places for one in others):
+    known = [set[str]().union(*(one.words.get(place, ()) for one in others)) for place in places]
+    if any(words and raw not in words for words in known):
         yield case.problem(
             "P4", "finish_reason", f"{raw!r}, which ends answers with calls alone, is read as stop"
         )

@@ -245,11 +245,17 @@ def _swapped(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Proble
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and moved["cached_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.cached_tokens")
+    if (
+        re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE)
+        and len(counts) == 1
+        and _mark(case.baseline.response, counts[0]) is None
+    ):
+        yield case.problem("P8", place, f"it is counted in usage.{counts[0]}")
 
 
 _PARTS: Final = {
     "cached_tokens": re.compile(r"cached|cache_(hit|read)", re.IGNORECASE),
-    "reasoning_tokens": re.compile(r"(reasoning|thoughts?|thinking)_?tokens?", re.IGNORECASE),
+    "reasoning_tokens": re.compile(r"(reasoning|thoughts?|thinking)(_?tokens?|$)", re.IGNORECASE),
 }
 
 

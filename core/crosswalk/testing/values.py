@@ -66,6 +66,12 @@ def digits_kept(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
     count = len(tokens)
     for place in case.places(float, by_value=False):
+        events = case.events
+        for number, leaf in enumerate(place.leaves, 1):
+            events = replaced(events, leaf, -number / 64)
+        after = case.map(events)
+        if after.error is None and [one["token"] for one in after.response.get("logprobs") or ()] != tokens:
+            yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
         after = case.map(place.put(case.events, None))
         if after.error is None and _zeros(after.response) > _zeros(case.baseline.response):
             yield case.problem("P4", place, "null in its place is read as the log probability 0")
@@ -143,6 +149,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
         for other, name in (
             (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
             (time.replace(microsecond=123_456), "with a fraction"),
+            (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
         ):
             after = case.map(place.put(case.events, other.isoformat()))
             if after.error is not None or "created" in after.response["metadata"].get("provenance", {}):
