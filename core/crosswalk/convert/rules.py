@@ -158,6 +158,11 @@ def _is_with_refusal(path: str, before: ChatResponse, after: ChatResponse) -> bo
     return new.message.text == old.message.text + (old.refusal or "")
 
 
+def _is_spaced(path: str, before: ChatResponse, after: ChatResponse) -> bool:
+    old, new = _answer(path, before).message.text, _counterpart(path, before, after).message.text
+    return bool(old.strip()) and old.strip() == new.strip()
+
+
 def _is(*kinds: SegmentType) -> Callable[[str, ChatResponse, ChatResponse], bool]:
     def holds(path: str, before: ChatResponse, _: ChatResponse) -> bool:
         number = int(path.rpartition("segments[")[2].partition("]")[0])
@@ -258,6 +263,14 @@ RULES: Final = (
         _OF + r"message\.content",
         (),
         _is_with_refusal,
+    ),
+    LossRule(
+        "white-space",
+        _C,
+        "the provider's final text has other white space at its ends than the streamed one",
+        _OF + r"message\.content",
+        (),
+        _is_spaced,
     ),
     LossRule("text", _D, "the text of the answer is not all there", _OF + r"message\.content"),
     LossRule(

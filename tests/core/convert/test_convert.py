@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ from crosswalk.convert import (
 )
 from crosswalk.convert.openai_chat import ChatWriter
 from crosswalk.convert.rules import RULES
+from crosswalk.types import Correction
 from strategies import chat_responses, names, segments, texts, usage_infos
 from tries import tries
 from wires import NOW, registry_of
@@ -1024,6 +1026,19 @@ def test_a_report_is_json_for_programs_and_lines_for_people() -> None:
     assert not report.is_lossless
     empty = ConversionReport(CHAT)
     assert (empty.is_lossless, str(empty)) == (True, "Chat Completions: everything carried")
+
+
+@pytest.mark.parametrize("form", WireForm)
+@pytest.mark.parametrize(("final", "is_dangerous"), [("Hi", False), ("Ho", True)])
+def test_a_stream_cannot_take_its_text_back(form: WireForm, final: str, *, is_dangerous: bool) -> None:
+    """A correction by white space is a change; a stream whose text was another one is not ended as if it were right."""
+    deltas = [
+        ResponseDelta(0, content_delta="Hi "),
+        ResponseDelta(1, correction=Correction("text", final, 0, 3)),
+        ResponseDelta(2, finish_reason="stop"),
+    ]
+    with pytest.raises(DangerousLossError) if is_dangerous else nullcontext():
+        assert b"".join(convert_stream(deltas, form, model="m"))
 
 
 def test_a_writer_that_forgets_something_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
