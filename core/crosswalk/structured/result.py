@@ -170,14 +170,24 @@ class ParseResult(Generic[T]):
         return f"{what}{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
-        names = ["choice", "cut", "before", "after", "unknown", "renamed", "candidates", "schema_version", "errors"]
-        fields = [
-            ("stage", self.stage.value),
-            ("reason", self.reason.value),
+        names = (
+            "stage",
+            "reason",
+            "choice",
+            "cut",
+            "before",
+            "after",
+            "unknown",
+            "renamed",
+            "schema_version",
+        )
+        fields = [(name, getattr(self, name)) for name in names]
+        more = [
             ("partial", self.partial or None),
+            ("errors", tuple(self.errors)),
+            ("candidates", self.candidates),
         ]
-        fields += [(name, getattr(self, name) or None) for name in names]
-        return summary("ParseResult", [*fields, ("value", self.value)])
+        return summary("ParseResult", [*fields, *more, ("value", self.value)])
 
 
 class StructuredAnswerError(CrosswalkError, ValueError):
