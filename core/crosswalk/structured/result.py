@@ -170,24 +170,10 @@ class ParseResult(Generic[T]):
         return f"{what}{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
-        names = [
-            "choice",
-            "cut",
-            "before",
-            "after",
-            "unknown",
-            "renamed",
-            "candidates",
-            "schema_version",
-            "errors",
-        ]
-        fields = [
-            ("stage", self.stage.value),
-            ("reason", self.reason.value),
-            ("partial", self.partial or None),
-        ]
-        fields += [(name, getattr(self, name) or None) for name in names]
-        return summary("ParseResult", [*fields, ("value", self.value)])
+        names = (field.name for field in attrs.fields(ParseResult))
+        shown = {name: getattr(self, name) for name in names if name not in _NOT_SHOWN}
+        shown |= {"partial": self.partial or None, "errors": tuple(self.errors), "value": self.value}
+        return summary("ParseResult", shown.items())
 
 
 class StructuredAnswerError(CrosswalkError, ValueError):
@@ -202,12 +188,13 @@ class StructuredAnswerError(CrosswalkError, ValueError):
         self.result = result
 
 
+_NOT_SHOWN: Final = ("value", "violations", "fields", "final")  # or as another text
 _NOT_THE_MODELS_FAULT: Final = (
     ReasonCode.CANCELLED, ReasonCode.CONTENT_FILTER, ReasonCode.REFUSAL, ReasonCode.ANSWER_ERROR, ReasonCode.SUCCESS,
 )  # fmt: skip
 _FEEDBACK: Final = {
     ReasonCode.EXTRACTION_FAILED: "There is no JSON in your answer.",
-    ReasonCode.AMBIGUOUS: "Your answer holds several JSON objects, or text that repeats a key of the object.",
+    ReasonCode.AMBIGUOUS: "Your answer holds several JSON objects, or text with a key of the object.",
     ReasonCode.TRUNCATED: "The JSON in your answer is not complete, or something in it is left out.",
     ReasonCode.PROSE: "Your answer holds text or comments besides the JSON.",
     ReasonCode.CLOSED_TOO_EARLY: "A bracket closes the JSON object too early.",

@@ -60,8 +60,10 @@ _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
 # An object of strings, numbers and words in which nothing is unusual: most small ones, found in one step.
 _STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
 _FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
-_INSIDE_ANOTHER: Final = re.compile(rf"(?:[,\[{{]|[{_QUOTES}]{SPACE}*+:){SPACE}*\Z")
-_MEMBER: Final = re.compile(rf"[{{\uff5b]{SPACE}*+[{_QUOTES}][^{_QUOTES}\n]*[{_QUOTES}]{SPACE}*+[:\uff1a]")
+_CERTAIN: Final = re.compile(
+    rf"[{{\uff5b]{SPACE}*+[{_QUOTES}][^{_QUOTES}\n]*[{_QUOTES}]{SPACE}*+[:\uff1a]|[\[\uff3b]{SPACE}*+[{{\uff5b]"
+)
+"""The beginning of an object with a member, or of a list of objects: not of prose."""
 _LONGEST_FENCE: Final = 200
 _CLOSER: Final = {"{": "}", "[": "]"}
 _WIDE: Final = {"\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]"}
@@ -257,8 +259,6 @@ class Scan:
         before = self.text[max(self._last_region_end(), start - _LONGEST_FENCE, self._start) : start]
         fence = None if self._fence_is_end else _FENCE.search(before)
         is_fenced = fence is not None
-        if self._abandoned is not None and _INSIDE_ANOTHER.search(self.text, max(start - 99, 0), start):
-            return None  # a part of what was abandoned
         part = _Part(self.text, start, self._end, is_fenced, self._fences_end_prose)
         if part.stray_at is not None:
             self.strays += 1
@@ -282,9 +282,11 @@ class Scan:
         self._fence_is_end = False
 
     def _open_region(self, region: Region) -> int | None:
-        """A region without an end: the rest of the text. If it has no member and cannot be read, its bracket is prose."""
+        """A region without an end: the rest of the text. If it begins otherwise than JSON of objects and cannot be read, its
+        bracket is prose.
+        """
         self._unclosed += 1
-        if self._unclosed <= _MOST_STRAYS and not region.is_fenced and not _MEMBER.match(region.text):
+        if self._unclosed <= _MOST_STRAYS and not region.is_fenced and not _CERTAIN.match(region.text):
             try:
                 read_json(region.text, is_cut=True)
             except UnreadableError as error:

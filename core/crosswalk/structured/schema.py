@@ -195,9 +195,7 @@ class Schema(Generic[T]):
         if isinstance(self.cls, Mapping):
             wanted = self.json_schema()
             return wanted, self.is_object and strict_form(wanted) == wanted
-        wanted = schema_of(self.cls, forbid_unknown=True)[
-            0
-        ]  # unknown keys are ignored, but need not be invited
+        wanted, _ = schema_of(self.cls, forbid_unknown=True)  # unknown keys need not be invited
         if not self.is_object:
             outer: dict[str, Any] = {key: wanted.pop(key) for key in ("$schema", "$defs") if key in wanted}
             required = {"required": [WRAPPED], "additionalProperties": False}

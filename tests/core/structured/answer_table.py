@@ -512,6 +512,10 @@ def cut() -> Iterator[Row]:
         for at in range(9, len(text) - 1, 7):
             yield kind, f"Sure, here it is:\n```json\n{text[:at]}", REFUSED
             yield kind, f"Here: {text[:at]}", REFUSED
+    for said in ("oops", "and", "5 of 7 [", "..."):
+        yield Book, f"[{DUNE_TEXT}, {said} {EMMA_TEXT}", REFUSED
+        yield Shelf, f'{{"books": [{DUNE_TEXT}, {said} {SHELF_TEXT}', REFUSED
+        yield Settings, f'{{"dark": true {said}, {{"size": 3}}', REFUSED
     for at in range(8, len(SHELF_TEXT) - 1, 9):
         yield Shelf, f"[{SHELF_TEXT}, {SHELF_TEXT[:at]}", REFUSED
         yield Book, f"{DUNE_TEXT}\n{SHELF_TEXT[:at]}", REFUSED

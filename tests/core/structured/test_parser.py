@@ -76,7 +76,7 @@ def test_a_result_gives_its_value_or_raises() -> None:
     assert caught.value.result is failed
     with pytest.raises(StructuredAnswerError, match="^extraction_failed$"):
         PARSER.parse("no").unwrap()
-    assert repr(failed).startswith("ParseResult(stage='failure', reason='schema_type_error', errors=[")
+    assert repr(failed).startswith("ParseResult(stage='failure', reason='schema_type_error', errors=(")
     assert repr(PARSER.parse('{"x": 1,', partial=Partial.ACCEPT)) == (
         "ParseResult(stage='repair', reason='truncated', partial=True, value=Point(x=1, y=None))"
     )
@@ -279,6 +279,12 @@ def test_fields_have_the_schema_s_keys_and_exact_values() -> None:
         "Bill(sum=Decimal('12.50'), when=datetime.datetime(2024, 5, 1, 10, 0, "
         "tzinfo=datetime.timezone(datetime.timedelta(seconds=7200))), parts=[Decimal('1.10')])"
     )
+
+
+def test_fields_that_cannot_be_checked_are_shown_as_they_are() -> None:
+    parser = StructuredParser({"type": "object", "properties": {"n": {"multipleOf": 1e-9}}})
+    step, _ = parser.parse_stream(['{"n": 1e300, "m": ', "1}"])
+    assert step.fields == {"n": 1e300}
 
 
 @pytest.mark.parametrize("body", ['the "new" one', 'a ("b") c', 'he said "stop" and "go" now'])
