@@ -143,6 +143,7 @@ def test_each_layout_names_its_document() -> None:
 @pytest.mark.parametrize(
     ("line", "field", "cause"),
     [
+        ({"a": "x"}, "is_finish_unknown=a", "a: expected true or false"),
         ({"a": "x"}, "created=a", "a: expected a time: ISO 8601, or a number since 1970 (@ms, @us, @ns name its unit)"),
         ({"a": True}, "created=a", "a: expected a time: ISO 8601, or a number since 1970 (@ms, @us, @ns name its unit)"),
         ({"a": 1e300}, "created=a", "a: expected a time: ISO 8601, or a number since 1970 (@ms, @us, @ns name its unit)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -173,6 +174,23 @@ def test_the_metrics(server: ReplayServer, telemetry: Telemetry) -> None:
     assert duration.sum == telemetry.span.attributes["gen_ai.client.operation.duration"]
     assert duration.attributes["gen_ai.request.model"] == "tiny"
     assert duration.attributes["gen_ai.operation.name"] == "chat"
+
+
+def test_the_dashboard_asks_for_metrics_that_exist(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink())
+    metrics = {}
+    for name, points in telemetry.points().items():
+        unit = "" if name.endswith("usage") else "_seconds"
+        metrics[name.replace(".", "_") + unit] = {key.replace(".", "_") for key in points[0].attributes}
+    folder = Path(__file__).parents[3] / "contrib/observability"
+    panels = json.loads((folder / "genai.json").read_text("utf-8"))["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    asked = [(re.findall(r"(gen_ai_client_\w+)_(?:bucket|count|sum)\b", query), query) for query in queries]
+    assert {name for names, _ in asked for name in names} == metrics.keys()
+    for (name,), query in asked:
+        (by,) = re.findall(r"by \(([^)]*)\)", query)
+        assert {label.strip() for label in by.split(",")} <= metrics[name] | {"le", "error_type"}
 
 
 def test_the_parent_is_the_span_in_which_the_request_was_made(
