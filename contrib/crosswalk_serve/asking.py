@@ -160,6 +160,8 @@ class Exchange:
 
     def _own_fields(self, route: Route) -> tuple[str, ...]:
         """Return the fields of Responses that the gateway handles. A server that stores answers also gets ``store``."""
+        if self._form is not WireForm.OPENAI_RESPONSES:
+            return ()
         is_told = any(target.provider == self._form.provider for target in route.model.endpoints)
         return ("previous_response_id",) if is_told else ("previous_response_id", "store")
 

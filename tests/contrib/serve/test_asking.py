@@ -113,6 +113,15 @@ def test_or_it_is_dropped_and_said(upstream: ReplayServer) -> None:
     assert {"request.seed", "request.a_new_field"} <= set(answer.headers["x-crosswalk-dropped"].split(", "))
 
 
+def test_store_is_a_field_of_chats_own(upstream: ReplayServer) -> None:
+    """It reaches a server of Chat Completions, and is named where another one does not have it."""
+    upstream.add(says()).add(Answer.of_json(MESSAGE))
+    post(config_of(upstream), {**HI, "store": True})
+    assert upstream.requests[0].json()["store"] is True
+    answer = post(messages_at(upstream), {**HI, "store": True})
+    assert "request.store" in answer.headers["x-crosswalk-dropped"].split(", ")
+
+
 def test_the_file_says_what_requests_do_not(upstream: ReplayServer) -> None:
     upstream.add(says(), times=2)
     model = f"{{provider: vllm, base_url: '{upstream.url}', defaults: {{temperature: 0.5, max_tokens: 9}}, options: {{min_p: 0.2}}}}"

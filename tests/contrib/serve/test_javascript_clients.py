@@ -1,0 +1,99 @@
+"""The clients of JavaScript at a gateway, where Node is installed and ``npm install --prefix tests/clients`` has run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contrib_serve import ABOUT, USAGE, config_of, live, says
+from crosswalk.testing.exchange import ReceivedRequest
+from crosswalk.testing.faults import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+
+FOLDER = Path(__file__).parents[2] / "clients"
+VECTORS = {
+    "object": "list",
+    "model": "m",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
+}
+SECONDS = 300
+
+
+def streamed(*deltas: dict[str, Any], finish: str = "stop") -> Answer:
+    """A stream of *deltas*, of which the first says whose it is, as those of real servers do."""
+    about = {**ABOUT, "object": "chat.completion.chunk"}
+    first, *others = deltas
+    choices: list[dict[str, Any]] = [{"delta": {"role": "assistant", **first}}]
+    choices += [*({"delta": delta} for delta in others), {"delta": {}, "finish_reason": finish}]
+    chunks = [{**about, "choices": [{"index": 0, **choice}]} for choice in choices]
+    return Answer.of_events([*chunks, {**about, "choices": [], "usage": USAGE}])
+
+
+def text(*pieces: str, stream: bool) -> Answer:
+    """An answer with a text."""
+    return streamed(*({"content": piece} for piece in pieces)) if stream else says("".join(pieces))
+
+
+def calls(name: str, id: str, *, stream: bool, **arguments: Any) -> Answer:
+    """A call of the tool *name*."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"index": 0, "id": id, "type": "function", "function": function}
+    return streamed({"tool_calls": [call]}, finish="tool_calls") if stream else says("", tool_calls=[call])
+
+
+def answer_all(upstream: ReplayServer) -> None:
+    """Answer in the ways that ``run.mjs`` describes, for any number of clients."""
+
+    def answers(answer: Answer, when: Callable[[ReceivedRequest], Any], *, stream: bool) -> None:
+        upstream.add(
+            answer, when=lambda one: bool(when(one)) and bool(one.wants_stream) is stream, times=None
+        )
+
+    def last(request: ReceivedRequest) -> str:
+        return json.dumps(request.json()["messages"][-1])
+
+    def has_schema_tool(request: ReceivedRequest) -> bool:
+        return any(tool["function"]["name"] == "json" for tool in request.json().get("tools", ()))
+
+    def results(count: int) -> Any:
+        return lambda request: (
+            request.json().get("tools")
+            and sum(message["role"] == "tool" for message in request.json()["messages"]) == count
+        )
+
+    upstream.add(Answer.of_json(VECTORS), path="/v1/embeddings", times=None)
+    upstream.add(Answer.failure(404), path="/v1/messages/count_tokens", times=None)
+    refused = Answer.failure(400, message="no")
+    upstream.add(refused, when=lambda request: '"error"' in last(request), times=None)
+    stalled = text("Hel", "lo", stream=True)
+    upstream.add(stalled, Stall(after_events=1), when=lambda one: "stall" in last(one), times=None)
+    for stream in (False, True):
+        # Vercel's SDK asks for structured output of Messages with a tool.
+        answers(calls("json", "call_0", stream=stream, answer=42), has_schema_tool, stream=stream)
+        for count, city in enumerate(("Paris", "Rome")):
+            answers(
+                calls("weather", f"call_{count}", stream=stream, city=city), results(count), stream=stream
+            )
+        answers(text("Do", "ne", stream=stream), results(2), stream=stream)
+        schema = text('{"answer"', ": 42}", stream=stream)
+        answers(schema, lambda one: "response_format" in one.json(), stream=stream)
+        answers(text("I ", "see", stream=stream), lambda one: "image_url" in last(one), stream=stream)
+        answers(text("Hel", "lo", stream=stream), lambda _: True, stream=stream)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@pytest.mark.skipif(not (FOLDER / "node_modules").is_dir(), reason="npm install --prefix tests/clients")
+def test_every_client_passes_every_case(upstream: ReplayServer) -> None:
+    answer_all(upstream)
+    with live(config_of(upstream, "on_unsupported: drop")) as here:
+        command = ["node", FOLDER / "run.mjs", here.url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    results = {one["case"]: one["error"] for one in map(json.loads, done.stdout.splitlines())}
+    failed = {name: error for name, error in results.items() if error is not None}
+    assert (failed, len(results), done.returncode) == ({}, 80, 0), done.stderr
