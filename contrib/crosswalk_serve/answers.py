@@ -170,7 +170,7 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
         return response
     response = _with_own_call_ids(response, token)
     if form is WireForm.ANTHROPIC and source_form(response) is not form:
-        return attrs.evolve(response, model=incoming.request.model)
+        return attrs.evolve(response, model=incoming.request.model or response.model)
     if form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
         return response
     return attrs.evolve(response, id=f"{response.id}-{token}")
