@@ -181,11 +181,12 @@ ANSWERS = {
     "a call alone": PARTS[1:],
     "parallel calls": [*PARTS, SECOND],
     "parallel calls, the second signed": [PARTS[0], SECOND, PARTS[1]],
+    "calls without a signature": [SECOND, {"functionCall": {"name": "look", "args": {}}}],
     "a signed text": [{"text": "Nine.", "thoughtSignature": SIGNATURE}],
     "a thought and a signed text": [PARTS[0], {"text": "Nine.", "thoughtSignature": SIGNATURE}],
     "a text, then its signature": [{"text": "Nine."}, {"text": "", "thoughtSignature": SIGNATURE}],
 }
-"""Parts of an answer of Gemini's, of which one has a signature."""
+"""Parts of answers of Gemini's, most of which have a signature."""
 
 
 def without_ids(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
