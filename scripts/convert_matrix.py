@@ -162,7 +162,7 @@ def _fields_cell(rows: list[dict[str, Any]], target: str) -> str:
 
 def _label(value: Any) -> str:
     """Return the path of the last field in *value*, as far as objects have one field alone."""
-    steps = []
+    steps: list[str] = []
     while isinstance(value, dict) and (len(value) == 1 or not steps):
         steps.append(next(reversed(value)))
         value = value[steps[-1]]

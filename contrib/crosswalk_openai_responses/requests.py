@@ -283,7 +283,8 @@ def _part(part: ContentPart) -> dict[str, Any]:
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
     if part.id is not None:
-        return {"type": "input_file", "file_id": part.id}
+        name = {"filename": part.name} if part.name else {}
+        return {"type": "input_file", "file_id": part.id, **name}
     if part.data is None:
         return {"type": "input_file", "file_url": part.url}
     return {"type": "input_file", "file_data": data_url(part), "filename": part.name or "file"}

@@ -264,7 +264,8 @@ def _part(part: ContentPart) -> dict[str, Any]:
         detail = {} if part.detail is None else {"detail": part.detail}
         return {"type": "image_url", "image_url": {"url": data_url(part), **detail}}
     if isinstance(part, FilePart) and part.id is not None:
-        return {"type": "file", "file": {"file_id": part.id}}
+        name = {"filename": part.name} if part.name else {}
+        return {"type": "file", "file": {"file_id": part.id, **name}}
     if part.data is None:
         raise unsupported_part(part, "must be given as data")
     if isinstance(part, AudioPart):

@@ -6,6 +6,7 @@ Facts: provider document "Google Gemini", sections 1 to 4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -126,3 +127,13 @@ ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     }
 )
 """The words that Google's services write in the ``status`` of an error, beside its number, each with its nearest kind."""
+
+
+def proto_name(name: str) -> str:
+    """Return the proto name of a field, which a client may write in place of its JSON name."""
+    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
+
+
+def json_name(name: str) -> str:
+    """Return the JSON name of a field by its proto name."""
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)

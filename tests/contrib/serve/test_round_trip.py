@@ -22,17 +22,29 @@ from crosswalk.service import (
     ToolDefinition,
     build_http_request,
 )
-from crosswalk.types import AudioPart, ChatMessage, FilePart, ImagePart, TextPart, ToolCall
+from crosswalk.types import AudioPart, CallKind, ChatMessage, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.json import dump_json
 from crosswalk_serve.requests import read_request
 
-FORMS = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC, WireForm.OLLAMA)
+FORMS = (
+    WireForm.OPENAI_CHAT,
+    WireForm.OPENAI_RESPONSES,
+    WireForm.ANTHROPIC,
+    WireForm.OLLAMA,
+    WireForm.GEMINI,
+)
+OPENAI = FORMS[:2]
 PNG = "iVBORw0KGgo="
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=8)
 names = st.text("abcdefghij_", min_size=1, max_size=8)
 objects = st.dictionaries(names, st.one_of(st.integers(-9, 9), st.booleans(), texts), max_size=2)
 schemas = st.builds(lambda properties: {"type": "object", "properties": properties}, objects)
+
+
+FORMATS = st.sampled_from(
+    [{"type": "text"}, {"type": "grammar", "syntax": "lark", "definition": "start: A"}],
+)
 
 
 def parts(form: WireForm) -> st.SearchStrategy[Any]:
@@ -45,6 +57,9 @@ def parts(form: WireForm) -> st.SearchStrategy[Any]:
         kinds.append(
             st.builds(lambda name: FilePart(data="JVBERi0=", media_type="application/pdf", name=name), names)
         )
+    if form in OPENAI:
+        kinds.append(st.just(ImagePart(url="https://example.org/a.png", detail="high")))
+        kinds.append(st.builds(lambda name: FilePart(id="file-1", name=name), st.one_of(st.none(), names)))
     if form is WireForm.OPENAI_CHAT:
         kinds.append(st.just(AudioPart(data="UklGRg==", media_type="audio/wav")))
     return st.lists(st.one_of(kinds), min_size=1, max_size=3)
@@ -75,6 +90,10 @@ def requests(draw: st.DrawFn, form: WireForm) -> ChatRequest:
         ToolDefinition(name, maybe(texts), draw(schemas), maybe(st.booleans()))
         for name in draw(st.lists(names, unique=True, max_size=2))
     ]
+    if form in OPENAI and draw(st.booleans()):
+        tools.append(
+            ToolDefinition("custom", maybe(texts), kind=CallKind.CUSTOM, input_format=maybe(FORMATS))
+        )
     choices: list[Any] = [*ToolChoice, *(NamedTool(tool.name) for tool in tools)]
     hosted = [HostedTool("web_search", allowed_domains=["a.org"])] if draw(st.booleans()) else []
     return ChatRequest(
@@ -108,7 +127,8 @@ def sent(request: ChatRequest, form: WireForm) -> HTTPRequest:
 def test_what_is_sent_is_read_as_what_is_sent_again(form: WireForm, data: st.DataObject) -> None:
     request = data.draw(requests(form))
     built = sent(request, form)
-    incoming = read_request(form, dump_json(built.body))
+    target = {"model": "m", "stream": request.stream} if form is WireForm.GEMINI else None
+    incoming = read_request(form, dump_json(built.body), target=target)
     assert incoming.unread == {}
     asked = incoming.request.asked
     again = sent(asked, form)

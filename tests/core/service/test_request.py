@@ -479,6 +479,11 @@ def test_a_choice_among_some_tools_has_a_mode_and_names() -> None:
         request = ChatRequest("Hi", model="m", extra_options={"allowed_tools": value})
         return build_http_request(request, "openai_responses", on_unsupported="drop")
 
-    choice = built({"mode": "auto", "names": ["f"]}).body["tool_choice"]
+    choice = built({"mode": "auto", "tools": [{"type": "function", "name": "f"}]}).body["tool_choice"]
     assert choice == {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
-    assert [one.option for one in built(["f"]).dropped] == ["allowed_tools"]
+    for wrong in (
+        ["f"],
+        {"mode": "new", "tools": []},
+        {"mode": "auto", "tools": [{"type": "mcp", "name": "f"}]},
+    ):
+        assert [one.option for one in built(wrong).dropped] == ["allowed_tools"]

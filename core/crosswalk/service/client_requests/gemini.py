@@ -5,7 +5,6 @@ The API takes each field by its JSON name and by its proto name: ``systemInstruc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -32,6 +31,7 @@ from crosswalk.service.request import (
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.gemini import proto_name
 from crosswalk.wire.options import options_read
 
 __all__ = ["read"]
@@ -82,7 +82,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
 
 def _name(fields: Fields, name: str) -> str:
     """Return the spelling of the field *name* in *fields*."""
-    proto = re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
+    proto = proto_name(name)
     return proto if proto in fields and name not in fields else name
 
 

@@ -13,7 +13,8 @@ from crosswalk.service.request import ChatRequest, Dropped, HostedTool, HostedTo
 from crosswalk.types.merge import copy_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Place, Unread
-from crosswalk.wire.options import FORMATS, NESTED, Grade, format_of_path, option_of
+from crosswalk.wire.gemini import json_name
+from crosswalk.wire.options import FORMATS, NESTED, Grade, Option, format_of_path, option_of
 
 __all__ = ["VERSION", "ClientRequest", "Incoming", "Wants"]
 
@@ -125,7 +126,7 @@ class ClientRequest(ChatRequest):
         dropped: list[Dropped] = []
         searches: tuple[HostedTool, ...] = ()
         for unread in _apart(one for one in self.unread if one not in same):
-            option = option_of(source[1], unread.option)
+            option = _option(source[1], unread)
             is_item = unread.path != unread.option
             value = None if option is None else is_item or option.read(unread.value, source[1])
             if option is not None and option.name == "web_search_options" and value == {}:
@@ -203,10 +204,15 @@ _FORMATS: Final = {
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
+def _option(format: str, unread: Unread) -> Option | None:
+    """Return the option that *unread* is in *format*. Gemini takes each field by its proto name, too."""
+    return option_of(format, json_name(unread.option) if format == "gemini" else unread.option)
+
+
 def _is_shared(unread: Unread, source: tuple[str, str], target: str | None) -> bool:
     """Return whether *unread* is an option that the *target* spells like the client's form."""
     if not isinstance(unread.value, dict) or unread.place[0] == "options":
-        option = option_of(source[1], unread.option)
+        option = _option(source[1], unread)
         return option is not None and option.path(target) == unread.option
     return False
 

@@ -17,6 +17,7 @@ from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Fields, path_of, placed
+from crosswalk.wire.gemini import proto_name
 from crosswalk.wire.options import WORDS, options_read
 
 __all__ = [
@@ -65,6 +66,8 @@ def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path, known in reversed(options_read(format).items()):
         name = path.removeprefix(under)
+        if format == "gemini" and name not in fields:
+            name = proto_name(name)
         if known.name in _TAKERS and known.name not in found and name in fields:
             found[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
     return found
