@@ -148,7 +148,9 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     kind, retryable, status = ErrorKind(info["kind"]), info["retryable"], case.capture.status
     stated = case.capture.says or {}
     yield from _no_code(case, info)
-    is_passing = status < 400 or status in _PASSING
+    is_passing = (
+        status in _PASSING if status >= 400 else kind is not ErrorKind.RATE_LIMIT
+    )  # perhaps a spent quota
     if "retryable" not in stated and kind in _TRANSIENT and not retryable and is_passing:
         where = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
         yield case.problem("P4", "failure", f"{where} is read as an error that may not be retried")
@@ -168,10 +170,13 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     if info.get("status") != status:
         yield case.problem("P4", "failure", f"HTTP {status} is read as status {info.get('status')}")
     message = " ".join((response["refusal"] or "").split())
-    sentences = [text for text in map(clean_message, strings(case.events[0])) if " " in text]
-    if sentences and not any(
-        text[:_START] in message or message[:_START] in text for text in sentences if " " in message
-    ):
+    texts = [clean_message(text) for text in strings(case.events[0])]
+    is_sent = message in texts and message != info.get("code")
+    is_sent |= (
+        any(text[:_START] in message or message[:_START] in text for text in texts if " " in text)
+        and " " in message
+    )
+    if any(" " in text for text in texts) and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         body = case.capture.body

@@ -55,7 +55,13 @@ def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
         response.get("raw_finish_reason"),
         response["finish_reason"],
     )
-    if not limits or not count or raw is None or raw.lower() in _KNOWN or "finish" in stated:
+    if (
+        not limits
+        or not count
+        or raw is None
+        or raw.lower().partition(":")[0] in _KNOWN
+        or "finish" in stated
+    ):
         return
     if finish == FinishReason.STOP and count in limits:
         yield case.problem(
@@ -71,8 +77,8 @@ def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
         )
 
 
-_KNOWN: Final = frozenset({*FinishReason, "max_tokens", "end_turn", "eos"})
-"""Words with the same meaning everywhere."""
+_KNOWN: Final = frozenset({*FinishReason, "max_tokens", "end_turn", "eos", "completed", "incomplete"})
+"""Words with the same meaning everywhere: a server that sends the wrong one is not the plugin's mistake."""
 
 
 def options_of(request: bytes | None) -> Iterator[tuple[str, Any]]:

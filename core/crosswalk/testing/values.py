@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.testing.case import Case, strings
-from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced, scalars, show_path
+from crosswalk.testing.case import Case, Place, strings
+from crosswalk.testing.perturbation import Leaf, Path, leaves, replaced, scalars
 from crosswalk.testing.problems import Problem
 from crosswalk.types.metadata import Provenance
 
@@ -144,21 +144,24 @@ def times_kept(case: Case) -> Iterator[Problem]:
         )
     for place in case.places(str):
         time = _time(place.value)
-        if time != created:
-            continue
+        if time is None or time != created or _created(case, place, time + timedelta(hours=1)) == created:
+            continue  # it is not the time of the answer
         for other, name in (
             (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
             (time.replace(microsecond=123_456), "with a fraction"),
             (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
         ):
-            after = case.map(place.put(case.events, other.isoformat()))
-            if after.error is not None or "created" in after.response["metadata"].get("provenance", {}):
-                continue
-            read = datetime.fromisoformat(after.response["created"])
-            if read != other:
-                yield case.problem(
-                    "P4", place, f"{other.isoformat()}, the time {name}, is read as {read.isoformat()}"
-                )
+            read = _created(case, place, other)
+            if read not in (None, other):
+                yield case.problem("P4", place, f"{other.isoformat()}, the time {name}, is read as {read}")
+
+
+def _created(case: Case, place: Place, time: datetime) -> datetime | None:
+    """Return the time of the answer with *time* in *place*, or ``None`` if it is refused or missing."""
+    after = case.map(place.put(case.events, time.isoformat()))
+    if after.error is not None or "created" in after.response["metadata"].get("provenance", {}):
+        return None
+    return datetime.fromisoformat(after.response["created"])
 
 
 def _time_left(case: Case) -> Iterator[Problem]:
@@ -170,15 +173,11 @@ def _time_left(case: Case) -> Iterator[Problem]:
         if key in _CREATED and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions")
             return
-    dated = [
-        (path, text)
-        for path, text in scalars(extensions)
-        if isinstance(text, str) and _time(text) is not None
-    ]
-    if len({text for _, text in dated}) == 1:
-        yield case.problem(
-            "P4", show_path(dated[0][0]), "the only time of the answer is left in the extensions"
-        )
+    dated = [text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None]
+    for leaf in case.leaves if len({*dated}) == 1 else ():
+        if leaf.value == dated[0]:
+            yield case.problem("P4", leaf, "the only time of the answer is left in the extensions")
+            return
 
 
 def _time_lost(case: Case) -> Iterator[Problem]:
