@@ -98,8 +98,8 @@ def _texts(answer: Answer, raw: Object, item: Item, state: MappingState) -> Delt
     for name in wire.LISTS:
         parts = take_objects(raw, name)
         kinds = [look_string(part, "type") or "" for part in parts]
-        for first, others in item.renumber(name, kinds):
-            answer.join(first, others)
+        for last, others in item.renumber(name, kinds):
+            answer.join(last, others)
         for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
                 yield from part_deltas(answer, part, item.part(name, number, kind), state)
