@@ -60,7 +60,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
         load_for_loop()
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         with refused(httpx2.InvalidURL):
             return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
 

@@ -25,7 +25,6 @@ from crosswalk.service.deadlines import RESEND_SECONDS, Wait
 
 __all__ = ["Connection", "Connections"]
 
-_MOST_KEPT: Final = 100
 _HEAD_BYTES: Final = 100 * 1024
 _KEPT_SECONDS: Final = 5.0
 _HEADER: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [^\x00-\x08\x0a-\x1f\x7f]*")
@@ -327,7 +326,7 @@ class Connections:
             now = connection.idle_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
             idle = self._idle
-            while idle and (len(idle) > _MOST_KEPT or now - idle[0].idle_since >= _KEPT_SECONDS):
+            while idle and now - idle[0].idle_since >= _KEPT_SECONDS:
                 self._close(idle.pop(0))
         else:
             self._close(connection)
