@@ -1,7 +1,7 @@
 """Anthropic: the Messages API, on its own servers, Amazon Bedrock and Google Vertex, and the older Text Completions.
 
-Facts: provider document "Anthropic Messages". The dialect itself, which other servers speak too, is
-:class:`AnthropicDialect`; what only Anthropic's own servers do stands here.
+Facts: provider document "Anthropic Messages". The dialect, which other servers speak too, is
+:class:`AnthropicDialect`. This module has the differences of Anthropic's own servers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class HostedMessages(AnthropicDialect):
     """The Messages dialect as Anthropic's own models answer in it."""
 
     def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: certain by the form of an id and by counts that nobody else reports."""
+        """See the hook ``recognizes``: certain by the form of an id and by counts of no other server."""
         found = super().recognizes(event)
         if found is Recognition.NO:
             return found
@@ -56,13 +56,13 @@ class HostedMessages(AnthropicDialect):
 
 
 class Anthropic(DialectFamily):
-    """The hooks for Anthropic: the first event says which of its APIs a stream is from."""
+    """The hooks for Anthropic. The first event decides the API of a stream."""
 
     map_error = staticmethod(hookimpl(anthropic_error))
     build_request = staticmethod(requests_of("crosswalk_anthropic.requests"))
 
     def dialect(self, event: Any, state: MappingState) -> Dialect:
-        """The dialect of this stream; a ping, with which either may begin, does not say which."""
+        """Return the dialect of this stream. A ping does not decide it, because either may begin with one."""
         if isinstance(event, dict) and event.get("type") == "ping":
             return self.dialects[0]
         return super().dialect(event, state)

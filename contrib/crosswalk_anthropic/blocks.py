@@ -1,7 +1,7 @@
-"""Content blocks: what they and their pieces stand for, whole and streamed (sections 2.1 and 3).
+"""Reads content blocks and their pieces, whole and streamed (sections 2.1 and 3).
 
-A whole block is a start and a stop with nothing between, so that both forms take one path. What a call has beside its
-arguments comes in an empty segment of the call's type, right behind it.
+A whole block is a start and a stop without pieces, so that both forms take one path. The extra fields of a call
+follow it in an empty segment of its type.
 """
 
 from __future__ import annotations
@@ -120,9 +120,9 @@ class ContentBlocks(Blocks):
         event["content"] = [inner]
 
     def take_index(self, event: dict[str, Any]) -> int | None:
-        """Take the index of *event*'s block; ``None`` for the last one.
+        """Take the index of *event*'s block, or ``None`` for the last one.
 
-        Where no other is open that is a mere place: of a wrong type it stays, and is noted.
+        If no other block is open, an index of a wrong type stays and is noted.
         """
         index = accept_count(event, "index")
         if index is None and "index" in event:
@@ -144,7 +144,7 @@ class ContentBlocks(Blocks):
                 yield from self.keep(opened, "encrypted", take_string(block, "data"))
             case "tool_use":
                 yield self.call(opened, block, state)
-                # What it has beside its arguments, the next request is to say again; its id may be another call's.
+                # The next request repeats its extra fields. Its id may be that of another call.
                 others = {"id": block.pop("id")} if "id" in block else {}
                 about = {name: value for name, value in take_whole(block).items() if value is not None}
                 block.update(others)
@@ -179,7 +179,7 @@ def _kind_of(block: dict[str, Any]) -> str:
 
 
 def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
-    """Take all of *block*, an item of a server's tool or a file; what it says of a call is text."""
+    """Take all of *block*, an item of a server's tool or a file. Its fields about a call are text."""
     about: dict[str, Any] = {"type": kind}
     about |= {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
     return about | take_whole(block)

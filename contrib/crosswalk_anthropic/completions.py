@@ -28,13 +28,13 @@ class CompletionsDialect:
     text_paths: ClassVar[tuple[str, ...]] = ("completion",)
 
     def recognizes(self, event: Any) -> Recognition:
-        """Whether *event* has a completion; Bedrock leaves out its type."""
+        """Return whether *event* has a completion. Bedrock leaves out its type."""
         if not isinstance(event, dict) or not isinstance(event.get("completion"), str):
             return Recognition.NO
         return Recognition.CERTAIN if event.get("type") == "completion" else Recognition.POSSIBLE
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """The text of one event, and the end where it says so."""
+        """Return the text of one event, and its end if it has one."""
         kind = require_object(event).get("type")
         if kind == "error":
             yield take_error(event, anthropic_error(None, event))

@@ -1,7 +1,7 @@
 """The Messages dialect (``/v1/messages``), which other servers answer in too.
 
 Facts: provider document "Anthropic Messages"; the deviations of other servers, in "vLLM", section 9, "Ollama",
-section 9.4, and "llama.cpp", section 8, need no code of their own.
+section 9.4, and "llama.cpp", section 8, need no separate code.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
 
 
 class _Message:
-    """How far a message has come.
+    """The progress of a message.
 
     Attributes:
         blocks: its content blocks.
         counts: its tokens, as last reported.
         first: those of its start, by the provider's names for them.
-        starts: how often its start has come.
+        starts: how often its start has arrived.
     """
 
     def __init__(self) -> None:
@@ -80,11 +80,11 @@ class _Message:
 class AnthropicDialect:
     """The hooks for ``/v1/messages``, whole and streamed.
 
-    A provider whose server answers in it too puts an instance, or one of a subclass, into its ``DialectFamily``.
+    A provider with a server that answers in it too puts an instance, or one of a subclass, into its ``DialectFamily``.
 
     Attributes:
         title: the provider's name as people write it.
-        documentation: where the provider describes the API.
+        documentation: the URL of the provider's documentation.
         finish_reasons: the provider's stop reasons.
         text_paths: see ``ProviderInfo``.
     """
@@ -125,7 +125,7 @@ class AnthropicDialect:
         """See the hook ``map_delta``. The type of the event stays for the hooks after it."""
         event = require_object(event)
         kind, blocks = event.get("type"), state.own(_Message).blocks
-        # Of llama.cpp's error, which has no ``error`` inside, only the event's name says that it is one.
+        # llama.cpp's error has no ``error`` inside. Only the event's name identifies it.
         if kind == "error" or state.event_name == "error" or event.get("error"):
             yield from blocks.flush()
             yield take_error(event, anthropic_error(None, event))
@@ -150,7 +150,7 @@ class AnthropicDialect:
                 yield from self._message(event, state, whole=True)
                 yield from take_end({}, "stop_reason", state, default="")
             case "ping":
-                del event["type"]  # one may come before it is known whose dialect it is
+                del event["type"]  # one may come before the dialect is known
             case _:
                 unknown = unknown_event(event)
                 take_string(event, "type")
@@ -172,7 +172,9 @@ class AnthropicDialect:
             if type(block) is not dict:
                 break
             yield from seen.blocks.whole(block, number, state)
-        take_objects(message, "content")  # what is no list of objects is refused, after the text before it
+        take_objects(
+            message, "content"
+        )  # content that is not a list of objects is refused, after the text before it
         yield from self._ending(message, state)
 
     def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -200,7 +202,7 @@ class AnthropicDialect:
         seen = state.own(_Message)
         if seen.starts > 1 and is_start:
             for path, first in seen.first.items():
-                take_same_at(usage, path, first)  # the start once more knows nothing new
+                take_same_at(usage, path, first)  # a repeated start has no new counts
             return None
         known = seen.counts
         for name, path in _COUNTS.items():
@@ -222,10 +224,10 @@ class AnthropicDialect:
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``: what is left of a stream's events stands where the whole message has it.
+        """See the hook ``extensions``. The residue of a stream's events has the paths of a whole message.
 
-        That is of ``message_start.message`` and ``message_delta.delta`` at the top, of a content block in ``content``
-        under its index.
+        That is the top for ``message_start.message`` and ``message_delta.delta``, and ``content`` under its index
+        for a content block.
         """
         left: dict[str, Any] = event
         match left.pop("type", None):

@@ -1,11 +1,11 @@
 """Google Gemini: ``generateContent`` and ``streamGenerateContent`` of the Gemini API and of Vertex AI.
 
 Facts: provider document "Google Gemini". A body and each chunk of a stream are the same object, whether the stream
-comes as SSE or, without ``alt=sse``, as one JSON array piece by piece: see :mod:`crosswalk_gemini.arrays`. An array
-that somebody else decoded is read as well. The Interactions API is in :mod:`crosswalk_gemini.interactions`.
+comes as SSE or, without ``alt=sse``, as one JSON array piece by piece: see :mod:`crosswalk_gemini.arrays`. A decoded array
+is read as well. The Interactions API is in :mod:`crosswalk_gemini.interactions`.
 
-Old models say ``STOP`` in every chunk. So content after a finish word is no error here, and the price is that a
-stream which is cut after its first finish word passes for a complete one; only of an array the missing end tells.
+Old models send ``STOP`` in every chunk. So content after a finish word is not an error here, and a stream that is cut
+after its first finish word looks complete. Only in an array the missing end shows it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ACCESS = Access(
     base_url="https://generativelanguage.googleapis.com",
     base_url_variables=("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
     api_key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    # In the query, where it may stand as well, it would reach logs.
+    # In the query, which is allowed as well, it would reach logs.
     api_key_header="x-goog-api-key",
     api_key_scheme=None,
 )
@@ -98,7 +98,7 @@ _BY_NUMBER = {
 
 
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
-    """What an error says; *status* is ``None`` for one inside a stream, where the error has it as its ``code``."""
+    """Read an error. *status* is ``None`` inside a stream, because the error has it as its ``code``."""
     info = error_info(status, body, codes=_BY_NUMBER)
     if "API_KEY_INVALID" in _reasons(body):  # sent with HTTP 400
         return refined(info, ErrorKind.AUTHENTICATION)
@@ -106,7 +106,7 @@ def gemini_error(status: int | None, body: Any) -> ErrorInfo:
 
 
 def _reasons(body: Any) -> list[str]:
-    """The reasons in the details; whatever the body is, this raises nothing."""
+    """Return the reasons in the details. It never raises."""
     match body[0] if isinstance(body, list) and body else body:
         case {"error": {"details": list(items)}}:
             return [str(item.get("reason")) for item in items if isinstance(item, dict)]
@@ -128,7 +128,7 @@ LAYER = OpenAILayer()
 
 
 def _is_of_layer(event: Any, state: MappingState) -> bool:
-    """Whether the answer of *event* is in OpenAI's dialect, as its first event says."""
+    """Return whether the answer of *event* is in OpenAI's dialect, by its first event."""
     if state.dialect is None and isinstance(event, dict) and "choices" in event:
         state.dialect = LAYER
     return state.dialect is LAYER
@@ -185,7 +185,7 @@ class Gemini:
                 ),
             ),
             hosted_tools=("web_search", "web_fetch", "code_execution"),
-            repeats_finish=True,  # old models say STOP in every chunk
+            repeats_finish=True,  # old models send STOP in every chunk
         )
 
     @hookimpl
@@ -234,12 +234,12 @@ class Gemini:
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
-        """See the hook ``map_finish_reason``; vague words are errors of a candidate that has produced nothing."""
+        """See the hook ``map_finish_reason``. Vague words are errors if the candidate has produced nothing."""
         if state.dialect is LAYER:
             word: FinishReason | None = LAYER.finish_reasons.get(reason)
             return word
         if reason in _VAGUE and not state.own(Answers):
-            return None  # it stands in another provider's answer, and nobody knows what that has produced
+            return None  # it is in another provider's answer, with unknown content
         return REASONS.get(reason) or STATUSES.get(reason)
 
     @hookimpl
@@ -254,7 +254,7 @@ class Gemini:
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
-        """See the hook ``extensions``: of a candidate whose number alone is left, nothing is; arrays stay arrays."""
+        """See the hook ``extensions``. A candidate with only its number left is dropped. Arrays stay arrays."""
         if state.dialect is LAYER:
             left: dict[str, Any] = LAYER.extensions(event, state)
             return left
@@ -286,11 +286,11 @@ _KNOWN = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "resp
 
 
 def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """The deltas of one chunk or body, candidate by candidate.
+    """Return the deltas of one chunk or body, candidate by candidate.
 
     Raises:
-        UnknownEventError: it is no answer of this API.
-        WireTypeError: what decides the answer has another type than the API promises.
+        UnknownEventError: it is not an answer of this API.
+        WireTypeError: a field that decides the answer has a wrong type.
     """
     if chunk.get("error"):
         yield take_error(chunk, gemini_error(None, chunk))
@@ -300,7 +300,7 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
     state.take_identity(chunk, id="responseId", model="modelVersion")
     if "createTime" in chunk:
         state.identify(created=look_at_time(chunk, "createTime"))
-        # What is no time, or not written as the canonical one is, stays.
+        # Other values, and other spellings of a time, stay.
         written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
         take_same(chunk, "createTime", written)
     numbers: set[int] = set()
@@ -316,7 +316,7 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
 
 
 def _one_by_one(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
-    """The objects of an array, as :func:`take_objects`; those before an item that is none are given before it raises."""
+    """Take the objects of an array, as :func:`take_objects`. It yields those before a wrong item, and then raises."""
     items = container.get(key)
     if type(items) is list:
         yield from takewhile(lambda item: type(item) is dict, items)
@@ -324,7 +324,7 @@ def _one_by_one(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]
 
 
 def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
-    """The parts, then what is said about them once the answer has ended, then its end."""
+    """Return the parts, then their details once the answer has ended, then its end."""
     state.begin(choice)
     answer = state.own(Answers)[choice]
     content = take_object(candidate, "content")
@@ -351,7 +351,7 @@ def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingStat
 def _end_deltas(
     candidate: dict[str, Any], word: str, answer: Answer, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    """The end of an answer that says *word*: its detail, then the word."""
+    """Return the end of an answer with *word*: its detail, then the word."""
     choice = answer.choice
     message = look_at(candidate, "finishMessage", str)
     if word in _STOP:
@@ -388,7 +388,7 @@ def _feedback_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Res
 
 
 def _take_word(container: dict[str, Any], key: str) -> str | None:
-    """Take the word of an enum; ``None`` where it is missing. Its number is the word that it is written as, and stays.
+    """Take the word of an enum, ``None`` if it is missing. A number stands for its word, and stays.
 
     Raises:
         WireTypeError: it is neither.

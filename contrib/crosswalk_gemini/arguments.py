@@ -26,7 +26,7 @@ _TAKES: dict[str, Callable[[dict[str, Any], str], str | float | bool | None]] = 
 
 
 class ArgumentsWriter:
-    """Writes one JSON object value by value, in the order in which a model writes it; it takes nothing back."""
+    """Writes one JSON object value by value, in the order of the model, without corrections."""
 
     def __init__(self) -> None:
         self._keys: list[str | int] = []  # of the containers that are open inside the object
@@ -34,14 +34,14 @@ class ArgumentsWriter:
         self._string: Path | None = None  # that of the string that is open
 
     def write(self, piece: dict[str, Any]) -> str:
-        """The text that *piece* adds; ``""`` where it has no value, and stays as it is.
+        """Return the text that *piece* adds, or ``""`` if it has no value, and is not changed.
 
         Args:
             piece: ``{jsonPath, stringValue | numberValue | boolValue | nullValue}``. A string at the path of the
                 string before continues it.
 
         Raises:
-            WireTypeError: a leaf has another type, or the path leads back to what has been written.
+            WireTypeError: a leaf has another type, or the path leads to a part that is already written.
         """
         kind = next((key for key in _TAKES if piece.get(key) is not None), None)
         if kind is None and "nullValue" not in piece:
@@ -62,7 +62,7 @@ class ArgumentsWriter:
         return text
 
     def close(self) -> str:
-        """The text that ends the object; ``""`` when nothing has been written."""
+        """Return the text that ends the object, or ``""`` if nothing was written."""
         if not self._used:
             return ""
         closed = self._close_to(0) + "}"
@@ -106,7 +106,7 @@ class ArgumentsWriter:
 
 
 def _path(piece: dict[str, Any]) -> Path:
-    """``$.operations[0].action`` as the keys that lead there; the first one is a name: arguments are an object."""
+    """Return the keys of ``$.operations[0].action``. The first one is a name, because arguments are an object."""
     text = piece.get("jsonPath")
     if type(text) is str and _PATH.fullmatch(text):
         said = ((step.lastindex or 0, step) for step in _STEP.finditer(text))

@@ -1,6 +1,6 @@
 """The framing that ``streamGenerateContent`` has by default: one JSON array that is sent piece by piece (section 1).
 
-Each element is an event of its own, given as soon as its last bracket is there.
+Each element is an event, available as soon as its last bracket arrives.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from crosswalk.plugins import (
 __all__ = ["ArrayDecoder", "framing"]
 
 _MARK: Final = re.compile(rb"[^ \t\r\n]")
-# What is left of a string, and its quote if that is there; possessive: no bytes are looked at twice.
+# The remainder of a string, and its quote if it is there. Possessive: no byte is read twice.
 _STRING: Final = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 _BETWEEN: Final = re.compile(rb'["\[\]{},]')  # in an element, outside its brackets: a comma ends it
 _INSIDE: Final = re.compile(rb'["\[\]{}]')
 
 
 class _At(Enum):
-    """Where in the array the next byte stands."""
+    """The position of the next byte in the array."""
 
     START = auto()  # before its bracket
     FIRST = auto()  # before the first element, or the end
@@ -47,15 +47,15 @@ _FOLLOWING: Final = {
 
 
 class ArrayDecoder(PushDecoder):
-    """Turn the chunks of one JSON array, cut anywhere, into frames: its elements, whatever they are.
+    """Decodes the chunks of one JSON array, of any length, into frames: its elements, of any type.
 
-    It finds where an element ends and no more: whether it is JSON, and how deep, is found out when it is parsed.
+    It only finds the end of an element. Parsing checks its JSON and its depth.
 
     Args:
-        limits: ``line_bytes`` holds for each element, ``total_bytes`` for the stream.
+        limits: ``line_bytes`` applies to each element, ``total_bytes`` to the stream.
 
     Raises:
-        IncompleteStreamError: the input ended before the array; InvalidJSONError: it is none.
+        IncompleteStreamError: the input ended before the array. InvalidJSONError: it is not an array.
         LineTooLongError: an element is longer than ``line_bytes``.
         StreamTooLargeError: the stream is longer than ``total_bytes``.
         TrailingContentError: something follows the array.
@@ -71,12 +71,12 @@ class ArrayDecoder(PushDecoder):
         self._elements = 0
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
+        """Return the last frame, see :class:`PushDecoder`."""
         if self._at is not _At.END:
             raise IncompleteStreamError("the input ended before its array", place=self._place())
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
         chunk, self._backslash = self._backslash + chunk, b""
         position = 0
         while True:
@@ -106,7 +106,7 @@ class ArrayDecoder(PushDecoder):
                 )
 
     def _within(self, chunk: bytes, position: int) -> int:
-        """Where the element ends that *chunk* is inside of at *position*, or what there is of it."""
+        """Return the end of the present element in *chunk* from *position*, or of its available part."""
         while True:
             if self._in_string and (rest := _STRING.match(chunk, position)):
                 self._in_string, position = not rest[1], rest.end()
@@ -125,7 +125,7 @@ class ArrayDecoder(PushDecoder):
                 if not self._depth:
                     self._at = _At.AFTER
                     return position
-            elif mark != b"}":  # the element is no object and no array: what follows it ends it
+            elif mark != b"}":  # the element is not an object or array, so the next byte ends it
                 self._at = _At.AFTER
                 return found.start()
 
@@ -134,5 +134,5 @@ class ArrayDecoder(PushDecoder):
 
 
 def framing(start: bytes, limits: Limits, _: str) -> ArrayDecoder | None:
-    """The decoder for an answer whose first bytes are *start*; ``None`` where it is no array."""
+    """Return the decoder for an answer that begins with *start*, or ``None`` if it is not an array."""
     return ArrayDecoder(limits) if start.startswith(b"[") else None

@@ -68,12 +68,12 @@ _KEPT = (
 
 
 class Progress:
-    """How far an interaction has come.
+    """The progress of an interaction.
 
     Attributes:
         is_read: whether the answer is an interaction.
-        has_ended: whether it has said its final status.
-        begun: how many steps have begun.
+        has_ended: whether its final status has arrived.
+        begun: the number of steps that have begun.
         number: the number of the last one.
     """
 
@@ -123,13 +123,13 @@ def interaction_deltas(event: dict[str, Any], state: MappingState) -> Iterator[R
     else:
         whole = event if kind is None else take_object(event, "interaction") or {}
         yield from _interaction(whole, progress, state, may_end=kind not in _STARTS)
-        if kind is not None:  # what is left stands where a body has it
+        if kind is not None:  # the residue has the path of a body
             event.pop("interaction", None)
             event.update(whole)
 
 
 def interaction_usage(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
-    """The counts of an interaction: thoughts are counted beside the output, what tools put in beside the input."""
+    """Take the counts of an interaction. Thoughts are counted separately from the output, and tool inputs from the input."""
     usage = accept_object(event, "usage")
     if not usage:
         return None

@@ -1,7 +1,7 @@
-"""The parts of a candidate's content (section 2.1), calls of the client's tools among them (section 3), and what is beside.
+"""The parts of a candidate's content (section 2.1), including calls of the client's tools (section 3), and its details.
 
-That is citations, safety ratings, log probabilities and token counts (sections 5 and 8). Citations and ratings also stay in
-the extensions: the segments say what can be said in the same words for every provider.
+The details are citations, safety ratings, log probabilities and token counts (sections 5 and 8). Citations and ratings
+also stay in the extensions, because the segments only have the fields that all providers share.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ _SIGNED: Final = {"thought", "thoughtSignature"}
 
 @attrs.frozen
 class Citation:
-    """A source and the words that rest on it.
+    """A source and the words that rely on it.
 
     Attributes:
         source: the source, without a span.
         start: the first byte of the words in the text.
-        end: the byte after them; ``None`` when the provider does not say.
-        words: the words themselves; ``None`` when the provider does not say.
+        end: the byte after them, or ``None`` if the provider sends none.
+        words: the words, or ``None`` if the provider sends none.
         about: more about the source, for the segment's metadata.
     """
 
@@ -87,15 +87,15 @@ class Answer:
 
     Attributes:
         choice: its number.
-        said: the pieces of its text, thoughts left out.
+        said: the pieces of its text, without thoughts.
         is_thinking: whether the last of its pieces was a thought.
         produced: whether it has text, a call of a client's tool, or media.
-        writer: writes the arguments of the call that is being streamed; ``None`` when none is.
-        word: its first finish word, which old servers send with every chunk; ``None`` before.
-        citations: which of its words are cited, one after the other.
-        grounding: the same by its search; the last report is the whole of it.
-        ratings: the last verdicts that are not harmless.
-        shown: the segments that these gave, so that what the provider repeats comes once.
+        writer: writes the arguments of the streamed call, or ``None`` without any.
+        word: its first finish word, which old servers send with every chunk, or ``None`` before.
+        citations: its cited words, in order.
+        grounding: its cited words by search. The last report is complete.
+        ratings: the last verdicts above harmless.
+        shown: the segments of these, so that repetitions come once.
     """
 
     choice: int
@@ -110,13 +110,13 @@ class Answer:
     shown: set[Segment] = attrs.Factory(set)
 
     def part_deltas(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """The deltas of one part; of a part of a kind that is not known, none: it stays in the extensions.
+        """Return the deltas of one part. A part of an unknown kind has none, and stays in the extensions.
 
-        A signature belongs to the very part that carries it. Text, reasoning and calls are streamed as deltas,
-        which have no room for it; it follows them in a segment of the same type without content, which joins them.
+        A signature belongs to the part that carries it. Text, reasoning and calls are streamed as deltas
+        without signatures. It follows them in an empty segment of the same type, which is joined to them.
 
         Raises:
-            WireTypeError: what the part says, or whether it is a thought, has another type than the API promises.
+            WireTypeError: the content of the part, or its ``thought``, has a wrong type.
         """
         if "text" not in part and part.keys().isdisjoint(wire.PARTS) and part.keys() - _SIGNED:
             state.note_unknown_part()
@@ -159,7 +159,7 @@ class Answer:
         """A whole call, or a fragment of one whose arguments are streamed (section 3).
 
         Raises:
-            WireTypeError: it has no name and continues no call, or a leaf has another type than the API promises.
+            WireTypeError: it has no name and continues no call, or a leaf has a wrong type.
         """
         choice = self.choice
         args = take_object(call, "args")
@@ -208,7 +208,7 @@ class Answer:
             self.ratings = _ratings(candidate, state)
 
     def segments_beside(self) -> Iterator[Segment]:
-        """What is said about the whole answer, for its end, so that it does not cut the text in pieces; each once."""
+        """Return the details of the whole answer, for its end, so that they do not split the text. Each once."""
         segments = self._cited()
         if self.ratings:
             segments.append(Segment(SegmentType.SAFETY, "", annotations=self.ratings))
@@ -219,7 +219,7 @@ class Answer:
         self.citations, self.grounding, self.ratings = [], [], ()
 
     def _cited(self) -> list[Segment]:
-        """What the text of the answer rests on, a segment for each source of each stretch of words."""
+        """Return the sources of the text, a segment for each source of each cited text."""
         text = "".join(self.said)
         encoded = text.encode()
         segments = []
@@ -230,7 +230,7 @@ class Answer:
 
 
 class Answers(dict[int, Answer]):
-    """The candidates of one response by their number; each is made when it is first asked for."""
+    """The candidates of one response by their number, created on first use."""
 
     def add_repeated(self, texts: Mapping[int, list[str]]) -> None:
         """Take the *texts* of repeated events, by candidate."""
@@ -271,14 +271,14 @@ def _citation(item: dict[str, Any]) -> Citation:
 
 
 def _place(item: dict[str, Any]) -> tuple[int, int | None]:
-    """The first byte that is cited, which is left out where it is 0, and the byte after the last; ``None`` if unknown."""
+    """Return the first cited byte, which is absent if it is 0, and the byte after the last, or ``None`` if unknown."""
     start, end = (look_at_count(item, name) for name in ("startIndex", "endIndex"))
     return start or 0, None if start is None and item.get("startIndex") is not None else end
 
 
 def _grounding(grounding: dict[str, Any]) -> list[Citation]:
-    """Each support with each of its sources; then the sources that support nothing in particular."""
-    accept_objects(grounding, "groundingChunks")  # notes what is none
+    """Yield each support with each of its sources, then the sources without a support."""
+    accept_objects(grounding, "groundingChunks")  # notes wrong items
     chunks = grounding.get("groundingChunks")
     sources = {
         number: _source(chunk)
@@ -300,7 +300,7 @@ def _grounding(grounding: dict[str, Any]) -> list[Citation]:
 
 
 def _indices(support: dict[str, Any]) -> list[int]:
-    """Which sources a support has."""
+    """Return the sources of a support."""
     indices = support.get("groundingChunkIndices")
     found = [index for index in indices if type(index) is int and index >= 0] if type(indices) is list else []
     if indices is not None and found != indices:
@@ -321,9 +321,9 @@ def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
 
 
 def _span(text: str, encoded: bytes, citation: Citation) -> tuple[int, int] | None:
-    """The characters of *text* that are cited; ``None`` where they are not found.
+    """Return the cited characters of *text*, or ``None`` if they are not found.
 
-    The API counts UTF-8 bytes, and where it names the words as well, they have the last say.
+    The API counts UTF-8 bytes. If it also sends the words, they take precedence.
     """
     start, end, words = citation.start, citation.end, citation.words
     if end is not None and start <= end <= len(encoded):
@@ -360,7 +360,7 @@ def blocked_segment(feedback: dict[str, Any], word: str, state: MappingState) ->
 
 
 def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnnotation, ...]:
-    """The ratings that are not harmless; those of a canonical category are judged, harmless or not."""
+    """Return the ratings above harmless. All ratings of a canonical category are judged."""
     found = []
     for rating in accept_objects(container, "safetyRatings"):
         category = _word(rating, "category") or "HARM_CATEGORY_UNSPECIFIED"
@@ -396,13 +396,13 @@ _NONE: frozenset[str] = frozenset()
 
 @attrs.define(eq=False, repr=False)
 class _Counts:
-    """What was counted so far.
+    """The counts so far.
 
     Attributes:
-        last: of each count the last one sent: they are cumulative, and zeros are left out.
-        modalities: of each list of counts by modality, by its name, the last one sent.
-        total_is_kept: whether a total said more than the counts beside it: from then on every one stays, or an old one
-            would pass for the last.
+        last: the last value of each count. They are cumulative, and zeros are absent.
+        modalities: the last value of each list of counts by modality, by its name.
+        total_is_kept: whether a total exceeded the sum of the counts. From then on every total stays, because an old one
+            would look like the last.
     """
 
     last: dict[str, int] = attrs.Factory(dict)
@@ -411,10 +411,10 @@ class _Counts:
 
 
 def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
-    """The counts so far; ``None`` where *chunk* has none.
+    """Return the counts so far, or ``None`` if *chunk* has none.
 
-    Tool results that were fed back count as prompt and thoughts as completion, which the API counts apart; the former
-    stay in the extensions, where nothing else shows them.
+    The API counts tool results and thoughts separately. Tool results count as prompt and thoughts as completion. The
+    count of tool results also stays in the extensions, because no typed field has it.
     """
     usage = accept_object(chunk, "usageMetadata")
     if not usage:
@@ -438,7 +438,7 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
         return None
     last = counts.last
     last.update(sent)
-    # The counts that each of ours is made of; none where they are not all known.
+    # The wire counts that make up each canonical one, or none if some are unknown.
     names = _COMPLETION[:1] if _are_thoughts_counted_twice(last, total) else _COMPLETION
     prompt = [last[name] for name in _PROMPT if name in last] if mistyped.isdisjoint(_PROMPT) else []
     completion = [last[name] for name in names if name in last] if mistyped.isdisjoint(names) else []
@@ -468,13 +468,13 @@ def _details(usage: dict[str, Any], known: dict[str, dict[str, int]], state: Map
 
 
 def accept_modalities(usage: dict[str, Any], key: str, count: str, *, take: bool = True) -> dict[str, int]:
-    """The token counts by modality in the array under *key*; those of modalities that are not ours stay.
+    """Return the token counts by modality in the array under *key*. Those of unknown modalities stay.
 
     Args:
         usage: the object that has the array.
         key: its name.
         count: the key of each item's count.
-        take: whether what is read is taken.
+        take: whether to take the counts from the object.
     """
     found: dict[str, int] = {}
     for item in accept_objects(usage, key):
@@ -516,7 +516,7 @@ def _are_thoughts_counted_twice(last: dict[str, int], total: int | None) -> bool
 
 
 def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of ``logprobsResult``, each with the likeliest ones at its place, which stand in a list of their own."""
+    """Take the tokens of ``logprobsResult``, each with the likeliest ones at its position, which are in a separate list."""
     result = accept_object(candidate, "logprobsResult") or {}
     chosen = accept_logprobs(result, "chosenCandidates", logprob="logProbability")
     if result.get("topCandidates") is None:
@@ -536,5 +536,5 @@ def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 
 def number_word(value: Any) -> str | None:
-    """The number of an enum as a word; ``None`` for anything else, also a number that no enum of the API has."""
+    """Return the word of an enum's number, or ``None`` for other values and unknown numbers."""
     return str(value) if type(value) is int and 0 <= value < _NUMBERS else None

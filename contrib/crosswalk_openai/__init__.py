@@ -83,7 +83,9 @@ class OpenAI(ChatDialect):
         if type(event) is not dict:
             return deltas
         if event.get("object") == "":
-            del event["object"]  # as their empty id and model, it says nothing in Azure's chunks of verdicts
+            del event[
+                "object"
+            ]  # as their empty id and model, it carries no information in Azure's chunks of verdicts
         if _VERDICTS.isdisjoint(event):
             return deltas
         return chain(prompt_verdicts(event, state), deltas, moderation_verdicts(event))
@@ -91,7 +93,7 @@ class OpenAI(ChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice, then what the filter says about it; it may have no delta but that (section 8)."""
+        """Return the deltas of one choice, then the verdict of the filter, which may be its only delta (section 8)."""
         if "finish_details" in choice and choice.get("finish_reason") is None:
             details = take_object(choice, "finish_details") or {}
             choice["finish_reason"] = take_string(details, "type")
@@ -101,7 +103,7 @@ class OpenAI(ChatDialect):
         return deltas
 
     def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: a word of the first models that read images stands where they said it."""
+        """See the dialect. A word of the first models that read images is written to their path."""
         super().spell(event)
         for choice in event.get("choices", ()):
             if choice.get("finish_reason") == "max_tokens":
