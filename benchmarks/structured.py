@@ -58,6 +58,7 @@ def malformed(size: int) -> dict[str, str]:
         "trailing comma": valid[:-1] + ",}",
         "single quotes": valid.replace('"', "'"),
         "cut in the middle": valid[:-5],
+        "underscores behind an answer": '{"answer": "A"}\n' + "_" * size,
         "prose alone": "There is {no} JSON [here]. " * (size // 27),
         "many small objects": '{"a": 1} ' * (size // 9),
         "many malformed objects": "{'a': 1,} " * (size // 10),

@@ -28,7 +28,7 @@ _MEMBER: Final = re.compile(
     r"\s*+[-+*/]?[:=]\s*+[^\s}]"
 )
 _BARE_MEMBER: Final = re.compile(
-    r"(?:\A|\n)[\s/#*>|-]*([A-Za-z_][\w-]*)[*_`]*\s?[:=]\s*+(?:[\"'\[\d-]|true\b|false\b|null\b)"
+    r"(?:\A|\n)[ \t/#*>|-]*+([A-Za-z_][\w-]*+)[*`]*+\s?[:=]\s*+(?:[\"'\[\d-]|true\b|false\b|null\b)"
 )
 _LONGEST_LABEL: Final = 80
 _YAML_KEY: Final = re.compile(r"(?:\A|\n)[ \t]*(?:- )?[\w-]+:[ \t]*\Z")
