@@ -25,7 +25,8 @@ def form_at(path: str, headers: Container[str]) -> WireForm:
     """Return the form for a request for *path* with these *headers*, by name in lower case."""
     if path.startswith("/api/"):
         return WireForm.OLLAMA
-    if path.startswith("/v1beta/") or path.endswith(WireForm.GEMINI.paths):
+    is_google = path.startswith("/v1beta/") or "x-goog-api-key" in headers
+    if is_google or path.endswith(WireForm.GEMINI.paths):
         return WireForm.GEMINI
     is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
     return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT

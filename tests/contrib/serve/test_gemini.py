@@ -190,8 +190,9 @@ def test_results_belong_to_their_calls() -> None:
     assert message_of(sun).text == '{"up":"yes"}'
 
 
-def test_the_path_tells_geminis_clients() -> None:
+def test_the_path_or_the_key_tells_geminis_clients() -> None:
     assert form_at("/v1beta/models", frozenset()) is WireForm.GEMINI
+    assert form_at("/v1/models", {"x-goog-api-key"}) is WireForm.GEMINI
 
 
 # Answers.
@@ -355,3 +356,6 @@ def test_googles_client_reads_answers_and_streams(upstream: ReplayServer, gatewa
     called = client.models.generate_content(model="tiny", contents="Hi").function_calls
     assert called is not None
     assert [(call.name, call.args) for call in called] == [("tide", {"at": "noon"})]
+    assert [model.name for model in client.models.list()] == ["models/tiny"]
+    assert client.models.get(model="tiny").display_name == "tiny"
+    assert (client.models.count_tokens(model="tiny", contents="Hi").total_tokens or 0) > 0
