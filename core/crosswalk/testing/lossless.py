@@ -105,11 +105,11 @@ def _more_calls(case: Case) -> Iterator[Problem]:
     """One more call after the last of an array of calls is a call, too."""
     calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
     id = calls[-1]["id"] if calls else None
-    found = [leaf for leaf in case.leaves if id is not None and leaf.value == id]
+    found = [leaf for leaf in case.leaves if leaf.value == id]
     depth = max(
         (depth for leaf in found for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=0
     )
-    if len(found) != 1 or not depth:
+    if id is None or len(found) != 1 or not depth:
         return
     leaf = found[0]
     array = Leaf(leaf.event, leaf.path[:depth], None)
