@@ -104,17 +104,19 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
 def _more_calls(case: Case) -> Iterator[Problem]:
     """One more call after the last of an array of calls is a call, too."""
     calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
-    found = [leaf for leaf in case.leaves if calls and leaf.value == calls[-1]["id"]]
+    id = calls[-1]["id"] if calls else None
+    found = [leaf for leaf in case.leaves if leaf.value == id]
     depth = max(
         (depth for leaf in found for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=0
     )
-    if len(found) != 1 or not depth:
+    if id is None or len(found) != 1 or not depth:
         return
-    array = Leaf(found[0].event, found[0].path[:depth], None)
+    leaf = found[0]
+    array = Leaf(leaf.event, leaf.path[:depth], None)
     items: list[Any] = at(case.events[array.event], array.path)
     if not isinstance(items[-1], dict):
         return
-    after = case.map(replaced(case.events, array, [*items, _another(items[-1], calls[-1]["id"])]))
+    after = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
     if after.error is None and len(after.response["message"].get("tool_calls", ())) <= len(calls):
         yield case.problem("P1", array, "one more call at the end of the array is not read as a call")
 

@@ -67,8 +67,8 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     count = len(tokens)
     for place in case.places(float, by_value=False):
         events = case.events
-        for number, leaf in enumerate(place.leaves, 1):
-            events = replaced(events, leaf, -number / 64)
+        for size, leaf in enumerate(place.leaves, 1):
+            events = replaced(events, leaf, -size / 64)
         after = case.map(events)
         if after.error is None and [one["token"] for one in after.response.get("logprobs") or ()] != tokens:
             yield case.problem("P4", place, "other numbers give other tokens, or another order of them")

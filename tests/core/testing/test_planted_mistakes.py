@@ -1,6 +1,7 @@
-"""The kit is tested by mistakes that are planted in eight plugins: which it finds is listed, and which it does not.
+"""The kit is tested by mistakes that are planted in ten plugins: which it finds is listed, and which it does not.
 
-``planted/mistakes.py`` and ``planted/more_mistakes.py`` are the tables of mistakes. With statements about the captures the kit finds all of them.
+``planted/mistakes.py`` and ``planted/more_mistakes.py`` are the tables of mistakes. With statements about the captures the kit finds
+all but five of them.
 ``planted/survivors.txt`` lists those that it does not find where nothing is stated: what a private word means, and other facts
 that nobody but the author knows. A plain run tries some of them, ``pytest --thorough`` all.
 """
@@ -25,7 +26,17 @@ from planted.more_recordings import MORE_RECORDINGS
 from planted.recordings import RECORDINGS
 
 ALL_RECORDINGS = {**RECORDINGS, **MORE_RECORDINGS}
+ALL_MISTAKES = [*MISTAKES, *MORE_MISTAKES]
+
 SURVIVORS = (Path(__file__).parents[2] / "planted/survivors.txt").read_text(encoding="utf-8").splitlines()
+WITH_STATEMENTS = [
+    "lanes: sources are ids",
+    "grown: the first draft alone is read",
+    "sealed: the last token is dropped",
+    "patches: slots are swapped with choices",
+    "patches: unknown places are text",
+]
+"""Mistakes that no statement shows, and no check."""
 
 
 def mapper(plugin: Any, wire: str) -> Mapper:
@@ -58,9 +69,8 @@ def is_found(mistake: Mistake, *, stated: bool) -> bool:
 
 def test_each_mistake_is_one_change_of_a_plugin() -> None:
     """Its plugin can be made, and no two have one name."""
-    mistakes = [*MISTAKES, *MORE_MISTAKES]
-    assert len({str(mistake) for mistake in mistakes}) == len(mistakes)
-    for mistake in mistakes:
+    assert len({str(mistake) for mistake in ALL_MISTAKES}) == len(ALL_MISTAKES)
+    for mistake in ALL_MISTAKES:
         assert hasattr(mistake.plugin(), "map_delta"), mistake
 
 
@@ -70,9 +80,11 @@ def test_a_right_plugin_has_no_problem(wire: str) -> None:
 
 
 def test_each_survivor_is_a_mistake() -> None:
-    """And they are at most one in five."""
-    assert {str(mistake) for mistake in MISTAKES} >= set(SURVIVORS)
-    assert len(SURVIVORS) <= len(MISTAKES) / 5
+    """Without statements they are at most one in five, with statements one in twenty."""
+    assert {str(mistake) for mistake in ALL_MISTAKES} >= {*SURVIVORS, *WITH_STATEMENTS}
+    assert len(SURVIVORS) <= len(ALL_MISTAKES) / 5
+    assert len(WITH_STATEMENTS) <= len(ALL_MISTAKES) / 20
+    assert {*SURVIVORS} >= {*WITH_STATEMENTS}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES[::40], ids=str)
@@ -82,11 +94,11 @@ def test_some_mistakes_are_found(mistake: Mistake) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("wire", RECORDINGS)
+@pytest.mark.parametrize("wire", ALL_RECORDINGS)
 @pytest.mark.parametrize("stated", [False, True])
 def test_every_mistake_is_found_or_listed(wire: str, stated: bool) -> None:
     """The list is exact: a mistake that a new check finds is taken off it."""
-    mistakes = [mistake for mistake in MISTAKES if mistake.wire == wire]
+    mistakes = [mistake for mistake in ALL_MISTAKES if mistake.wire == wire]
     missed = {str(mistake) for mistake in mistakes if not is_found(mistake, stated=stated)}
-    listed = set() if stated else {name for name in SURVIVORS if name.startswith(f"{wire}: ")}
+    listed = {name for name in (WITH_STATEMENTS if stated else SURVIVORS) if name.startswith(f"{wire}: ")}
     assert missed == listed
