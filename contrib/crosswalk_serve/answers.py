@@ -11,8 +11,7 @@ import attrs
 from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
 from crosswalk.convert.source import source_form
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.service import UnsupportedRequestError, message_of
-from crosswalk.service.client_requests import Incoming
+from crosswalk.service import Incoming, UnsupportedRequestError, message_of
 from crosswalk.types import (
     ChatResponse,
     Provenance,

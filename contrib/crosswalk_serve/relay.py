@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from crosswalk.convert import Loss, WireForm, error_body
 from crosswalk.errors import ErrorInfo
-from crosswalk.service import Sent
-from crosswalk.service.client_requests import Incoming
+from crosswalk.service import Incoming, Sent
 from crosswalk.types import dump_json, load_json
 from crosswalk_serve.answers import alias_of, rename
 from crosswalk_serve.forms import media_type

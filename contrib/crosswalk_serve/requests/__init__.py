@@ -10,7 +10,7 @@ import orjson
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import FramingError, LineTooLongError, NestingTooDeepError
-from crosswalk.service.client_requests import ClientRequest, Incoming, Wants, read_fields
+from crosswalk.service.client_requests.read import ClientRequest, Incoming, Wants, read_fields
 from crosswalk.types import load_json
 from crosswalk.wire import Limits, load_event
 from crosswalk.wire.fields import FieldError, Fields
