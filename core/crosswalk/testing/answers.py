@@ -140,10 +140,9 @@ def errors_show(case: Case) -> Iterator[Problem]:
 def failures_are_errors(case: Case) -> Iterator[Problem]:
     """P4: a recorded failure is an error that its HTTP status allows, also in a 200, and keeps its status and its code."""
     response = case.baseline.response
-    if response is None or response["finish_reason"] != "error":
-        return
-    info = next((part["metadata"] for part in response["segments"] if part["type"] == "error"), None)
-    if info is None:
+    parts = () if response is None else response.get("segments", ())
+    info = next((part["metadata"] for part in parts if part["type"] == "error"), None)
+    if info is None or response["finish_reason"] != "error":
         return
     kind, retryable, status = ErrorKind(info["kind"]), info["retryable"], case.capture.status
     stated = case.capture.says or {}
