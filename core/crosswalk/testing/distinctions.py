@@ -50,7 +50,8 @@ def _words(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
     for place in case.every_place(str, int):
         text = _text_of(place, texts)
         kinds = {kind for kind, _ in _kinds(case, place.path, text)} if text else set()
-        others = sorted(kinds - {place.value, None}, key=str)
+        own = _without_numbers(place.value)
+        others = sorted((kind for kind in kinds - {None} if _without_numbers(kind) != own), key=str)
         if not 0 < len(others) < _MOST_KINDS:
             continue
         unknown = case.map(place.put(case.events, _UNKNOWN[type(place.value)]))
@@ -131,6 +132,11 @@ def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
                 yield case.problem(
                     "P1", Leaf(event, path, value), f"under the key {other[-1]!r} it is read alike"
                 )
+
+
+def _without_numbers(kind: str | int | None) -> str | int | None:
+    """Return *kind* without its numbers, which count: ``/out/0/say`` is of the kind of ``/out/1/say``."""
+    return re.sub(r"[0-9]+", "", kind) if isinstance(kind, str) else kind
 
 
 def _is_kind(value: Any) -> bool:
