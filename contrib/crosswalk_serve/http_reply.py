@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final
 
 from starlette.types import Send
@@ -90,8 +90,7 @@ class Reply:
             yield
         finally:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.gather(task, return_exceptions=True)  # the next piece reports a client that left
 
     async def _keep_alive(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()

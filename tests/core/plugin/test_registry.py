@@ -135,6 +135,16 @@ def test_one_distribution_of_several_can_be_blocked(install: Install, blocked: s
     assert late.is_changed("vllm")
 
 
+def test_a_distribution_of_entry_points_that_a_program_gives_can_be_blocked() -> None:
+    points = [
+        EntryPoint("acme", "provider_acme", ENTRY_POINT_GROUP)._for(Dist(owner))  # type: ignore[attr-defined]
+        for owner in ("one", "two")
+    ]
+    known = Registry(installed=points, environ={"CROSSWALK_DISABLED_PLUGINS": "acme@two"})
+    (entry,) = known.providers()
+    assert (entry.distribution, entry.overrides) == ("one", ())
+
+
 def test_the_shipped_provider_can_be_blocked_alone(install: Install) -> None:
     install("vllm", distribution="crosswalk-vllm-fork")
     known = Registry(environ={"CROSSWALK_DISABLED_PLUGINS": "vllm@crosswalk-llm"})
