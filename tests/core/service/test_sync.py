@@ -122,7 +122,9 @@ def test_ctrl_c_in_a_wait_ends_the_stream(server: ReplayServer, service: SyncLLM
         ctrl_c.join()
         signal.signal(signal.SIGINT, before)
     server.wait_for(lambda it: bool(it.disconnects))
-    assert [event.event_type.value for event in events][-1:] == ["response.incomplete"]
+    remaining = [event.event_type.value for event in events]
+    assert remaining[-1:] in ([], ["response.incomplete"])  # Ctrl-C came before the wait, or in it
+    assert events.response.finish_reason is FinishReason.CANCELLED
     assert events.response.text == "Hel"
 
 
