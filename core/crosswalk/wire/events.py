@@ -129,11 +129,11 @@ def _has_few_containers(event: Any, limit: int) -> bool:
 
     The commonest long event is a text: its few containers are found faster than its brackets are counted.
     """
-    found = _containers([event])
-    for container in found:
-        if len(found) > limit or len(container) > limit:
+    result = _containers([event])
+    for container in result:
+        if len(result) > limit or len(container) > limit:
             return False
-        found += _containers(container.values() if type(container) is dict else container)
+        result += _containers(container.values() if type(container) is dict else container)
     return True
 
 

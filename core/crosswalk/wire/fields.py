@@ -21,8 +21,8 @@ _LONGEST = 60
 
 def path_of(place: Place) -> str:
     """*place* as people write it: ``messages[0].content``."""
-    said = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
-    return said.removeprefix(".")
+    raw = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
+    return raw.removeprefix(".")
 
 
 class FieldError(ResponseValidationError):
@@ -81,7 +81,7 @@ class Fields:
         self.place = place
         if not isinstance(value, dict):
             self.refuse(f"must be an object, not {json_type_name(value)}")
-        self._left: dict[str, Any] = {name: said for name, said in value.items() if said is not None}
+        self._left: dict[str, Any] = {name: raw for name, raw in value.items() if raw is not None}
         self._below: list[Fields] = []
         self.given, self._why = value, ""
         self._names: set[str] = set()
@@ -153,8 +153,8 @@ class Fields:
     def last(self, name: str) -> Fields | None:
         """Return the last item of the list *name*, which was taken as objects, or ``None`` if it is not an object."""
         items = self.given.get(name) or ()
-        place = (*self.place, name, len(items) - 1)
-        return next((fields for fields in self._below if fields.place == place), None)
+        location = (*self.place, name, len(items) - 1)
+        return next((fields for fields in self._below if fields.place == location), None)
 
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""
@@ -180,8 +180,8 @@ class Fields:
 
     def rest(self) -> dict[str, Any]:
         """All fields that are left."""
-        rest, self._left = self._left, {}
-        return rest
+        remainder, self._left = self._left, {}
+        return remainder
 
     def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
         """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""

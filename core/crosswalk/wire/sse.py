@@ -180,8 +180,8 @@ class SSEDecoder(LineDecoder):
     def finish(self, frames: list[Frame]) -> None:
         """Give the last frame; see :class:`PushDecoder`."""
         if self._held:
-            held, self._held = self._held, b""
-            super()._take_lines(held, frames)
+            buffered, self._held = self._held, b""
+            super()._take_lines(buffered, frames)
         # Of a line that was cut off only data is of use: half a name or id would be a wrong one.
         if self.tail.startswith(b"data:"):
             self.read_lines([bytes(self.tail)], frames)
@@ -214,17 +214,17 @@ class TextEventDecoder(SSEDecoder):
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
-        found: list[Frame] = []
+        results: list[Frame] = []
         try:
-            super().read(chunk, found)
+            super().read(chunk, results)
         finally:
-            frames.extend(map(self._as_json, found))
+            frames.extend(map(self._as_json, results))
 
     def finish(self, frames: list[Frame]) -> None:
         """Give the last frame; see :class:`PushDecoder`."""
-        found: list[Frame] = []
-        super().finish(found)
-        frames.extend(map(self._as_json, found))
+        results: list[Frame] = []
+        super().finish(results)
+        frames.extend(map(self._as_json, results))
 
     def _as_json(self, frame: Frame) -> Frame:
         data, name = frame

@@ -50,22 +50,22 @@ class HalfBuffer:
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
         """The events that are complete with the next *event*; a second half goes to the event that has the first."""
-        held = HeldEvent(event, name, source)
-        self.waiting.append(held)
+        buffered = HeldEvent(event, name, source)
+        self.waiting.append(buffered)
         for container, key, path in [*_strings(event)]:
             text = container[key]
             if path in self._open and text:
-                earlier, holder, place = self._open.pop(path)
+                earlier, holder, position = self._open.pop(path)
                 earlier.open_strings -= 1
                 if _is_second(text[0]):
-                    holder[place] = _whole(holder[place] + text[0])
+                    holder[position] = _whole(holder[position] + text[0])
                     container[key] = text = text[1:]
             if _is_first(text[-1:]):
-                self._open[path] = held, container, key
-                held.open_strings += 1
+                self._open[path] = buffered, container, key
+                buffered.open_strings += 1
         if len(self.waiting) > _MOST_WAITING:
             return self.flush()
-        ready = next((place for place, one in enumerate(self.waiting) if one.open_strings), None)
+        ready = next((position for position, one in enumerate(self.waiting) if one.open_strings), None)
         complete, self.waiting = self.waiting[:ready], [] if ready is None else self.waiting[ready:]
         return complete
 
@@ -98,15 +98,15 @@ def _refuse(constant: str) -> NoReturn:
 
 def mend_halves(event: Any) -> bool:
     """Replace each half without its other half; whether there was one."""
-    found = False
+    result = False
     for holder, key, _ in [*_strings(event)]:
         text = holder[key]
         try:
             text.encode()
         except UnicodeEncodeError:
             holder[key] = _whole(text)
-            found = True
-    return found
+            result = True
+    return result
 
 
 def _whole(text: str) -> str:
