@@ -25,8 +25,8 @@ class HeldEvent:
     Attributes:
         event: the event, decoded.
         name: its SSE name.
-        source: what it was parsed from.
-        open_strings: how many of its strings end with the first half of a pair.
+        source: its original bytes or object.
+        open_strings: the number of its strings that end with the first half of a pair.
     """
 
     event: Any
@@ -49,7 +49,7 @@ class HalfBuffer:
         self._open: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
-        """The events that are complete with the next *event*; a second half goes to the event that has the first."""
+        """Return the events that the next *event* completes. A second half goes to the event with the first."""
         buffered = HeldEvent(event, name, source)
         self.waiting.append(buffered)
         for container, key, path in [*_strings(event)]:
@@ -97,7 +97,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def mend_halves(event: Any) -> bool:
-    """Replace each half without its other half; whether there was one."""
+    """Replace each half without its other half. Return whether there was one."""
     result = False
     for holder, key, _ in [*_strings(event)]:
         text = holder[key]
@@ -124,7 +124,7 @@ def _is_second(character: str) -> bool:
 def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
     """Each string in *value*, as its container, its key there, and its path.
 
-    Where an object has an index, as choices, calls and blocks do, the path has it in place of the position.
+    If an object has an index, like choices, calls and blocks, the path has it in place of the position.
     """
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
     while level:
