@@ -45,14 +45,14 @@ class HostedMessages(AnthropicDialect):
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain by the form of an id and by counts of no other server."""
-        found = super().recognizes(event)
-        if found is Recognition.NO:
-            return found
+        result = super().recognizes(event)
+        if result is Recognition.NO:
+            return result
         message = event.get("message") if event["type"] == "message_start" else event
         usage = message.get("usage")
         marked = isinstance(usage, dict) and any(mark in usage for mark in _USAGE_MARKS)
         id = event.get("request_id") if event["type"] == "error" else message.get("id")
-        return Recognition.CERTAIN if marked or _ID.fullmatch(str(id)) else found
+        return Recognition.CERTAIN if marked or _ID.fullmatch(str(id)) else result
 
 
 class Anthropic(DialectFamily):

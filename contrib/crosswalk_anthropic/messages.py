@@ -229,24 +229,24 @@ class AnthropicDialect:
         That is the top for ``message_start.message`` and ``message_delta.delta``, and ``content`` under its index
         for a content block.
         """
-        left: dict[str, Any] = event
-        match left.pop("type", None):
+        remaining: dict[str, Any] = event
+        match remaining.pop("type", None):
             case "content_block_delta":
-                if "delta" in left:
-                    state.own(_Message).blocks.place(left, "delta")
+                if "delta" in remaining:
+                    state.own(_Message).blocks.place(remaining, "delta")
             case "content_block_start":
-                state.own(_Message).blocks.place(left, "content_block")
-            case "message_start" if "message" in left:
-                message = left["message"]
+                state.own(_Message).blocks.place(remaining, "content_block")
+            case "message_start" if "message" in remaining:
+                message = remaining["message"]
                 if "content" in message:
                     for number, block in enumerate(message["content"]):
                         if block:
                             block.setdefault("index", number)
                     message["content"] = [block for block in message["content"] if block]
-                _lift(left, "message")
-            case "message_delta" if "delta" in left:
-                _lift(left, "delta")
-        return left
+                _lift(remaining, "message")
+            case "message_delta" if "delta" in remaining:
+                _lift(remaining, "delta")
+        return remaining
 
 
 def _lift(event: dict[str, Any], name: str) -> None:

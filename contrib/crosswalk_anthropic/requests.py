@@ -140,10 +140,10 @@ def _container(request: ChatRequest, drops: Drops) -> str | None:
         return None
     for number in reversed(range(len(request.messages))):
         turn = request.messages[number]
-        said = turn.metadata.extensions.get("container") if isinstance(turn, ChatResponse) else None
-        if isinstance(said, Mapping) and isinstance(said.get("id"), str) and is_of(turn, request):
-            if _lasts(said.get("expires_at")):
-                return str(said["id"])
+        raw = turn.metadata.extensions.get("container") if isinstance(turn, ChatResponse) else None
+        if isinstance(raw, Mapping) and isinstance(raw.get("id"), str) and is_of(turn, request):
+            if _lasts(raw.get("expires_at")):
+                return str(raw["id"])
             drops.leave(number, "the container has expired")
             return None
     return None
@@ -164,8 +164,8 @@ _LIMITS = ("allowed_domains", "blocked_domains", "max_uses")
 def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
     limits = () if tool.kind is HostedToolKind.CODE_EXECUTION else _LIMITS
     drops.limits(tool, *limits)
-    said = {name: getattr(tool, name) for name in limits}
-    given = {name: list(value) if type(value) is tuple else value for name, value in said.items() if value}
+    payload = {name: getattr(tool, name) for name in limits}
+    given = {name: list(value) if type(value) is tuple else value for name, value in payload.items() if value}
     return {"type": messages.HOSTED_TOOLS[tool.kind], "name": tool.kind.value, **given}
 
 
@@ -227,22 +227,22 @@ def _answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
     """The block of a *segment* that is no text; ``None`` where there is none to send."""
-    said = segment.metadata.thawed()
+    raw = segment.metadata.thawed()
     match segment.type:
-        case SegmentType.REASONING if "encrypted" in said:
-            return {"type": "redacted_thinking", "data": said["encrypted"]}
+        case SegmentType.REASONING if "encrypted" in raw:
+            return {"type": "redacted_thinking", "data": raw["encrypted"]}
         case SegmentType.REASONING:
-            signed = {"signature": said["signature"]} if "signature" in said else {}
+            signed = {"signature": raw["signature"]} if "signature" in raw else {}
             return {"type": "thinking", "thinking": segment.content, **signed}
         case SegmentType.MEDIA:  # a file of its own, by id
-            return said
-        case SegmentType.TOOL_CALL if str(said.get("type")).endswith("_tool_result"):
-            return said
-        case SegmentType.TOOL_CALL if "type" in said:
-            return {**said, "input": as_json_object(segment.content) or {}}
-        case SegmentType.TOOL_CALL if "name" in said:
-            call = ToolCall(said["id"], said["name"], segment.content)
-            return {**said, "type": "tool_use", "input": arguments_object(call)}
+            return raw
+        case SegmentType.TOOL_CALL if str(raw.get("type")).endswith("_tool_result"):
+            return raw
+        case SegmentType.TOOL_CALL if "type" in raw:
+            return {**raw, "input": as_json_object(segment.content) or {}}
+        case SegmentType.TOOL_CALL if "name" in raw:
+            call = ToolCall(raw["id"], raw["name"], segment.content)
+            return {**raw, "type": "tool_use", "input": arguments_object(call)}
     return None
 
 

@@ -51,9 +51,9 @@ def to_arrow(responses: Iterable[ChatResponse], *, include_raw: bool = False) ->
     Raises:
         CanonicalJSONError: a response holds a value that JSON cannot represent.
     """
-    rest = iter(responses)
+    remainder = iter(responses)
     batches = []
-    while some := list(islice(rest, _ROWS)):
+    while some := list(islice(remainder, _ROWS)):
         arrays = columns(include_raw).columns(some)
         versions = pa.array([FORMAT_VERSION] * len(some), TEXT)
         batches.append(
@@ -83,13 +83,13 @@ def _responses(batch: pa.RecordBatch) -> Iterator[ChatResponse]:
     _check_versions(batch)
     has_raw = "raw_events" in batch.schema.names
     struct = columns(has_raw)
-    found = {}
+    results = {}
     for field in struct.fields:
         if field.name in batch.schema.names:
-            found[field.name] = _cast(batch.column(field.name), field.name, field.column.type)
+            results[field.name] = _cast(batch.column(field.name), field.name, field.column.type)
         elif field.key.required:
             raise CanonicalJSONError(f"cannot read ChatResponse: there is no column {field.name}")
-    made = struct.made(found, batch.num_rows)
+    made = struct.made(results, batch.num_rows)
     row = 0
     while True:
         try:

@@ -227,10 +227,10 @@ _NOTHING: Final = Exchange()
 def _values(batch: pa.RecordBatch, field: pa.Field) -> list[Any]:
     array = batch.column(field.name)
     try:
-        found: list[Any] = (array if array.type == field.type else array.cast(field.type)).to_pylist()
+        results: list[Any] = (array if array.type == field.type else array.cast(field.type)).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ValueError(f"column {field.name} is of type {array.type}, not {field.type}") from None
-    return found
+    return results
 
 
 def _body(record: _Record, options: Options) -> bytes:

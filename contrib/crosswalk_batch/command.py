@@ -306,12 +306,12 @@ def _kept(text: str) -> dict[str, tuple[str, ...]]:
     """Return the paths of ``--keep`` by column name, which is the last key if there is no name."""
     from crosswalk.records import parse_path
 
-    kept = {}
+    stored = {}
     for one in text.split(","):
         name, equals, path = one.rpartition("=")
         try:
             keys = parse_path(path)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
-        kept[name if equals else keys[-1]] = keys
-    return kept
+        stored[name if equals else keys[-1]] = keys
+    return stored

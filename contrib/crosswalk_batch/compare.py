@@ -84,8 +84,8 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
             Progress("comparing", job.weight, in_bytes=True) as progress,
             processes(_compare_part, cores()) as perform,
         ):
-            for weight, found in perform(tasks()):
-                comparison.include(found)
+            for weight, result in perform(tasks()):
+                comparison.include(result)
                 progress.advance(weight)
     except InputError as error:
         raise UsageError(str(error)) from None
@@ -129,8 +129,8 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
     nothing = Failure("absent", "")
     for location in {**old, **new}:
         source, number, name = location
-        said = f"{source}:{number}" + (f" ({name})" if name else "")
-        comparison.add(said, old.get(location, nothing), new.get(location, nothing))
+        raw = f"{source}:{number}" + (f" ({name})" if name else "")
+        comparison.add(raw, old.get(location, nothing), new.get(location, nothing))
     return task.weight, comparison
 
 

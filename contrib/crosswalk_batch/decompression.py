@@ -62,17 +62,17 @@ class _Unpacked(io.RawIOBase):
 def _unzipped(file: BinaryIO) -> Iterator[bytes]:
     unpack = zlib.decompressobj(31)
     is_begun = False
-    while rest := file.read(MIB // 4):
+    while remainder := file.read(MIB // 4):
         while True:
             if unpack.eof:  # perhaps another one after it; some tools fill up with zeros
-                rest = rest.lstrip(b"\0")
-                if not rest:
+                remainder = remainder.lstrip(b"\0")
+                if not remainder:
                     break
                 unpack = zlib.decompressobj(31)
             is_begun = True
-            yield (out := unpack.decompress(rest, MIB))
-            rest = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
-            if not rest and len(out) < MIB:
+            yield (out := unpack.decompress(remainder, MIB))
+            remainder = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+            if not remainder and len(out) < MIB:
                 break
     if is_begun and not unpack.eof:
         raise OSError("it ends in the middle")

@@ -99,7 +99,7 @@ def find_inputs(
     """
     if not paths or "-" in paths:
         raise UsageError("name files or folders: standard input cannot be read again after a stop")
-    found = []
+    results = []
     passed = [] if passed_over is None else passed_over
     folder = local_path(str(output))
     own = None if folder is None else Path(folder).resolve()
@@ -120,18 +120,18 @@ def find_inputs(
             raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
         if not inside:
             raise UsageError(f"{text}: contains nothing that can be read")
-        found += inside
-    return found
+        results += inside
+    return results
 
 
 def _of_file(path: Path, name: str) -> Input:
     kind = _kind(str(path), path)
     if kind in _UNREAD.values():
         raise UsageError(f"{name}: {kind} is not read; unpack it first")
-    found = _input(path, name, kind or "captures", () if kind else (path.name,))
+    result = _input(path, name, kind or "captures", () if kind else (path.name,))
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    return found
+    return result
 
 
 def _kind(location: str, path: Path) -> str | None:
@@ -160,16 +160,16 @@ def _kind(location: str, path: Path) -> str | None:
 
 def _holds_lines(head: bytes) -> bool:
     """Whether a file that begins with *head* is a log: two lines of JSON objects, or one that contains an answer."""
-    found = []
+    results = []
     for line in head.removeprefix(BOM).splitlines()[:2]:
         try:
-            found.append(orjson.loads(line))
+            results.append(orjson.loads(line))
         except orjson.JSONDecodeError:
             return False
-        if type(found[-1]) is not dict:
+        if type(results[-1]) is not dict:
             return False
     try:
-        return len(found) == 2 or (len(found) == 1 and layout_of(found[0]) is not None)
+        return len(results) == 2 or (len(results) == 1 and layout_of(results[0]) is not None)
     except ConfigurationError:  # it fits several layouts
         return True
 

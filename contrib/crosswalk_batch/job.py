@@ -158,8 +158,8 @@ class Job:
             here.setdefault(_key(each), deque()).append(each)
         inputs = []
         for each in _inputs_of(described):
-            found = here.get(_key(each))
-            inputs.append(attrs.evolve(found.popleft(), name=each.name) if found else each)
+            result = here.get(_key(each))
+            inputs.append(attrs.evolve(result.popleft(), name=each.name) if result else each)
         return attrs.evolve(self, inputs=inputs, additions=_additions_of(described))
 
     def _go_on(self, manifest: Manifest, engine: Engine, damaged: Set[int]) -> None:
@@ -261,6 +261,6 @@ class Pace:
             return None
         self._said = now
         rate = (total.weight - self._before) / (now - self._began)
-        left = (self._weight - total.weight) / rate if rate else 0.0
+        remaining = (self._weight - total.weight) / rate if rate else 0.0
         share = 100 * total.weight // max(1, self._weight)
-        return f"{share} %: {counted(total.records, 'record')}, {rate / 1e6:.1f} MB/s, {left:.0f} s left"
+        return f"{share} %: {counted(total.records, 'record')}, {rate / 1e6:.1f} MB/s, {remaining:.0f} s left"

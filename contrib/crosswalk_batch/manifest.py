@@ -260,9 +260,9 @@ class _LocalManifest(Manifest):
         self._file.close()
 
     def _write(self, line: dict[str, Any]) -> None:
-        rest = orjson.dumps(line) + b"\n"
-        while rest:
-            rest = rest[self._file.write(rest) :]
+        remainder = orjson.dumps(line) + b"\n"
+        while remainder:
+            remainder = remainder[self._file.write(remainder) :]
         os.fsync(self._file)
 
 
@@ -326,7 +326,7 @@ def is_finished(folder: str) -> bool:
 def _lines_of(folder: Path | str) -> list[dict[str, Any]]:
     path = local_path(str(folder))
     if path is None:
-        found = list(_object_lines(RemoteStore(str(folder))))
+        results = list(_object_lines(RemoteStore(str(folder))))
     else:
-        found = _whole_lines((Path(path) / MANIFEST).read_bytes())
-    return [orjson.loads(line) for line in found]
+        results = _whole_lines((Path(path) / MANIFEST).read_bytes())
+    return [orjson.loads(line) for line in results]

@@ -238,8 +238,8 @@ def _parquet(table: pa.Table) -> memoryview:
 
 def _response_lines(table: pa.Table, options: Options) -> Iterator[bytes]:
     for row, response in zip(_record_rows(table), from_arrow(table), strict=True):
-        said = orjson.Fragment(to_json(response, include_raw=options.include_raw))
-        yield orjson.dumps({**row, "response": said}) + b"\n"
+        raw = orjson.Fragment(to_json(response, include_raw=options.include_raw))
+        yield orjson.dumps({**row, "response": raw}) + b"\n"
 
 
 def _reject_lines(table: pa.Table) -> Iterator[bytes]:

@@ -141,8 +141,8 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
     if is_session(head):
         yield from _session(each, size)
         return
-    found = layout_of_lines(head)
-    layout = None if found is None else found.name
+    result = layout_of_lines(head)
+    layout = None if result is None else result.name
     with opened(each) as (file, position, fault):
         first, start, before = 1, 0, 0
         most = size + LONGEST + MIB  # of a record that is too long so much that it can be seen
@@ -161,11 +161,11 @@ def _lines(each: Input, size: int, column: str, further: tuple[str, ...]) -> Ite
 
 def _first_lines(each: Input) -> Iterator[bytes]:
     """Yield the first lines of a log, without empty ones. An incomplete line counts as damaged."""
-    left = _HEAD
+    remaining = _HEAD
     with opened(each) as (file, _, _):
         for number in range(_HEAD_LINES):
-            line = file.readline(left)
-            left -= len(line)
+            line = file.readline(remaining)
+            remaining -= len(line)
             if line.strip():
                 yield line.removeprefix(BOM) if number == 0 else line
 
@@ -225,7 +225,7 @@ def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> I
         for batch in file.iter_batches(at_once, columns=[column, *extra_columns], use_threads=False):
             bodies = batch.column(column)
             is_long = pc.greater(pc.binary_length(bodies), LONGEST)
-            found = pa.RecordBatch.from_arrays(
+            result = pa.RecordBatch.from_arrays(
                 [
                     pc.if_else(is_long, pa.scalar(None, bodies.type), bodies),
                     pc.if_else(is_long, too_long("answer"), pa.scalar(None, pa.string())),
@@ -233,7 +233,7 @@ def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> I
                 ],
                 ["body", "fault", *extra_columns],
             )
-            yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, None, found)
+            yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, None, result)
             first += batch.num_rows
 
 
@@ -350,14 +350,14 @@ def _split(piece: Piece, data: bytes) -> pa.RecordBatch:
         lines[0] = lines[0].removeprefix(BOM)
     rows = [(piece.first + index, line) for index, line in enumerate(lines) if line and not line.isspace()]
     faults = [too_long("line") if len(line) > LONGEST else None for _, line in rows]
-    kept = [
+    stored = [
         None if fault else line.removesuffix(b"\r") for (_, line), fault in zip(rows, faults, strict=True)
     ]
     return pa.RecordBatch.from_arrays(
         [
             pa.array([piece.input.name] * len(rows), TEXT),
             pa.array([number for number, _ in rows], pa.int64()),
-            pa.array(kept, BYTES),
+            pa.array(stored, BYTES),
             pa.array(faults, TEXT),
         ],
         ["source", "number", "line", "fault"],

@@ -88,12 +88,12 @@ def file_system(url: str) -> tuple[Any, str]:
     """
     local_path(url)
     try:
-        found = fs.FileSystem.from_uri(
+        result = fs.FileSystem.from_uri(
             f"abfs://{url.removeprefix(_AZURE)}" if url.startswith(_AZURE) else url
         )
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UsageError(f"{url}: {' '.join(str(error).split())}") from None
-    return cast("tuple[Any, str]", found)
+    return cast("tuple[Any, str]", result)
 
 
 def open_file(location: str) -> BinaryIO:
@@ -120,8 +120,8 @@ def files_below(system: Any, path: str) -> list[Any]:
         return [info]
     if info.type is fs.FileType.NotFound:
         raise FileNotFoundError(path)
-    found = system.get_file_info(fs.FileSelector(path, recursive=True))
-    return sorted((one for one in found if one.type is fs.FileType.File), key=lambda one: one.path)
+    result = system.get_file_info(fs.FileSelector(path, recursive=True))
+    return sorted((one for one in result if one.type is fs.FileType.File), key=lambda one: one.path)
 
 
 class Store:
@@ -202,8 +202,8 @@ class RemoteStore(Store):
     def names(self, folder: str) -> Iterator[str]:
         """Yield the files directly in *folder*, sorted by name."""
         selector = fs.FileSelector(self._path(folder), allow_not_found=True)
-        found = self._system.get_file_info(selector)
-        yield from sorted(f"{folder}/{info.base_name}" for info in found if info.type is fs.FileType.File)
+        result = self._system.get_file_info(selector)
+        yield from sorted(f"{folder}/{info.base_name}" for info in result if info.type is fs.FileType.File)
 
 
 def store_at(location: str) -> Store:

@@ -104,13 +104,13 @@ class Field(typing.NamedTuple):
         """Return the attribute of each of *values*, or ``None`` for types that another column stores."""
         name, holds = self.attribute, self.holds
         is_absent = _ABSENT.get((self.cls, name))
-        found = [
+        results = [
             None
             if is_absent is not None and value is not None and is_absent(value)
             else getattr(value, name, None)
             for value in values
         ]
-        return found if holds is None else [item if type(item) is holds else None for item in found]
+        return results if holds is None else [item if type(item) is holds else None for item in results]
 
 
 class Struct(Column):
@@ -176,7 +176,7 @@ class Struct(Column):
                 )
         classes = {TAGS.get(cls): cls for cls in self.classes}
         names = {cls: [key.attribute for key in layout(cls) if key.attribute in read] for cls in self.classes}
-        asked = {  # for other attributes, null means the default
+        requested = {  # for other attributes, null means the default
             field.name
             for cls in self.classes
             for field in attrs.fields(cls)
@@ -191,7 +191,7 @@ class Struct(Column):
             for name, item in given.items():
                 if item is None and (cls, name) in _DEFAULTS:
                     given[name] = _DEFAULTS[cls, name]
-            yield cls(**{name: item for name, item in given.items() if item is not None or name in asked})
+            yield cls(**{name: item for name, item in given.items() if item is not None or name in requested})
 
 
 def _fields(cls: type, path: tuple[type, ...], include_raw: bool) -> Iterator[Field]:

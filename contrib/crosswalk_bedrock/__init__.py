@@ -153,7 +153,7 @@ class Bedrock:
         match event:
             case {"output": {"message": {"content": _}}, "stopReason": _} | {"contentBlockIndex": int()}:
                 return Recognition.CERTAIN
-            case dict() if any(_is_event(name, said) for name, said in event.items()):
+            case dict() if any(_is_event(name, raw) for name, raw in event.items()):
                 return Recognition.CERTAIN
             case {"message": str()} | {"Message": str()} if len(event) == 1:
                 return Recognition.POSSIBLE
@@ -198,9 +198,9 @@ class Bedrock:
                     del event[read.wrapper]  # extra keys are not part of the error
             case _:
                 message.begin()
-                said = take_object(take_object(payload, "output") or {}, "message") or {}
-                take_same(said, "role", "assistant")
-                for number, item in enumerate(take_objects(said, "content")):
+                raw = take_object(take_object(payload, "output") or {}, "message") or {}
+                take_same(raw, "role", "assistant")
+                for number, item in enumerate(take_objects(raw, "content")):
                     yield from blocks.whole(number, item, state)
                 yield from _metadata(payload, state)
                 yield from take_end(payload, "stopReason", state, default="")
@@ -226,13 +226,13 @@ class Bedrock:
         written = accept_count_at(usage, ("cacheWriteInputTokens", "cacheWriteInputTokenCount"))
         if prompt is not None:  # a part is not the count
             prompt += (cached or 0) + (written or 0)
-        found = state.usage_info(
+        result = state.usage_info(
             prompt, completion, cached_tokens=cached, cache_write_tokens=written, details=_lifetimes(usage)
         )
         accept_object(usage, "serverToolUsage")  # mostly empty, which carries no information
         look_at_count(usage, "totalTokens")
-        take_same(usage, "totalTokens", None if found is None else found.total_tokens)
-        return found
+        take_same(usage, "totalTokens", None if result is None else result.total_tokens)
+        return result
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
@@ -243,18 +243,18 @@ class Bedrock:
 
 def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
     """Take the tokens written to the cache by lifetime. Other lifetimes stay in the usage."""
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for item in accept_objects(usage, "cacheDetails"):
         ttl = item.get("ttl")
         name = f"cache_write_{ttl}_tokens"
         if (
             ttl in ("5m", "1h")
-            and name not in found
+            and name not in results
             and (count := accept_count(item, "inputTokens")) is not None
         ):
-            found[name] = count
+            results[name] = count
             del item["ttl"]
-    return UsageDetails(**found)
+    return UsageDetails(**results)
 
 
 def _metadata(part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -304,14 +304,14 @@ def guardrail_segments(trace: dict[str, Any]) -> Iterator[Segment]:
     guardrail = look_at(trace, "guardrail", dict) or {}
     for name, of in (("inputAssessment", "prompt"), ("outputAssessments", "answer")):
         assessments = look_at(guardrail, name, dict) or {}
-        found = [
+        results = [
             finding
             for id in [*assessments]
             for assessment in _objects(assessments, id)
             for finding in _findings(assessment)
         ]
-        if found:
-            yield Segment(SegmentType.SAFETY, "", {"of": of}, tuple(found))
+        if results:
+            yield Segment(SegmentType.SAFETY, "", {"of": of}, tuple(results))
 
 
 def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
@@ -320,8 +320,8 @@ def _findings(assessment: dict[str, Any]) -> Iterator[SafetyAnnotation]:
             action = look_at(finding, "action", str)
             if action not in _HARMLESS:
                 category = look_at(finding, naming, str) if naming else None
-                said = look_at(finding, level, str) if level else None
-                yield SafetyAnnotation(category or items, said, blocked=action == "BLOCKED")
+                raw = look_at(finding, level, str) if level else None
+                yield SafetyAnnotation(category or items, raw, blocked=action == "BLOCKED")
 
 
 def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -329,8 +329,8 @@ def _objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     value = container.get(key)
     if type(value) is list:
         return accept_objects(container, key) if value else []
-    found = look_at(container, key, dict)
-    return [found] if found else []
+    result = look_at(container, key, dict)
+    return [result] if result else []
 
 
 plugin = Bedrock()

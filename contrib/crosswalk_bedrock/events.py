@@ -108,12 +108,12 @@ def _moved(payload: dict[str, Any], kind: str, last: Block | None) -> dict[str, 
     if kind not in _PARTS:
         return {}
     part = _PARTS[kind]
-    index, said = payload.pop(INDEX, None), payload.pop(part, None) if part else None
-    if index is None and said is None:
+    index, raw = payload.pop(INDEX, None), payload.pop(part, None) if part else None
+    if index is None and raw is None:
         return {}
     item = {"index": last.index if index is None and last is not None else index}
-    if said is not None:
-        item["deltas" if part == "delta" else part] = [said] if part == "delta" else said
+    if raw is not None:
+        item["deltas" if part == "delta" else part] = [raw] if part == "delta" else raw
     return {"content": [item]}
 
 
@@ -143,8 +143,8 @@ def bedrock_error(status: int | None, body: Any, name: str | None = None) -> Err
         name: the exception's name, if it is not in the body. Over HTTP only the header ``x-amzn-ErrorType``
             has it, and the status decides.
     """
-    said = {**body, "__type": name} if name and isinstance(body, dict) else body
-    info = error_info(status, said)
+    raw = {**body, "__type": name} if name and isinstance(body, dict) else body
+    info = error_info(status, raw)
     info = attrs.evolve(info, code=name or info.code, raw=body if body != "" else None)
     known = None if info.kind in _BY_WORDS else _KINDS.get(_plain_name(info.code or ""))
     return info if known is None else refined(info, known[0], retryable=known[1])

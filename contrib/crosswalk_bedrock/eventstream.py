@@ -83,8 +83,8 @@ class EventStreamDecoder(PushDecoder):
     def finish(self, frames: list[Frame]) -> None:
         """Return the last frame, see :class:`PushDecoder`."""
         if self._buffer:
-            place = f"message {self._messages + 1}"
-            raise IncompleteStreamError("the input ended in the middle of a message", place=place)
+            location = f"message {self._messages + 1}"
+            raise IncompleteStreamError("the input ended in the middle of a message", place=location)
 
     def _length(self, start: int) -> int:
         """Return the length of the message at *start*, with a complete prelude."""
@@ -159,8 +159,8 @@ def _line(data: bytes, name: str | None) -> bytes:
     if name is not None:
         event = _loaded(data, f"the event {name[:60]!r}")
         if name.endswith("Exception"):
-            said = event[name]
-            about = said if isinstance(said, dict) else {"message": said}
+            raw = event[name]
+            about = raw if isinstance(raw, dict) else {"message": raw}
             data = orjson.dumps({"error": {"type": name, **about}})
     # JSON has line ends between its tokens only.
     return data.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"

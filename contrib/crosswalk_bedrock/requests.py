@@ -90,8 +90,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 def _tools(request: ChatRequest, turns: list[Turn], drops: Drops) -> dict[str, Any]:
     specs: list[dict[str, Any]] = []
     for tool in request.tools:
-        said = tool_fields(tool, "inputSchema")
-        specs.append({**said, "inputSchema": {"json": said["inputSchema"]}})
+        raw = tool_fields(tool, "inputSchema")
+        specs.append({**raw, "inputSchema": {"json": raw["inputSchema"]}})
     if not specs:  # a conversation with calls is refused where no tool is declared
         names = dict.fromkeys(tool_names(turns).values())
         specs = [{"name": name, "inputSchema": {"json": {"type": "object"}}} for name in names]
@@ -200,23 +200,23 @@ def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:
     """Return the block of *segment*, or ``None`` if it is not sent."""
-    said = segment.metadata.thawed()
+    raw = segment.metadata.thawed()
     match segment.type:
         case SegmentType.TEXT | SegmentType.REFUSAL if segment.content.strip():
             return {"text": segment.content}
-        case SegmentType.REASONING if "encrypted" in said:
-            return {"reasoningContent": {"redactedContent": said["encrypted"]}}
+        case SegmentType.REASONING if "encrypted" in raw:
+            return {"reasoningContent": {"redactedContent": raw["encrypted"]}}
         case SegmentType.REASONING:
-            signed = {"signature": said["signature"]} if "signature" in said else {}
+            signed = {"signature": raw["signature"]} if "signature" in raw else {}
             return {"reasoningContent": {"reasoningText": {"text": segment.content, **signed}}}
-        case SegmentType.TOOL_CALL if _is_server_call(said):
+        case SegmentType.TOOL_CALL if _is_server_call(raw):
             given = as_json_object(segment.content) or {}
-            return {"toolUse": {"toolUseId": said.pop("id", ""), **said, "input": given}}
-        case SegmentType.TOOL_CALL if "type" in said:
-            if said["type"] == "tool_result":
-                del said["type"]
-            return {"toolResult": {"toolUseId": said.pop("id", ""), **said}}
-        case SegmentType.TOOL_CALL if "name" in said:
-            call = ToolCall(said["id"], said["name"], segment.content)
+            return {"toolUse": {"toolUseId": raw.pop("id", ""), **raw, "input": given}}
+        case SegmentType.TOOL_CALL if "type" in raw:
+            if raw["type"] == "tool_result":
+                del raw["type"]
+            return {"toolResult": {"toolUseId": raw.pop("id", ""), **raw}}
+        case SegmentType.TOOL_CALL if "name" in raw:
+            call = ToolCall(raw["id"], raw["name"], segment.content)
             return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": arguments_object(call)}}
     return None

@@ -39,8 +39,8 @@ def signer(address: str) -> Sign:
     from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
     from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
-    found = _REGION.search(address)
-    region = found.group(1) if found else session.get_config_variable("region")
+    result = _REGION.search(address)
+    region = result.group(1) if result else session.get_config_variable("region")
     credentials = session.get_credentials()
     if credentials is None or not region:
         missing = "credentials" if region else "region"
@@ -50,14 +50,14 @@ def signer(address: str) -> Sign:
         )
 
     def sign(method: str, url: str, headers: Mapping[str, str], content: bytes) -> Signed:
-        said = {name: value for name, value in headers.items() if name.lower() == "content-type"}
-        request = AWSRequest(method=method, url=url, headers=said, data=content)
+        payload = {name: value for name, value in headers.items() if name.lower() == "content-type"}
+        request = AWSRequest(method=method, url=url, headers=payload, data=content)
         try:
             frozen = credentials.get_frozen_credentials()
             SigV4Auth(frozen, "bedrock", region).add_auth(request)
         except BotoCoreError as error:
             raise ConfigurationError(f"bedrock: not signed ({type(error).__name__})", key="api_key") from None
-        new = {name: value for name, value in request.headers.items() if name not in said}
+        new = {name: value for name, value in request.headers.items() if name not in payload}
         secrets = (
             frozen.access_key,
             frozen.secret_key,

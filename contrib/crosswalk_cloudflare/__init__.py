@@ -108,12 +108,12 @@ class Cloudflare(DialectFamily):
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
-        left: dict[str, Any] = event
-        inside = _inside(left)
-        if inside is left:
-            return super().extensions(left, state)
-        left["result"] = super().extensions(inside, state)
-        return left
+        remaining: dict[str, Any] = event
+        inside = _inside(remaining)
+        if inside is remaining:
+            return super().extensions(remaining, state)
+        remaining["result"] = super().extensions(inside, state)
+        return remaining
 
 
 def _inside(event: dict[str, Any]) -> dict[str, Any]:

@@ -108,10 +108,10 @@ def _logprobs(event: dict[str, Any], state: MappingState, *, whole: bool) -> tup
     if "logprobs" not in event:
         return None
     stretches = accept_objects(event, "logprobs") if whole else ()
-    found = [*map(_take_logprobs, stretches)] if whole else [stretch_logprobs(event)]
-    if None in found:
+    result = [*map(_take_logprobs, stretches)] if whole else [stretch_logprobs(event)]
+    if None in result:
         state.note("logprobs", Provenance.UNMAPPED)
-    return tuple(token for tokens in found if tokens for token in tokens) or None
+    return tuple(token for tokens in result if tokens for token in tokens) or None
 
 
 def _weighed(
@@ -222,8 +222,8 @@ class _Progress(Texts):
     def close(self) -> Iterator[ResponseDelta]:
         """A content block ends: the citations that came inside."""
         self._is_open = False
-        held, self._held = self._held, []
-        for citation in held:
+        buffered, self._held = self._held, []
+        for citation in buffered:
             yield self.insert(citation)
 
     def finish(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -309,17 +309,17 @@ class ChatDialect(FinishWords):
 
         They are in ``message``, under the index of a content block or a tool call, and at the top. Nothing is replaced.
         """
-        left: dict[str, Any] = event
+        remaining: dict[str, Any] = event
         seen = state.own(_Progress)
-        if not left or seen.kind is None:
-            return left
-        delta = left.get("delta", {})
-        if type(delta) is dict and delta.keys().isdisjoint({*left, "index"}):
-            left.pop("delta", None)
-            left.update(delta)
-            if "message" in left or "index" in left:
-                _list_in_message(left, seen.kind, seen.index)
-        return left
+        if not remaining or seen.kind is None:
+            return remaining
+        delta = remaining.get("delta", {})
+        if type(delta) is dict and delta.keys().isdisjoint({*remaining, "index"}):
+            remaining.pop("delta", None)
+            remaining.update(delta)
+            if "message" in remaining or "index" in remaining:
+                _list_in_message(remaining, seen.kind, seen.index)
+        return remaining
 
 
 def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
@@ -328,14 +328,14 @@ def _list_in_message(left: dict[str, Any], kind: str, index: int) -> None:
     name, message = _FAMILIES.get(family), left.get("message", {})
     if name is None or type(message) is not dict:
         return
-    said, odd = message.get(name, {}), left.get("index")
-    if type(said) is not dict or (not said and odd is None):
+    raw, odd = message.get(name, {}), left.get("index")
+    if type(raw) is not dict or (not raw and odd is None):
         return
     left.pop("index", None)
     if family != "citation":
-        item = {"index": index, **({"deltas": [said]} if said and part == "delta" else said)}
+        item = {"index": index, **({"deltas": [raw]} if raw and part == "delta" else raw)}
     else:
-        item = said or {"type": kind}
+        item = raw or {"type": kind}
         if odd is not None:
             item["index"] = odd
     message[name] = [item]

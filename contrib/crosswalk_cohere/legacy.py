@@ -131,12 +131,16 @@ class LegacyChatDialect(FinishWords):
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """Return the residue of *event* at the path of a body, unless it would replace a value there."""
-        left: dict[str, Any] = event
-        inner = left.get("response")
-        if state.own(_Progress).kind is not None and type(inner) is dict and inner.keys().isdisjoint(left):
-            del left["response"]
-            left.update(inner)
-        return left
+        remaining: dict[str, Any] = event
+        inner = remaining.get("response")
+        if (
+            state.own(_Progress).kind is not None
+            and type(inner) is dict
+            and inner.keys().isdisjoint(remaining)
+        ):
+            del remaining["response"]
+            remaining.update(inner)
+        return remaining
 
 
 def _chunk(event: dict[str, Any], seen: _Progress, state: MappingState) -> Iterator[ResponseDelta]:
@@ -202,10 +206,10 @@ def _whole_calls(part: dict[str, Any], seen: _Progress, state: MappingState) -> 
     seen.comparisons += 1
     if seen.comparisons > 2:  # once where they are complete, once at the end: more would be costly
         return
-    said = [{**call, "parameters": call.get("parameters") or {}} for call in given]
+    raw = [{**call, "parameters": call.get("parameters") or {}} for call in given]
     with suppress(ValueError):  # arguments that are not JSON differ
         calls = ((call.name, load_json(call.text(partial=False))) for call in state.tool_calls())
-        if same_json(said, [{"name": name, "parameters": parameters} for name, parameters in calls]):
+        if same_json(raw, [{"name": name, "parameters": parameters} for name, parameters in calls]):
             part.pop("tool_calls", None)
 
 
@@ -220,8 +224,8 @@ class GenerateDialect(FinishWords):
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* has generations and ``meta``, as only Cohere sends."""
-        found = event.get("generations") if isinstance(event, dict) else None
-        if not isinstance(found, list):
+        result = event.get("generations") if isinstance(event, dict) else None
+        if not isinstance(result, list):
             return Recognition.NO
         return Recognition.CERTAIN if isinstance(event.get("meta"), dict) else Recognition.POSSIBLE
 

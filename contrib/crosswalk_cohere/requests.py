@@ -80,42 +80,42 @@ def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str,
     before: str | None = None
     is_silent = False
     for turn in turns:
-        said = _message(turn, request)
-        if said is None:
+        raw = _message(turn, request)
+        if raw is None:
             is_silent = True
             continue
-        if is_silent and said["role"] == before == "user":
+        if is_silent and raw["role"] == before == "user":
             yield {"role": "assistant", "content": NO_ANSWER}
-        is_silent, before = False, said["role"]
-        yield said
+        is_silent, before = False, raw["role"]
+        yield raw
 
 
 def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
     """Return *turn* as a message, or ``None`` for an empty one of the model, which the API refuses."""
     message = message_of(turn)
-    said: dict[str, Any] = {"role": message.role.value}
+    payload: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:
         parts = content_parts(message)
         is_text = all(isinstance(part, TextPart) for part in parts)
-        said["content"] = message.text if is_text else [_part(part) for part in parts]
+        payload["content"] = message.text if is_text else [_part(part) for part in parts]
         if message.tool_call_id is not None:
-            said["tool_call_id"] = message.tool_call_id
-        return said
+            payload["tool_call_id"] = message.tool_call_id
+        return payload
     text = text_of(turn)
     thoughts = [part for part in segments_of(turn, request) if part.type is SegmentType.REASONING]
     plan = "".join(part.content for part in thoughts if part.metadata.get("kind") == "tool_plan")
     thought = "".join(part.content for part in thoughts if "kind" not in part.metadata)
     if plan:
-        said["tool_plan"] = plan
+        payload["tool_plan"] = plan
     blocks: list[dict[str, Any] | None] = [{"type": "thinking", "thinking": thought}] if thought else []
     blocks += [{"type": "text", "text": text}] if text else []
     content = own_items(turn, blocks, inside="content")
     if len(content) > 1 or thought:
-        said["content"] = content
+        payload["content"] = content
     elif text:
-        said["content"] = text
+        payload["content"] = text
     if message.tool_calls:
-        said["tool_calls"] = [
+        payload["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -123,8 +123,8 @@ def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
             }
             for call in message.tool_calls
         ]
-    put_fields(said, {name: value for name, value in own_fields(turn).items() if name != "content"})
-    return said if said.keys() - {"role"} else None
+    put_fields(payload, {name: value for name, value in own_fields(turn).items() if name != "content"})
+    return payload if payload.keys() - {"role"} else None
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

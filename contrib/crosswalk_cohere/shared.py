@@ -93,9 +93,9 @@ def citation_segment(citation: dict[str, Any]) -> Segment:
         leave_mistyped(citation, "document_ids")
     kind, index = look_at(citation, "type", str), _look_at_count(citation, "content_index")
     about = {"type": kind, "content_index": index}
-    said = {name: value for name, value in about.items() if value is not None}
+    payload = {name: value for name, value in about.items() if value is not None}
     text = look_at(citation, "text", str) or ""
-    return Segment(SegmentType.CITATION, text, said, tuple(refs) or (CitationRef(span=span),))
+    return Segment(SegmentType.CITATION, text, payload, tuple(refs) or (CitationRef(span=span),))
 
 
 def _source(source: dict[str, Any], span: tuple[int, int] | None) -> CitationRef:
@@ -126,12 +126,12 @@ def usage_info(
     if prompt is not None:
         prompt += images or 0
     if early:
-        said = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
-        prompt = said[0] if prompt is None else prompt
-        completion = said[1] if completion is None else completion
+        raw = _look_at_count(early, "prompt_tokens"), _look_at_count(early, "response_tokens")
+        prompt = raw[0] if prompt is None else prompt
+        completion = raw[1] if completion is None else completion
     billed = accept_object(usage, "billed_units") or {}
     charged = _look_at_count(billed, "input_tokens"), _look_at_count(billed, "output_tokens")
-    found = state.usage_info(
+    result = state.usage_info(
         charged[0] if prompt is None else prompt,
         charged[1] if completion is None else completion,
         cached_tokens=_accept_count(usage, "cached_tokens"),
@@ -142,7 +142,7 @@ def usage_info(
         state.note("usage.prompt_tokens", Provenance.DERIVED)
     if completion is None and charged[1] is not None:
         state.note("usage.completion_tokens", Provenance.DERIVED)
-    return found
+    return result
 
 
 def _look_at_count(container: dict[str, Any], key: str) -> int | None:

@@ -73,10 +73,10 @@ class _Text:
 
     def finish(self) -> str:
         """Give the texts that are still held back. The last event had none of it, so it came in pieces."""
-        rest = "".join(self.held)
+        remainder = "".join(self.held)
         self.held.clear()
-        self.said += rest
-        return rest
+        self.said += remainder
+        return remainder
 
 
 class _Texts(dict[tuple[int, int | None], _Text]):
@@ -242,8 +242,8 @@ def _content(
             yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
     if not any(items):
         part.pop("content", None)
-    said = [text for text in texts if text is not None]
-    return "".join(said) if said else None
+    raw = [text for text in texts if text is not None]
+    return "".join(raw) if raw else None
 
 
 def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool) -> Iterator[ResponseDelta]:

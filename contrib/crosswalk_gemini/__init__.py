@@ -256,16 +256,16 @@ class Gemini:
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``. A candidate with only its number left is dropped. Arrays stay arrays."""
         if state.dialect is LAYER:
-            left: dict[str, Any] = LAYER.extensions(event, state)
-            return left
+            remaining: dict[str, Any] = LAYER.extensions(event, state)
+            return remaining
         chunks = event if type(event) is list else [event]
         for chunk in chunks:
             if "candidates" in chunk:
                 chunk["candidates"] = [item for item in chunk["candidates"] if item.keys() != {"index"}]
                 if not chunk["candidates"]:
                     del chunk["candidates"]
-        rest: dict[str, Any] = {"event": event} if type(event) is list else event
-        return rest if any(chunks) else {}
+        remainder: dict[str, Any] = {"event": event} if type(event) is list else event
+        return remainder if any(chunks) else {}
 
 
 # One ``GenerateContentResponse``: its candidates, or the verdict that there are none (sections 2 to 4).
@@ -304,10 +304,10 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         written = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
         take_same(chunk, "createTime", written)
     numbers: set[int] = set()
-    for place, candidate in enumerate(_one_by_one(chunk, "candidates")):
+    for position, candidate in enumerate(_one_by_one(chunk, "candidates")):
         number = take_count(candidate, "index")
         if number is None:  # proto leaves zeros out, and some proxies every number
-            number = place if 0 in numbers else 0
+            number = position if 0 in numbers else 0
         numbers.add(number)
         candidate["index"] = number
         yield from _candidate_deltas(candidate, number, state)
@@ -364,9 +364,9 @@ def _end_deltas(
     if word in _VAGUE and answer.produced:
         yield ResponseDelta(finish_reason=FinishReason.STOP, raw_finish_reason=word, choice=choice)
     elif word in _FAILED:
-        said = message or f"the answer ended with {word}"
+        raw = message or f"the answer ended with {word}"
         retryable = word == "MALFORMED_RESPONSE"
-        delta = error_delta(ErrorInfo(_FAILED[word], said, retryable, code=word))
+        delta = error_delta(ErrorInfo(_FAILED[word], raw, retryable, code=word))
         # An error with a finish reason would be one of the whole response.
         reason = None if choice else FinishReason.ERROR
         yield attrs.evolve(delta, finish_reason=reason, raw_finish_reason=word, choice=choice)

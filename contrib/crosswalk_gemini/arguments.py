@@ -109,8 +109,8 @@ def _path(piece: dict[str, Any]) -> Path:
     """Return the keys of ``$.operations[0].action``. The first one is a name, because arguments are an object."""
     text = piece.get("jsonPath")
     if type(text) is str and _PATH.fullmatch(text):
-        said = ((step.lastindex or 0, step) for step in _STEP.finditer(text))
-        keys = tuple(int(step[group]) if group == _INDEX else step[group] for group, step in said)
+        raw = ((step.lastindex or 0, step) for step in _STEP.finditer(text))
+        keys = tuple(int(step[group]) if group == _INDEX else step[group] for group, step in raw)
         if type(keys[0]) is str:
             return keys
     raise wrong_type(piece, "jsonPath", "a JSON path")

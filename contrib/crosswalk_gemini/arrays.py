@@ -91,13 +91,13 @@ class ArrayDecoder(PushDecoder):
                 frames.append((bytes(self._element), None))
                 self._elements += 1
                 self._element.clear()
-            found = _MARK.search(chunk, position)
-            if found is None:
+            result = _MARK.search(chunk, position)
+            if result is None:
                 return
-            if (self._at, found[0]) in _FOLLOWING:
-                self._at, position = _FOLLOWING[self._at, found[0]], found.end()
-            elif self._at in (_At.FIRST, _At.NEXT) and found[0] not in b",]":
-                self._at, position = _At.ELEMENT, found.start()
+            if (self._at, result[0]) in _FOLLOWING:
+                self._at, position = _FOLLOWING[self._at, result[0]], result.end()
+            elif self._at in (_At.FIRST, _At.NEXT) and result[0] not in b",]":
+                self._at, position = _At.ELEMENT, result.start()
             elif self._at is _At.END:
                 raise TrailingContentError("content after the end of the array", place=self._place())
             else:
@@ -108,14 +108,14 @@ class ArrayDecoder(PushDecoder):
     def _within(self, chunk: bytes, position: int) -> int:
         """Return the end of the present element in *chunk* from *position*, or of its available part."""
         while True:
-            if self._in_string and (rest := _STRING.match(chunk, position)):
-                self._in_string, position = not rest[1], rest.end()
+            if self._in_string and (remainder := _STRING.match(chunk, position)):
+                self._in_string, position = not remainder[1], remainder.end()
                 if self._in_string:
                     return position  # the end of the chunk, or a backslash before it
-            found = (_INSIDE if self._depth else _BETWEEN).search(chunk, position)
-            if found is None:
+            result = (_INSIDE if self._depth else _BETWEEN).search(chunk, position)
+            if result is None:
                 return len(chunk)
-            mark, position = found[0], found.end()
+            mark, position = result[0], result.end()
             if mark == b'"':
                 self._in_string = True
             elif mark in b"[{":
@@ -127,7 +127,7 @@ class ArrayDecoder(PushDecoder):
                     return position
             elif mark != b"}":  # the element is not an object or array, so the next byte ends it
                 self._at = _At.AFTER
-                return found.start()
+                return result.start()
 
     def _place(self) -> str:
         return f"after element {self._elements} of the array"

@@ -248,13 +248,13 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
     """The parts that come whole: media and what the server's own tools did."""
     for kind, (field, encoding) in wire.MEDIA.items():
         if kind in part and (data := take_object(part, kind)) is not None:
-            said = {
+            payload = {
                 ours: value
                 for name, ours in wire.MEDIA_FIELDS.items()
                 if (value := accept_string(data, name))
             }
             content = take_string(data, field) or ""
-            yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **said, **thought})
+            yield Segment(SegmentType.MEDIA, content, {"encoding": encoding, **signed, **payload, **thought})
     for kind, (field, is_json) in wire.SERVER_TOOLS.items():
         if kind in part and (item := take_object(part, kind)) is not None:
             given = take_object(item, field) if is_json else take_string(item, field)
@@ -265,9 +265,9 @@ def _segments(part: dict[str, Any], thought: dict[str, Any], signed: dict[str, A
 
 def _citation(item: dict[str, Any]) -> Citation:
     start, end = _place(item)
-    said = {name: look_at(item, name, str) for name in ("title", "license")}
+    payload = {name: look_at(item, name, str) for name in ("title", "license")}
     source = CitationRef(source=look_at(item, "uri", str))
-    return Citation(source, start, end, None, {name: value for name, value in said.items() if value})
+    return Citation(source, start, end, None, {name: value for name, value in payload.items() if value})
 
 
 def _place(item: dict[str, Any]) -> tuple[int, int | None]:
@@ -285,7 +285,7 @@ def _grounding(grounding: dict[str, Any]) -> list[Citation]:
         for number, chunk in enumerate(chunks if type(chunks) is list else ())
         if type(chunk) is dict
     }
-    found: list[Citation] = []
+    results: list[Citation] = []
     used: set[int] = set()
     for support in accept_objects(grounding, "groundingSupports"):
         segment = accept_object(support, "segment") or {}
@@ -294,18 +294,20 @@ def _grounding(grounding: dict[str, Any]) -> list[Citation]:
         indices = _indices(support)
         used.update(indices)
         known = [sources[index] for index in indices if index in sources]
-        found += [Citation(ref, start, end, text, about) for ref, about in known or [(CitationRef(), {})]]
+        results += [Citation(ref, start, end, text, about) for ref, about in known or [(CitationRef(), {})]]
     bare = [source for number, source in sources.items() if number not in used]
-    return found + [Citation(ref, about=about) for ref, about in bare if ref.source or about]
+    return results + [Citation(ref, about=about) for ref, about in bare if ref.source or about]
 
 
 def _indices(support: dict[str, Any]) -> list[int]:
     """Return the sources of a support."""
     indices = support.get("groundingChunkIndices")
-    found = [index for index in indices if type(index) is int and index >= 0] if type(indices) is list else []
-    if indices is not None and found != indices:
+    result = (
+        [index for index in indices if type(index) is int and index >= 0] if type(indices) is list else []
+    )
+    if indices is not None and result != indices:
         leave_mistyped(support, "groundingChunkIndices")
-    return found
+    return result
 
 
 def _source(chunk: dict[str, Any]) -> tuple[CitationRef, dict[str, str]]:
@@ -361,7 +363,7 @@ def blocked_segment(feedback: dict[str, Any], word: str, state: MappingState) ->
 
 def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnnotation, ...]:
     """Return the ratings above harmless. All ratings of a canonical category are judged."""
-    found = []
+    results = []
     for rating in accept_objects(container, "safetyRatings"):
         category = _word(rating, "category") or "HARM_CATEGORY_UNSPECIFIED"
         level = _word(rating, "probability")
@@ -369,8 +371,8 @@ def _ratings(container: dict[str, Any], state: MappingState) -> tuple[SafetyAnno
         if category in _CATEGORIES and level in _SEVERITIES:
             state.judge(ContentFilterResult(_CATEGORIES[category], _SEVERITIES[level], blocked))
         if blocked or level not in _HARMLESS:
-            found.append(SafetyAnnotation(category, level, blocked))
-    return tuple(found)
+            results.append(SafetyAnnotation(category, level, blocked))
+    return tuple(results)
 
 
 def _word(rating: dict[str, Any], key: str) -> str | None:
@@ -476,18 +478,18 @@ def accept_modalities(usage: dict[str, Any], key: str, count: str, *, take: bool
         count: the key of each item's count.
         take: whether to take the counts from the object.
     """
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for item in accept_objects(usage, key):
         modality = item.get("modality")
         name = modality.lower() if isinstance(modality, str) else ""
-        if name not in ("text", "audio", "image", "video") or name in found:
+        if name not in ("text", "audio", "image", "video") or name in results:
             continue
         tokens = accept_count(item, count) if take else look_at_count(item, count)
         if tokens is not None:
-            found[name] = tokens
+            results[name] = tokens
             if take:
                 del item["modality"]
-    return found
+    return results
 
 
 def details_of(

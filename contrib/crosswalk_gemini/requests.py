@@ -135,12 +135,12 @@ def _config(request: ChatRequest, drops: Drops) -> dict[str, Any]:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": tool.name}
+    payload: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
-        said["description"] = tool.description
+        payload["description"] = tool.description
     if tool.parameters.get("properties"):
-        said["parametersJsonSchema"] = thaw(tool.parameters)
-    return said
+        payload["parametersJsonSchema"] = thaw(tool.parameters)
+    return payload
 
 
 def _mode(choice: ToolChoice | NamedTool) -> dict[str, Any]:
@@ -156,11 +156,11 @@ def _tool_result(message: ChatMessage, names: Mapping[str, str]) -> dict[str, An
         raise UnsupportedRequestError("a tool's result must name its tool", options=["messages"])
     given = as_json_object(message.text)
     response = {"error": message.text} if message.is_error else given or {"result": message.text}
-    said = {"id": id, "name": name, "response": response}
+    payload = {"id": id, "name": name, "response": response}
     parts = [_part(part) for part in content_parts(message) if not isinstance(part, TextPart)]
     if any("fileData" in part for part in parts):
         raise UnsupportedRequestError("what a tool gave must be given as data", options=["messages"])
-    return {"functionResponse": {**said, **({"parts": parts} if parts else {})}}
+    return {"functionResponse": {**payload, **({"parts": parts} if parts else {})}}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
@@ -180,26 +180,26 @@ def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
 
 def _answer_part(segment: Segment) -> dict[str, Any] | None:
     """The part that *segment* is; ``None`` for one that is not sent."""
-    said = segment.metadata.thawed()
-    signed = {"thoughtSignature": said.pop("signature")} if "signature" in said else {}
+    raw = segment.metadata.thawed()
+    signed = {"thoughtSignature": raw.pop("signature")} if "signature" in raw else {}
     match segment.type:
         case SegmentType.TEXT | SegmentType.REFUSAL if segment.content or signed:
             return {"text": segment.content, **signed}
         case SegmentType.REASONING:
             return {"text": segment.content, "thought": True, **signed}
-        case SegmentType.TOOL_CALL if said.get("type") in wire.SERVER_TOOLS:
-            kind = said.pop("type")
+        case SegmentType.TOOL_CALL if raw.get("type") in wire.SERVER_TOOLS:
+            kind = raw.pop("type")
             field, is_json = wire.SERVER_TOOLS[kind]
             content = (as_json_object(segment.content) or {}) if is_json else segment.content
-            return {kind: {**said, field: content}, **signed}
-        case SegmentType.MEDIA if said.get("encoding") == "url":
-            kind = {"mimeType": said["media_type"]} if "media_type" in said else {}
+            return {kind: {**raw, field: content}, **signed}
+        case SegmentType.MEDIA if raw.get("encoding") == "url":
+            kind = {"mimeType": raw["media_type"]} if "media_type" in raw else {}
             return {"fileData": {**kind, "fileUri": segment.content}, **signed}
         case SegmentType.MEDIA:
-            data = {"mimeType": said.get("media_type"), "data": segment.content}
+            data = {"mimeType": raw.get("media_type"), "data": segment.content}
             return {"inlineData": {name: value for name, value in data.items() if value}, **signed}
-        case SegmentType.TOOL_CALL if "name" in said:
-            call = ToolCall(said["id"], said["name"], segment.content)
+        case SegmentType.TOOL_CALL if "name" in raw:
+            call = ToolCall(raw["id"], raw["name"], segment.content)
             given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
             return {"functionCall": given, **signed}
     return None

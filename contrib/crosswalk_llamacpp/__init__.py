@@ -65,11 +65,11 @@ class OpenAILayer(OpenAIChatDialect):
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is of this layer: it is marked, or an error of a kind that only llama.cpp has."""
-        found = super().recognizes(event)
-        if found is Recognition.POSSIBLE and type(event.get("error")) is dict:
+        result = super().recognizes(event)
+        if result is Recognition.POSSIBLE and type(event.get("error")) is dict:
             marked = event["error"].get("type") == "exceed_context_size_error"
-            return Recognition.CERTAIN if marked else found
-        return found
+            return Recognition.CERTAIN if marked else result
+        return result
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* names llama.cpp's build, or has its timings."""
@@ -99,7 +99,7 @@ class OpenAILayer(OpenAIChatDialect):
             if state.has_ended(choice):
                 notes.choice = choice
         note_duration(event, choice, state)
-        said = deepcopy(event["usage"]) if event.get("usage") else None
+        raw = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
         if counts is None:
             counts = _usage_of_timings(event, state)
@@ -112,8 +112,8 @@ class OpenAILayer(OpenAIChatDialect):
         if notes.prompts > 1:
             prompt = choice
         usage = state.own(Totals).add(choice, prompt, counts, state)
-        if usage is not counts and said:
-            event["usage"].update(said)  # that of one answer of several stays
+        if usage is not counts and raw:
+            event["usage"].update(raw)  # that of one answer of several stays
         return usage
 
 

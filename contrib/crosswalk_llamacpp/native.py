@@ -127,11 +127,11 @@ class NativeDialect:
         counted = []
         for answer in _answers(event):
             note_duration(answer, answer.get("index") or 0, state)
-            said = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
-            cached = cached_tokens(answer) if said else None
-            counts = state.usage_info(*map(said.get, _COUNTS), cached_tokens=cached)
+            payload = {name: count for name in _COUNTS if (count := accept_count(answer, name)) is not None}
+            cached = cached_tokens(answer) if payload else None
+            counts = state.usage_info(*map(payload.get, _COUNTS), cached_tokens=cached)
             if counts is not None:
-                counted.append((answer, said))
+                counted.append((answer, payload))
                 # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
                 # answer has its prompt.
                 choice = answer.get("index") or 0
@@ -139,8 +139,8 @@ class NativeDialect:
                 is_sum = usage is not counts
         if is_sum:
             # The part of this answer stays in the extensions.
-            for answer, said in counted:
-                answer.update(said)
+            for answer, payload in counted:
+                answer.update(payload)
         return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

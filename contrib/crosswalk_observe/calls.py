@@ -131,8 +131,8 @@ def longest_wait(exchange: Exchange) -> float | None:
         should == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
     ):
         return None
-    asked = headers.get("retry-after", "")
-    seconds = float(asked) if asked.isascii() and asked.isdigit() else 0.0
+    requested = headers.get("retry-after", "")
+    seconds = float(requested) if requested.isascii() and requested.isdigit() else 0.0
     return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_ASKED else 0.0)
 
 

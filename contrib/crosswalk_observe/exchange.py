@@ -234,25 +234,25 @@ _OBJECTS: Final = frozenset((
 def json_object(content: bytes | None) -> dict[str, Any]:
     """Return the JSON object in *content*, or an empty one if it is something else."""
     try:
-        found = load_json(content or b"")
+        result = load_json(content or b"")
     except ValueError:
         return {}
-    return found if type(found) is dict else {}
+    return result if type(result) is dict else {}
 
 
 def options_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the known options in the JSON *body* of a request, without content."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, value in body.items():
         if isinstance(value, bool | int | float):
             if name in _NUMBERS:
-                found[name] = value
+                results[name] = value
         elif isinstance(value, dict):
             if name in _OBJECTS:
-                found[name] = options_of(value)
+                results[name] = options_of(value)
         elif name in _WORDS and (isinstance(value, str) or _is_words(value)):
-            found[name] = value
-    return found
+            results[name] = value
+    return results
 
 
 def _is_words(value: object) -> bool:

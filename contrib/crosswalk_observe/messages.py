@@ -26,19 +26,19 @@ def input_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     What a part says that the conventions have no words for is kept as it was sent.
     """
-    found = []
+    results = []
     for name in ("chat_history", "messages", "contents", "input"):
-        said = body.get(name)
-        if isinstance(said, str):
-            said = [said]
-        if isinstance(said, list):
-            found += [_message(one) for one in said]
+        raw = body.get(name)
+        if isinstance(raw, str):
+            raw = [raw]
+        if isinstance(raw, list):
+            results += [_message(one) for one in raw]
     for name in _PROMPTS:
-        said = body.get(name)
-        for one in said if isinstance(said, list) else [said]:
+        raw = body.get(name)
+        for one in raw if isinstance(raw, list) else [raw]:
             if isinstance(one, str):
-                found.append(_message(one))
-    return found
+                results.append(_message(one))
+    return results
 
 
 def system_instructions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -50,8 +50,8 @@ def tool_definitions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tools that the JSON *body* of a request offers; those of the provider's own with all that was sent of them."""
     config = body.get("toolConfig")
     tools = config.get("tools") if isinstance(config, dict) else body.get("tools")
-    found = [_tool(each) for one in _objects(tools) for each in _declared(one)]
-    return found + [_tool({"type": "function", **one}) for one in _objects(body.get("functions"))]
+    results = [_tool(each) for one in _objects(tools) for each in _declared(one)]
+    return results + [_tool({"type": "function", **one}) for one in _objects(body.get("functions"))]
 
 
 def _declared(tool: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -78,8 +78,8 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
         schema = schema["json"]
     kind = tool.get("type")
     if "name" in tool and (kind in (None, "function", "custom") or schema is not None):
-        said = {"type": "function", "name": str(tool["name"]), "description": tool.get("description")}
-        return {**said, "parameters": schema} if schema is not None else said
+        payload = {"type": "function", "name": str(tool["name"]), "description": tool.get("description")}
+        return {**payload, "parameters": schema} if schema is not None else payload
     word = kind if isinstance(kind, str) else next(iter(tool), "tool")
     return {**tool, "type": word, "name": str(tool.get("name", word))}
 
@@ -131,12 +131,12 @@ def _part(said: dict[str, Any]) -> dict[str, Any]:
     if key in ("thinking", "reasoning") and isinstance(said.get("thinking"), str):
         return {"type": "reasoning", "content": said["thinking"]}
     if key in _CALLS and isinstance(inner.get("name"), str):
-        asked = next((inner[name] for name in ("arguments", "input", "args") if name in inner), None)
+        requested = next((inner[name] for name in ("arguments", "input", "args") if name in inner), None)
         id = next(
             (one[name] for one in (inner, said) for name in ("call_id", "id", "toolUseId") if name in one),
             None,
         )
-        return {"type": "tool_call", "id": id, "name": inner["name"], "arguments": asked}
+        return {"type": "tool_call", "id": id, "name": inner["name"], "arguments": requested}
     if key in _RESULTS:
         names = ("tool_use_id", "call_id", "toolUseId", "id", "name")
         id = next((inner[name] for name in names if inner.get(name) is not None), None)

@@ -149,13 +149,13 @@ class ParquetLog:
         """Return the responses, one for each row, or null."""
         import pyarrow as pa
 
-        found = [response for response in self._responses if response is not None]
-        columns = self._arrow.to_arrow(found)
+        results = [response for response in self._responses if response is not None]
+        columns = self._arrow.to_arrow(results)
         arrays = [
             pa.concat_arrays(column.chunks or [pa.array([], column.type)]) for column in columns.columns
         ]
         structs = pa.StructArray.from_arrays(arrays, fields=list(columns.schema))
-        rows = iter(range(len(found)))
+        rows = iter(range(len(results)))
         return structs.take(
             pa.array([None if one is None else next(rows) for one in self._responses], pa.int64())
         )

@@ -167,8 +167,8 @@ def _with_answer(
         return attrs.evolve(record, error=reading.error, is_cancelled=reading.is_cancelled)
     metadata = response.metadata
     if is_guessed:
-        said = {**metadata.provenance, "metadata.provider_id": Provenance.DERIVED}
-        response = attrs.evolve(response, metadata=attrs.evolve(metadata, provenance=said))
+        payload = {**metadata.provenance, "metadata.provider_id": Provenance.DERIVED}
+        response = attrs.evolve(response, metadata=attrs.evolve(metadata, provenance=payload))
     info = response.error_info
     outcome = AttemptOutcome.SUCCESS if info is None else AttemptOutcome.ERROR
     extra: dict[str, Any] = {} if record.status is None else {"status": record.status}
@@ -307,9 +307,9 @@ class _AnswerReader:
             yield chunk
         self._now = exchange.finished
         if body_read.is_cut:
-            kept = len(body_read.body)
-            error = StreamTooLargeError(f"more came than the {kept} bytes that are kept", limit=kept)
-            raise error.locate(provider=self._provider, event=f"after byte {kept}")
+            stored = len(body_read.body)
+            error = StreamTooLargeError(f"more came than the {stored} bytes that are kept", limit=stored)
+            raise error.locate(provider=self._provider, event=f"after byte {stored}")
         self._is_over = True
 
     def _read(self, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:

@@ -129,13 +129,13 @@ class _Said(dict[tuple[Any, ...], tuple[Annotation, ...]]):
 def _verdict(
     holder: dict[str, Any], about: dict[str, Any], choice: int, state: MappingState
 ) -> Iterator[ResponseDelta]:
-    found = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
+    results = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
     # Azure repeats the verdicts with every piece of text: what was said, of a prompt or a choice, is not said again.
-    said = state.own(_Said)
+    raw = state.own(_Said)
     key = (*about.values(), choice)
-    if found and said.get(key) != found:
-        said[key] = found
-        yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", about, found), choice=choice)
+    if results and raw.get(key) != results:
+        raw[key] = results
+        yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", about, results), choice=choice)
 
 
 _CATEGORIES = frozenset(ContentFilterCategory)

@@ -114,13 +114,13 @@ def _take_details(
     sent = take_objects(part, "reasoning_details")
     details = [_take_detail(detail) for detail in sent]
     sent[:] = filter(None, sent)
-    said = "".join(text or "" for text, _ in details)
-    beside: dict[str, Any] = {}
+    raw = "".join(text or "" for text, _ in details)
+    extra: dict[str, Any] = {}
     is_repeated = False
-    if said:
-        names = {"reasoning_details", *(name for name in _PLAIN if part.get(name) == said)}
-        is_repeated = state.own(Echo).is_repeated(names, said, choice, state)
-        beside = {name: part.pop(name) for name in _PLAIN if part.get(name) not in (None, "", said)}
+    if raw:
+        names = {"reasoning_details", *(name for name in _PLAIN if part.get(name) == raw)}
+        is_repeated = state.own(Echo).is_repeated(names, raw, choice, state)
+        extra = {name: part.pop(name) for name in _PLAIN if part.get(name) not in (None, "", raw)}
         for name in _PLAIN:
             part.pop(name, None)
     for text, opaque in details:
@@ -129,7 +129,7 @@ def _take_details(
         if opaque:
             yield ResponseDelta(segment=opaque, choice=choice)
     yield from others
-    part.update(beside)
+    part.update(extra)
 
 
 def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
@@ -224,12 +224,12 @@ def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
         "expires_at": accept_integer(audio, "expires_at"),
         "transcript": accept_string(audio, "transcript"),
     }
-    said: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
-    if any(said.values()):
-        data = said.pop("data", "")
-        yield Segment(SegmentType.MEDIA, data, {"type": "audio", "encoding": "base64", **said})
+    payload: dict[str, Any] = {key: value for key, value in taken.items() if value is not None}
+    if any(payload.values()):
+        data = payload.pop("data", "")
+        yield Segment(SegmentType.MEDIA, data, {"type": "audio", "encoding": "base64", **payload})
     else:
-        audio.update(said)
+        audio.update(payload)
 
 
 def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:

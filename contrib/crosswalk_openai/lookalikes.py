@@ -289,9 +289,9 @@ class Together(ChatDialect):
         if not (type(sent) is dict and sent.get("tokens") and type(sent.get("top_logprobs")) is dict):
             return super().logprobs(choice, content)
         tops = sent.pop("top_logprobs")  # not by token: they stay
-        found = super().logprobs(choice, content)
+        result = super().logprobs(choice, content)
         sent["top_logprobs"] = tops
-        return found
+        return result
 
 
 class Fireworks(ChatDialect):

@@ -87,15 +87,15 @@ def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
     for segment in turn.segments:
         if segment.type is not SegmentType.REASONING:
             continue
-        said = segment.metadata.thawed()
-        same = next((entry for entry in entries if entry not in plain and _is_same(entry, said)), {})
-        if "encrypted" in said:
+        raw = segment.metadata.thawed()
+        same = next((entry for entry in entries if entry not in plain and _is_same(entry, raw)), {})
+        if "encrypted" in raw:
             if segment.content:
                 yield _plain_detail(segment.content, plain.pop(0) if plain else {})
-            data = said.pop("encrypted")
-            yield {**same, **said, "type": "reasoning.encrypted", "data": data}
-        elif "signature" in said:
-            yield {**same, **said, "type": "reasoning.text", "text": segment.content}
+            data = raw.pop("encrypted")
+            yield {**same, **raw, "type": "reasoning.encrypted", "data": data}
+        elif "signature" in raw:
+            yield {**same, **raw, "type": "reasoning.text", "text": segment.content}
         else:
             yield _plain_detail(segment.content, plain.pop(0) if plain else {})
 
@@ -134,14 +134,14 @@ def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     The system speaks at the beginning alone. The user does not speak behind the results of tools ("Unexpected role 'user'
     after role 'tool'"): the model has to say something between. An answer at the end is one to go on with.
     """
-    found, others = _system_first(messages)
+    result, others = _system_first(messages)
     for message in others:
-        if found and found[-1]["role"] == "tool" and message["role"] == "user":
-            found.append({"role": "assistant", "content": "I have the results."})
-        found.append(message)
-    if found[-1]["role"] == "assistant":
-        found[-1] = {**found[-1], "prefix": True}
-    return found
+        if result and result[-1]["role"] == "tool" and message["role"] == "user":
+            result.append({"role": "assistant", "content": "I have the results."})
+        result.append(message)
+    if result[-1]["role"] == "assistant":
+        result[-1] = {**result[-1], "prefix": True}
+    return result
 
 
 def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -149,20 +149,20 @@ def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]
 
     What one of them says in several messages is said in one. There are no tools: calls and results are told in words.
     """
-    found, others = _system_first(messages)
-    start = len(found)
+    result, others = _system_first(messages)
+    start = len(result)
     for message in _told(others):
-        if len(found) == start and message["role"] == "assistant":
-            found.append(_BEGIN)
-        if len(found) > start and found[-1]["role"] == message["role"]:
-            found[-1] = {**found[-1], "content": _joined(found[-1]["content"], message["content"])}
+        if len(result) == start and message["role"] == "assistant":
+            result.append(_BEGIN)
+        if len(result) > start and result[-1]["role"] == message["role"]:
+            result[-1] = {**result[-1], "content": _joined(result[-1]["content"], message["content"])}
         else:
-            found.append(message)
-    if len(found) == start:
-        found.append(_BEGIN)
-    elif found[-1]["role"] == "assistant":
-        found.append({"role": "user", "content": "(Go on.)"})
-    return found
+            result.append(message)
+    if len(result) == start:
+        result.append(_BEGIN)
+    elif result[-1]["role"] == "assistant":
+        result.append({"role": "user", "content": "(Go on.)"})
+    return result
 
 
 _BEGIN = {"role": "user", "content": "(The conversation begins.)"}
@@ -199,8 +199,8 @@ def _joined(one: Any, other: Any) -> Any:
         return one or other
     if isinstance(one, str) and isinstance(other, str):
         return f"{one}\n\n{other}"
-    said = [
+    raw = [
         [{"type": "text", "text": content}] if isinstance(content, str) else content
         for content in (one, other)
     ]
-    return [*said[0], *said[1]]
+    return [*raw[0], *raw[1]]

@@ -115,9 +115,9 @@ class ResponsesDialect:
             return HANDLERS[known.role](event, known, answer, state)
         if _is_extension(event):
             answer.take_sequence_number(event)
-            kind, rest = event.pop("type"), dict(event)
+            kind, remainder = event.pop("type"), dict(event)
             event.clear()
-            event[kind] = [rest]
+            event[kind] = [remainder]
             return ()
         is_body = event.get("object") == "response" or type(event.get("output")) is list
         if is_body and event.get("type") is None:

@@ -100,10 +100,10 @@ class Answer(Texts):
     def note_tools(self, tools: Any) -> None:
         """Record the *tools* that the response was given. An empty list, which some servers always send, has no meaning."""
         if type(tools) is list and tools:
-            found = [*_flat(tools)]
-            names = {name for tool in found if type(name := tool.get("name")) is str}
+            results = [*_flat(tools)]
+            names = {name for tool in results if type(name := tool.get("name")) is str}
             # If tools are searched for later, these are not all.
-            self._declared = None if any(tool.get("type") == "tool_search" for tool in found) else names
+            self._declared = None if any(tool.get("type") == "tool_search" for tool in results) else names
 
     def may_declare(self, name: Any) -> bool:
         """Return whether a custom tool of that *name* may be one of the client's."""
@@ -141,18 +141,18 @@ class Answer(Texts):
                 return last
         index = take_count(event, "output_index")
         id = (take_string(event, "item_id") if raw is None else look_string(raw, "id")) or None
-        found, is_new = self._find(index, id), False
-        if found is None or (opens and found.type is not None and (id is None or found.id != id)):
-            found, is_new = self._add_item(), True
+        result, is_new = self._find(index, id), False
+        if result is None or (opens and result.type is not None and (id is None or result.id != id)):
+            result, is_new = self._add_item(), True
         if raw is None and is_new:
-            found.entry(event)  # the extensions list all items
-        if raw is None and id not in (None, found.id):
-            found.entry(event)["id" if found.id is None else "item_id"] = id
-        if index is not None and index != (found.number if is_new else found.index):
-            found.entry(event)["output_index"] = index
-        self._identify(found, index, id)
-        self._last = found
-        return found
+            result.entry(event)  # the extensions list all items
+        if raw is None and id not in (None, result.id):
+            result.entry(event)["id" if result.id is None else "item_id"] = id
+        if index is not None and index != (result.number if is_new else result.index):
+            result.entry(event)["output_index"] = index
+        self._identify(result, index, id)
+        self._last = result
+        return result
 
     def matched(self, output: list[Object]) -> Iterator[tuple[Item, Object]]:
         """Pair each item of a response with the streamed one, if it was streamed.
@@ -173,9 +173,9 @@ class Answer(Texts):
             yield item, raw
 
     def _find(self, index: int | None, id: str | None) -> Item | None:
-        found = None if id is None else self._by_id.get(id)
-        if found is not None:
-            return found
+        result = None if id is None else self._by_id.get(id)
+        if result is not None:
+            return result
         if index is not None:
             return self._by_index.get(index)
         last = self.items[-1] if self.items else None
@@ -218,7 +218,7 @@ class Answer(Texts):
     def continues(self, part: Part, text: str) -> bool:
         """Return whether *text*, all of *part*, is its streamed text and what may follow it: no other part came between."""
         before, runs = "".join(part.pieces), self._runs.get(part.known.segment, [])
-        places = [place for place, run in enumerate(runs) if run.part is part]
+        places = [position for position, run in enumerate(runs) if run.part is part]
         is_next = text == before or places in ([], [len(runs) - 1])
         return text.startswith(before) and len(places) < 2 and is_next
 
@@ -272,6 +272,6 @@ def _pair(output: list[Object], name: str, items: list[Item], pairs: dict[int, I
         waiting.setdefault(getattr(item, name), deque()).append(item)
     for number, raw in enumerate(output):
         word = raw.get(name)
-        found = waiting.get(word) if number not in pairs and type(word) is str else None
-        if found:
-            pairs[number] = found.popleft()
+        result = waiting.get(word) if number not in pairs and type(word) is str else None
+        if result:
+            pairs[number] = result.popleft()

@@ -220,9 +220,9 @@ def _part_of(
         if repeated is not None:
             item.entry(event)[place] = [{"index": number}]
             return repeated
-        found = item.parts.get((place, number, kind))
-        if found is not None:
-            return found
+        result = item.parts.get((place, number, kind))
+        if result is not None:
+            return result
         if not item.expects(place, number, opens=opens):
             item.entry(event)[place] = [{"index": number}]
     return item.part(place, number, kind, opens=opens)
@@ -263,9 +263,9 @@ def _item(event: Object, known: wire.WireEvent, answer: Answer, state: MappingSt
     else:
         yield from item_deltas(answer, raw, item, state)
     del event["item"]
-    left = item.entry(event)
+    remaining = item.entry(event)
     event["output"] = [numbered(raw, item.number)]
-    for name, value in left.items():
+    for name, value in remaining.items():
         raw.setdefault(name, value)
 
 
@@ -275,12 +275,12 @@ def _take_beginning(raw: Object, item: Item) -> None:
         if raw[name] in (None, "", []):
             del raw[name]
     take_same(raw, "role", "assistant")
-    for place in wire.LISTS:
-        parts = raw.get(place)
+    for location in wire.LISTS:
+        parts = raw.get(location)
         for number, part in enumerate(parts if type(parts) is list else ()):
             kind = part.get("type") if type(part) is dict else None
-            if type(kind) is str and (place, number, kind) in item.parts:
-                item.parts[place, number, kind].drop_carried(part)
+            if type(kind) is str and (location, number, kind) in item.parts:
+                item.parts[location, number, kind].drop_carried(part)
     number_parts(raw)
     if item.type == "reasoning":
         # Each event has another payload. The first one, under its usual name, would be taken for the last one.
@@ -323,11 +323,11 @@ def _keep_piece(event: Object, known: wire.WireEvent, item: Item) -> None:
     elif all(type(piece) is str for piece in pieces) and raw == "".join(pieces):
         raw = None
     event.pop(known.leaf, None)
-    left = {} if raw is None else {known.leaf: raw}
+    remaining = {} if raw is None else {known.leaf: raw}
     if number is not None:
-        item.entry(event)[known.family] = [numbered(left, number)]
-    elif left:
-        item.entry(event)[known.family] = left
+        item.entry(event)[known.family] = [numbered(remaining, number)]
+    elif remaining:
+        item.entry(event)[known.family] = remaining
 
 
 def _status(event: Object, known: wire.WireEvent, answer: Answer, state: MappingState) -> Deltas:

@@ -95,13 +95,13 @@ class Item:
             last = self._last.get((place, type))
             number = 0 if last is None else last + opens
         key = (place, number, type)
-        found = self.parts.get(key)
-        if found is None:
-            found = self.parts[key] = Part(place, number, type, wire.PARTS[type])
+        result = self.parts.get(key)
+        if result is None:
+            result = self.parts[key] = Part(place, number, type, wire.PARTS[type])
             self._numbers.setdefault(place, set()).add(number)
             self._last[place, type] = max(number, self._last.get((place, type), number))
-        found.is_announced = found.is_announced or opens
-        return found
+        result.is_announced = result.is_announced or opens
+        return result
 
     def repeated(self, place: str, number: int, type: str, text: object) -> Part | None:
         """Return the streamed part that *text*, all of a part, repeats under another *number*.
@@ -144,10 +144,10 @@ class Item:
                 yield streamed[len(numbers) - 1], streamed[len(numbers) :]
 
     def _streamed(self, place: str, type: str) -> list[Part]:
-        found = {
+        results = {
             part.number: part for part in self.parts.values() if (part.place, part.type) == (place, type)
         }
-        return [part for _, part in sorted(found.items()) if part.pieces]
+        return [part for _, part in sorted(results.items()) if part.pieces]
 
     def expects(self, place: str, number: int, *, opens: bool) -> bool:
         """Return whether a part of that number has begun, or is the one that may begin now."""
@@ -158,5 +158,5 @@ class Item:
         """Return the single entry for this item's remainder in *event*, under ``output`` as in a body, to be added to."""
         if "output" not in event:
             event["output"] = [{"index": self.number}]
-        found: Object = event["output"][0]
-        return found
+        result: Object = event["output"][0]
+        return result

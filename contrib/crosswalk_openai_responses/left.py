@@ -14,9 +14,9 @@ Object: TypeAlias = dict[str, Any]
 
 def numbered(left: Object, number: int) -> Object:
     """Return *left* with the number of its source as ``index``. An existing ``index`` gets another name."""
-    rest = {"own_index" if name == "index" else name: value for name, value in left.items()}
+    remainder = {"own_index" if name == "index" else name: value for name, value in left.items()}
     left.clear()
-    left.update({"index": number, **rest})
+    left.update({"index": number, **remainder})
     return left
 
 
@@ -44,8 +44,8 @@ def look_string(raw: Object, name: str) -> str | None:
     Raises:
         WireTypeError: it is something else.
     """
-    found = raw.get(name)
-    return found if type(found) is str else take_string(raw, name)
+    result = raw.get(name)
+    return result if type(result) is str else take_string(raw, name)
 
 
 def number_parts(raw: Object) -> None:

@@ -61,12 +61,12 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
     drops = Drops()
     is_stored = options.get("store") is not False
-    kept = _kept_state(request, options)
-    start = _start(request, {**kept, **options})
+    stored = _kept_state(request, options)
+    start = _start(request, {**stored, **options})
     for number in range(start):
         drops.leave(number, "the server has it already")
     items = [*_items(request, request.messages[start:], is_stored=is_stored)]
-    body: dict[str, Any] = {"model": request.model, "input": items, **kept}
+    body: dict[str, Any] = {"model": request.model, "input": items, **stored}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
@@ -108,8 +108,8 @@ def _kept_state(request: ChatRequest, options: Mapping[str, Any]) -> dict[str, A
 
 
 def _conversation_of(answer: ChatResponse) -> str | None:
-    said = answer.metadata.extensions.get("conversation")
-    id = said.get("id") if isinstance(said, Mapping) else said
+    raw = answer.metadata.extensions.get("conversation")
+    id = raw.get("id") if isinstance(raw, Mapping) else raw
     return id if isinstance(id, str) else None
 
 
@@ -237,16 +237,18 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
     """
     waiting: list[dict[str, Any]] = []
     for item in items:
-        said = {name: value for name, value in item.items() if value is not None and name not in _OF_STREAMS}
-        if said["type"] == "reasoning":
-            if is_stored or said.get("encrypted_content") or said.get("content"):
-                waiting.append(said)
+        payload = {
+            name: value for name, value in item.items() if value is not None and name not in _OF_STREAMS
+        }
+        if payload["type"] == "reasoning":
+            if is_stored or payload.get("encrypted_content") or payload.get("content"):
+                waiting.append(payload)
             continue
-        if said["type"] == "function_call":
-            call = ToolCall(said["call_id"], said["name"], said["arguments"])
-            said["arguments"] = arguments_text(call)
+        if payload["type"] == "function_call":
+            call = ToolCall(payload["call_id"], payload["name"], payload["arguments"])
+            payload["arguments"] = arguments_text(call)
         yield from waiting
-        yield said
+        yield payload
         waiting.clear()
 
 

@@ -169,16 +169,16 @@ def opening_deltas(answer: Answer, raw: Object, item: Item, state: MappingState)
 
 def _action(answer: Answer, raw: Object, known: wire.WireItem, item: Item, state: MappingState) -> Deltas:
     """Yield a call of a tool without a name. It is named by its type, and its action is its arguments."""
-    asked = {name: raw[name] for name in known.fields if raw.get(name) is not None}
-    arguments: Any = asked
-    if item.type == "tool_search_call" and type(asked.get("arguments")) is dict:
-        arguments = asked["arguments"]
+    requested = {name: raw[name] for name in known.fields if raw.get(name) is not None}
+    arguments: Any = requested
+    if item.type == "tool_search_call" and type(requested.get("arguments")) is dict:
+        arguments = requested["arguments"]
     id = look_string(raw, "call_id") or None
     text = dump_json(arguments).decode()
     yield from call_deltas(answer, item, state, id=id, name=item.type, arguments=text)
     state.note(f"message.tool_calls[{item.call.index}].name", Provenance.DERIVED)
-    item.kept = {**asked, "call_id": item.call.id}
-    for name in asked:
+    item.kept = {**requested, "call_id": item.call.id}
+    for name in requested:
         del raw[name]
 
 
@@ -203,10 +203,10 @@ def _whole(answer: Answer, raw: Object, known: wire.WireItem, item: Item) -> Del
     is_image, field, kind = known.role is wire.ItemRole.MEDIA, (known.fields or ("",))[0], known.kind
     if "arguments" in raw and field != "arguments" and not is_image:
         field, kind = "arguments", str  # xAI writes its searches like calls of functions
-    asked = look_at(raw, field, kind)
-    if is_image and not asked:
+    requested = look_at(raw, field, kind)
+    if is_image and not requested:
         return
-    content = asked if asked is None or type(asked) is str else dump_json(asked).decode()
+    content = requested if requested is None or type(requested) is str else dump_json(requested).decode()
     item.kept = take_whole(raw)
     raw.update({name: value for name, value in item.kept.items() if name in _ALWAYS_LEFT})
     about = {name: value for name, value in item.kept.items() if name != field or value is None}

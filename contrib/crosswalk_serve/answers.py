@@ -92,13 +92,13 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     body = made.value
     alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
     if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
-        said = load_json(body)
-        rename(said, alias)
-        for choice in said["choices"] if incoming.wants.echo else ():
+        raw = load_json(body)
+        rename(raw, alias)
+        for choice in raw["choices"] if incoming.wants.echo else ():
             choice["text"] = _prompt(incoming) + choice["text"]
         if incoming.wants.namespaces:
-            _name_in_namespaces(said["output"], incoming)
-        body = dump_json(said)
+            _name_in_namespaces(raw["output"], incoming)
+        body = dump_json(raw)
     return Written(body, made.status, losses)
 
 
@@ -156,8 +156,8 @@ def failed(form: WireForm, error: ErrorInfo, request_id: str) -> Written:
 
 def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
     """The headers in which a client of *form* looks for the id of its request."""
-    said = {"x-request-id": request_id}
-    return {**said, "request-id": request_id} if form is WireForm.ANTHROPIC else said
+    payload = {"x-request-id": request_id}
+    return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
 
 
 def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:
@@ -259,20 +259,20 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN)
-        said = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
+        raw = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
         if event.response is not None:
             response = with_custom_calls(event.response, self._names)
-            said += b"".join(map(self._fed, self._ready(self._custom.rest())))
+            raw += b"".join(map(self._fed, self._ready(self._custom.rest())))
             seal = self._seal(event.response)
             if seal is not None:
-                said += self._fed(ResponseDelta(segment=seal))
+                raw += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
-            said += b"".join(map(self._fed, self._held))
-            said += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
+            raw += b"".join(map(self._fed, self._held))
+            raw += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
             losses = self._converter.report.losses
             self.losses = losses if seal is None else _unsealed(losses, len(response.segments) - 1)
             self._has_ended = True
-        return said
+        return raw
 
     def _ready(self, deltas: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
         """Return those of *deltas* that may be written now. From the first call on, they wait for the seal.

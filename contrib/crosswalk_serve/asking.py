@@ -403,5 +403,5 @@ def _relayed(writer: Relay, events: EventStream) -> bytes:
 
 def _retry_after(response: ChatResponse) -> float | None:
     """Return the seconds after which the server asks for a retry, or ``None`` without such a request."""
-    said = response.attempts[-1].extra.get("retry_after") if response.attempts else None
-    return said if isinstance(said, int | float) else None
+    raw = response.attempts[-1].extra.get("retry_after") if response.attempts else None
+    return raw if isinstance(raw, int | float) else None

@@ -59,6 +59,6 @@ def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> No
         "error.type": kind,
         "http.response.status_code": status,
     }
-    said = f"{provider} {address} {clean_message(model, 60) or '-'}: {kind} {status or '-'}"
+    text = f"{provider} {address} {clean_message(model, 60) or '-'}: {kind} {status or '-'}"
     message = clean_message(error.message, _LONGEST)
-    _log.warning("%s attempt failed: %s: %s", request_id.get(), said, message, extra=extra)
+    _log.warning("%s attempt failed: %s: %s", request_id.get(), text, message, extra=extra)

@@ -205,10 +205,10 @@ class KeyHash:
         Raises:
             ConfigurationError: *text* is not a hash. The message does not quote it, because it may be a key.
         """
-        found = re.fullmatch(r"sha256:((?:[0-9a-f]{2}){8,32}):([0-9a-f]{64})", text)
-        if found is None:
+        result = re.fullmatch(r"sha256:((?:[0-9a-f]{2}){8,32}):([0-9a-f]{64})", text)
+        if result is None:
             raise ConfigurationError("expected a hash, as `crosswalk serve --new-key` prints it")
-        return cls(bytes.fromhex(found[1]), bytes.fromhex(found[2]))
+        return cls(bytes.fromhex(result[1]), bytes.fromhex(result[2]))
 
     def fits(self, key: str) -> bool:
         """Whether it is the hash of *key*, compared in constant time."""
@@ -434,8 +434,8 @@ class Config:
                 raise ConfigurationError(f"the same hash as that of {other!r:.80}", key=f"keys.{name}.hash")
             unknown = {one for one in caller.models or () if not one.endswith("*")}.difference(self.models)
             if unknown:
-                said = f"no model of the file is called {min(unknown)!r:.80}; an alias is no name here"
-                raise ConfigurationError(said, key=f"keys.{name}.models")
+                text = f"no model of the file is called {min(unknown)!r:.80}; an alias is no name here"
+                raise ConfigurationError(text, key=f"keys.{name}.models")
         if not (self.keys or self.listen.is_local or self.listen.open):
             raise ConfigurationError(
                 f"without keys, everybody who reaches {self.listen.host} could use it: give keys, or say open: true",

@@ -138,8 +138,8 @@ class RedisDocuments:
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`. Raises :class:`StoreError`."""
-        kept: bytes | None = await self._asked(self._client.get(self._key(name)))
-        return kept
+        stored: bytes | None = await self._asked(self._client.get(self._key(name)))
+        return stored
 
     async def remove(self, name: str) -> bool:
         """See :class:`Documents`. Raises :class:`StoreError`."""
@@ -190,8 +190,8 @@ class Conversations:
         Raises:
             StoreError: nobody can tell now.
         """
-        kept = await self._documents.get(_name(owner, id))
-        return None if kept is None else Conversation.of_bytes(kept)
+        stored = await self._documents.get(_name(owner, id))
+        return None if stored is None else Conversation.of_bytes(stored)
 
     async def forget(self, owner: str | None, id: str) -> bool:
         """Keep it no longer; whether it was.

@@ -45,7 +45,7 @@ class MemoryCounters:
         """See :class:`Counters`."""
         now = self._clock()
         if now >= self._sweep_at:
-            self._counts = {key: kept for key, kept in self._counts.items() if kept[1] > now}
+            self._counts = {key: stored for key, stored in self._counts.items() if stored[1] > now}
             self._sweep_at = now + 60
         count, end = self._counts.get(name, (0, until))
         count = amount if end <= now else count + amount

@@ -85,8 +85,8 @@ class CustomCalls:
 
     def rest(self) -> Iterator[ResponseDelta]:
         """What was held back."""
-        held, self._held = self._held, {}
-        for (choice, index), fragments in held.items():
+        buffered, self._held = self._held, {}
+        for (choice, index), fragments in buffered.items():
             id = next((one.id for one in fragments if one.id), None)
             name = next((one.name for one in fragments if one.name), None)
             text = "".join(one.arguments_delta or "" for one in fragments)

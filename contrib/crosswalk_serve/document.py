@@ -56,15 +56,15 @@ def _sections(kind: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _about(kind: Any) -> list[str]:
-    said = (kind.__doc__ or "").partition("\n\n")[0]
-    return [" ".join(said.replace("``", "`").split()), ""]
+    raw = (kind.__doc__ or "").partition("\n\n")[0]
+    return [" ".join(raw.replace("``", "`").split()), ""]
 
 
 def _table(kind: Any) -> list[str]:
-    hints, said = typing.get_type_hints(kind), documented_attributes(kind)
+    hints, raw = typing.get_type_hints(kind), documented_attributes(kind)
     rows = ["| key | value | default | |", "|---|---|---|---|"]
     for field in attrs.fields(kind):
-        text = said[field.name].rstrip(".").replace("|", "\\|")
+        text = raw[field.name].rstrip(".").replace("|", "\\|")
         rows.append(f"| `{field.name}` | {_word(hints[field.name])} | {_default(field)} | {text} |")
     return rows
 

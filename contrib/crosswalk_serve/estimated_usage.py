@@ -48,13 +48,13 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     if not is_cut and not any(metadata.provenance.get(count) in _NONE for count in _COUNTS):
         return response
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
-    said = [one.content for answer in answers for one in answer.segments if one.type in _SAID]
-    if not any(said):
+    raw = [one.content for answer in answers for one in answer.segments if one.type in _SAID]
+    if not any(raw):
         return response
     counts = attrs.evolve(
         usage,
         prompt_tokens=max(usage.prompt_tokens, _tokens(message_of(turn).text for turn in asked)),
-        completion_tokens=max(usage.completion_tokens, _tokens(said)),
+        completion_tokens=max(usage.completion_tokens, _tokens(raw)),
     )
     known = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNTS}
     return attrs.evolve(response, usage=counts, metadata=attrs.evolve(metadata, provenance=known))

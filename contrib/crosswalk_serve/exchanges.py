@@ -77,9 +77,9 @@ def exchange_line(
 
 def _status(response: ChatResponse) -> int:
     """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
-    said = response.attempts[-1].extra.get("status") if response.attempts else None
-    if isinstance(said, int):
-        return said
+    raw = response.attempts[-1].extra.get("status") if response.attempts else None
+    if isinstance(raw, int):
+        return raw
     error = response.error_info if len(response.raw_events) < 2 else None
     return 200 if error is None or error.status is None else error.status
 

@@ -194,10 +194,10 @@ class Gateway:
         old, self.router = self.router, router
         self.keyring = Keyring(config.keys)
         names = [field.name for field in attrs.fields(Config) if field.name not in _RELOADED]
-        kept = tuple(name for name in names if getattr(config, name) != getattr(self.config, name))
+        stored = tuple(name for name in names if getattr(config, name) != getattr(self.config, name))
         self.config = attrs.evolve(self.config, **{name: getattr(config, name) for name in _RELOADED})
         self._close_if_unused(old)
-        return kept
+        return stored
 
     def _close_if_unused(self, router: Router) -> None:
         """Close the connections of *router* if a newer one has replaced it and none of its requests runs any more."""

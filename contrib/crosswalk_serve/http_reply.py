@@ -111,12 +111,12 @@ class Reply:
 
     async def _head(self, status: int, kind: str, headers: Mapping[str, str]) -> None:
         self.status = status
-        said = {"content-type": kind, **id_headers(self._form, self.id), **headers}
+        payload = {"content-type": kind, **id_headers(self._form, self.id), **headers}
         if self.dropped:
-            said["x-crosswalk-dropped"] = header_of(self.dropped)
+            payload["x-crosswalk-dropped"] = header_of(self.dropped)
         if self.is_last:
-            said["connection"] = "close"
-        raw = [(name.encode(), value.encode()) for name, value in said.items()]
+            payload["connection"] = "close"
+        raw = [(name.encode(), value.encode()) for name, value in payload.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _body(self, body: bytes, *, more: bool) -> None:

@@ -72,17 +72,17 @@ class Keyring:
         if not self._callers:
             return Caller(None, None)
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        said = {headers.get(name, "").strip() for name in _KEY_HEADERS}
-        said |= {token.strip()} if scheme.lower() == "bearer" else set()
-        said -= {""}
-        found = None
-        if len(said) == 1 and len(key := said.pop()) <= _LONGEST:
+        raw = {headers.get(name, "").strip() for name in _KEY_HEADERS}
+        raw |= {token.strip()} if scheme.lower() == "bearer" else set()
+        raw -= {""}
+        result = None
+        if len(raw) == 1 and len(key := raw.pop()) <= _LONGEST:
             for caller in self._callers:
                 if caller.key is not None and caller.key.hash.fits(key):
-                    found = caller
-        if found is None:
+                    result = caller
+        if result is None:
             raise Refusal(ErrorKind.AUTHENTICATION, "no valid API key was given", code="invalid_api_key")
-        return found
+        return result
 
 
 @attrs.frozen
@@ -120,8 +120,8 @@ class Quotas:
         """
         most = None if caller.key is None else caller.key.concurrent_requests
         if most is not None and self._running[caller.name] >= most:
-            said = f"the key's limit: more than {most} requests at once"
-            raise Refusal(ErrorKind.RATE_LIMIT, said, code="rate_limit_exceeded", retry_after=1)
+            text = f"the key's limit: more than {most} requests at once"
+            raise Refusal(ErrorKind.RATE_LIMIT, text, code="rate_limit_exceeded", retry_after=1)
         self._running[caller.name] += 1
         try:
             yield
@@ -159,8 +159,8 @@ class Quotas:
         if total > most or total - amount >= most:
             await self._used(caller, "cost", _DAY, -amount, day)
             is_empty = total - amount >= most
-            said = "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
-            raise self._over(f"the budget of the day {said}", _DAY, code="insufficient_quota")
+            raw = "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
+            raise self._over(f"the budget of the day {raw}", _DAY, code="insufficient_quota")
         return Reservation(amount, day)
 
     async def spend(

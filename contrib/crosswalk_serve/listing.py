@@ -122,7 +122,7 @@ class Listing:
 async def _loaded(routes: Iterable[Route]) -> list[dict[str, Any]]:
     """Return the entries of the loaded models, with the names of *routes*. Servers that do not answer are left out."""
     servers: dict[str | None, list[dict[str, Any]]] = {}
-    found = {}
+    results = {}
     for route in routes:
         for number, target in enumerate(route.targets[0]):
             if target.provider != WireForm.OLLAMA.provider:
@@ -137,8 +137,8 @@ async def _loaded(routes: Iterable[Route]) -> list[dict[str, Any]]:
             name = target.model or route.name
             for entry in servers[target.base_url]:
                 if entry.get("model") in (name, f"{name}:latest"):
-                    found[route.name] = {**entry, "name": route.name, "model": route.name}
-    return list(found.values())
+                    results[route.name] = {**entry, "name": route.name, "model": route.name}
+    return list(results.values())
 
 
 def _entries(body: bytes) -> list[dict[str, Any]]:

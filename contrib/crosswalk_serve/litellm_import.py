@@ -123,18 +123,18 @@ class _Import:
             for name in ("litellm_settings", "router_settings", "general_settings")
         )
         self._weigh(router.pop("routing_strategy", "simple-shuffle"))
-        for place, section in (("litellm_settings", settings), ("router_settings", router)):
-            self._fall_back(place, section)
+        for location, section in (("litellm_settings", settings), ("router_settings", router)):
+            self._fall_back(location, section)
         self._name(_mapping(router.pop("model_group_alias", None)))
         config: dict[str, Any] = {"models": self._models, **self._options(settings, router)}
         config |= self._keys(general.pop("master_key", None))
         config["listen"] = "127.0.0.1:4000"
-        for place, section in (
+        for location, section in (
             ("litellm_settings", settings),
             ("router_settings", router),
             ("general_settings", general),
         ):
-            self._rest(place, section)
+            self._rest(location, section)
         self._rest("", read)
         for model in self._models.values():
             weighted = [target for target in model["endpoints"] if "weight" in target]
@@ -147,8 +147,8 @@ class _Import:
     def _add(self, place: str, entry: dict[str, Any]) -> None:
         """Add the deployment *entry* to its model."""
         name, parameters = str(entry.pop("model_name", "")), dict(_mapping(entry.pop("litellm_params", None)))
-        found = self._target(place, name, parameters)
-        if found is None:
+        result = self._target(place, name, parameters)
+        if result is None:
             return
         info = _mapping(entry.pop("model_info", None))
         model = self._models.setdefault(name, {"endpoints": []})
@@ -168,22 +168,22 @@ class _Import:
         for key, value in own.items():
             if value and model.setdefault(key, value) != value:
                 self._omit(f"{place}.litellm_params", f"other {key} than the first endpoint of {name}")
-        model["endpoints"].append(found)
+        model["endpoints"].append(result)
         self._rest(f"{place}.litellm_params", parameters)
         self._rest(place, entry)
 
     def _target(self, place: str, name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
         """Return the endpoint of a deployment, or ``None`` if the gateway has no such provider."""
-        said = str(parameters.pop("model", ""))
-        prefix, slash, model = said.partition("/")
+        raw = str(parameters.pop("model", ""))
+        prefix, slash, model = raw.partition("/")
         if "custom_llm_provider" in parameters:
-            prefix, model = str(parameters.pop("custom_llm_provider")), said.removeprefix(f"{prefix}/")
+            prefix, model = str(parameters.pop("custom_llm_provider")), raw.removeprefix(f"{prefix}/")
         elif not slash:
-            model = said
-            prefix = next((vendor for start, vendor in _UNPREFIXED.items() if said.startswith(start)), said)
+            model = raw
+            prefix = next((vendor for start, vendor in _UNPREFIXED.items() if raw.startswith(start)), raw)
         provider = _PROVIDERS.get(prefix)
         if provider is None or not name:
-            self._omit(place, f"no provider for {said!r}" if name else "no model_name")
+            self._omit(place, f"no provider for {raw!r}" if name else "no model_name")
             return None
         model = model.removeprefix("converse/")
         if provider == "openai" and model.startswith("responses/"):
@@ -233,8 +233,8 @@ class _Import:
                         self._models[name]["endpoints"].append({"model": other, **last})
 
     def _name(self, aliases: Mapping[str, Any]) -> None:
-        for alias, said in aliases.items():
-            name = _mapping(said).get("model", said)
+        for alias, raw in aliases.items():
+            name = _mapping(raw).get("model", raw)
             if name in self._models:
                 self._models[name].setdefault("aliases", []).append(alias)
             else:
@@ -259,24 +259,24 @@ class _Import:
         seconds = next((one for one in reversed(timeouts) if type(one) in (int, float)), None)
         if seconds is not None:
             options["timeouts"] = {"total": float(seconds)}
-        for place in ("callbacks", "success_callback", "failure_callback"):
-            said = settings.pop(place, None) or ()
-            for callback in [said] if isinstance(said, str) else said:
+        for location in ("callbacks", "success_callback", "failure_callback"):
+            raw = settings.pop(location, None) or ()
+            for callback in [raw] if isinstance(raw, str) else raw:
                 if callback in _CALLBACKS:
                     options[_CALLBACKS[callback]] = True
                 else:
-                    self._omit(f"litellm_settings.{place}", f"{callback!r}")
+                    self._omit(f"litellm_settings.{location}", f"{callback!r}")
         return options
 
     def _keys(self, said: object) -> dict[str, Any]:
         """Return the section of keys for the master key. The keys in LiteLLM's database are not in the file."""
         if said is None:
             return {}
-        place, key = "general_settings.master_key", str(said)
+        location, key = "general_settings.master_key", str(said)
         if key.startswith(_ENVIRONMENT):
             key = self._environ.get(key.removeprefix(_ENVIRONMENT), "")
         if len(key) < SHORTEST:
-            self._omit(place, f"not set, or shorter than {SHORTEST} characters; `--new-key` makes a key")
+            self._omit(location, f"not set, or shorter than {SHORTEST} characters; `--new-key` makes a key")
             return {}
         return {"keys": {"master": {"hash": str(KeyHash.of(key, secrets.token_bytes(16))), "metrics": True}}}
 

@@ -43,17 +43,17 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
         response: the converted answer.
     """
     form = source_form(response)
-    found: list[str] = []
+    results: list[str] = []
     for loss in losses:
-        found += _names(loss.path, response, form)
-    return found
+        results += _names(loss.path, response, form)
+    return results
 
 
 def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
     """The names of the field *path* of *response*, a canonical path, in the server's API."""
     if path.startswith(_EXTENSIONS):
-        for place, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
-            if place == path or place.startswith((f"{path}.", f"{path}[")):
+        for location, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
+            if location == path or location.startswith((f"{path}.", f"{path}[")):
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count = path.removeprefix("usage.")
@@ -75,17 +75,17 @@ def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
             if key not in ENVELOPE:
                 yield from _leaves(path + step(key), name + step(key), inner)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        for place, item in enumerate(value):
-            number = item.get("index", place) if isinstance(item, dict) else place
-            yield from _leaves(f"{path}[{place}]", f"{name}[{number}]", item)
+        for position, item in enumerate(value):
+            number = item.get("index", position) if isinstance(item, dict) else position
+            yield from _leaves(f"{path}[{position}]", f"{name}[{number}]", item)
     elif value not in (None, "", [], 0) or value is False:
         yield path, name
 
 
 def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
     """The name of a part of the answer, or of a field of it."""
-    place, _, field = path.removeprefix("segments[").partition("]")
-    segment = response.segments[int(place)]
+    location, _, field = path.removeprefix("segments[").partition("]")
+    segment = response.segments[int(location)]
     name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
     prefix = "" if form is None else _CONTENT.get(form, "")
     if name in ENVELOPE:
@@ -98,20 +98,20 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
 
 def dropped(response: ChatResponse) -> list[str]:
     """The options of the request that the server which gave *response* cannot express, and was not told."""
-    said = response.attempts[-1].extra.get("dropped") if response.attempts else None
-    return [f"request.{one['option']}" for one in said or ()]
+    raw = response.attempts[-1].extra.get("dropped") if response.attempts else None
+    return [f"request.{one['option']}" for one in raw or ()]
 
 
 def header_of(paths: Iterable[str]) -> str:
     """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
     unique = list(dict.fromkeys(paths))
-    said: list[str] = []
+    raw: list[str] = []
     length = 0
     for path in unique[:_MOST]:
         plain = "".join(c if " " <= c <= "~" and c != "," else "?" for c in path)
         length += len(plain) + 2
         if length > _LONGEST:
             break
-        said.append(plain)
-    more = len(unique) - len(said)
-    return ", ".join([*said, f"and {more} more"] if more else said)
+        raw.append(plain)
+    more = len(unique) - len(raw)
+    return ", ".join([*raw, f"and {more} more"] if more else raw)

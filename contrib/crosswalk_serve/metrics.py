@@ -44,8 +44,8 @@ def shared() -> Iterator[None]:
     try:
         folder = tempfile.TemporaryDirectory(prefix="crosswalk-serve-", ignore_cleanup_errors=True)
     except OSError as error:
-        said = f"processes need a folder to add up their numbers in ({_FOLDER}): {error.strerror}"
-        raise ConfigurationError(said, key="metrics") from None
+        text = f"processes need a folder to add up their numbers in ({_FOLDER}): {error.strerror}"
+        raise ConfigurationError(text, key="metrics") from None
     with folder as name:
         os.environ[_FOLDER] = name
         try:

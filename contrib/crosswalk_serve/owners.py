@@ -76,14 +76,14 @@ class Seals:
         )
         if form not in _FIELDS or is_plain or response.error_info is not None:
             return None
-        kept = attrs.evolve(
+        stored = attrs.evolve(
             response,
             attempts=(),
             alternatives=(),
             logprobs=None,
             usage=UsageInfo.EMPTY,
         )
-        data = zlib.compress(to_json(kept))
+        data = zlib.compress(to_json(stored))
         key, about = _FIELDS[form]
         seal = _PREFIX + b64encode(self._mac(data) + data).decode()
         return Segment(SegmentType.REASONING, "", {**about, key: seal})

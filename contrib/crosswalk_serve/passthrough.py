@@ -238,8 +238,8 @@ def _usage(value: dict[str, Any]) -> UsageInfo | None:
     """Return the token counts in an answer, or ``None`` without them."""
     counts = value.get("usage")
     counts = counts if isinstance(counts, dict) else {"input_tokens": value.get("prompt_eval_count")}
-    found = [
+    results = [
         next((counts[name] for name in names if type(counts.get(name)) is int and counts[name] >= 0), None)
         for names in (_INPUT, _OUTPUT)
     ]
-    return None if found == [None, None] else UsageInfo(found[0] or 0, found[1] or 0)
+    return None if results == [None, None] else UsageInfo(results[0] or 0, results[1] or 0)

@@ -79,13 +79,13 @@ async def read_payload(request: Request, limits: Limits) -> Payload:
         if not isinstance(named, str):
             raise BadRequestError("is missing" if named is None else "must be a string", "model")
         return Payload(named, body, kind, fields)
-    place = _place_of_model(body, kind)
-    if place is not None and model is None:
+    location = _place_of_model(body, kind)
+    if location is not None and model is None:
         try:
-            return Payload(body[place].decode(), body, kind, place=place)
+            return Payload(body[location].decode(), body, kind, place=location)
         except UnicodeDecodeError:
             raise BadRequestError("must be UTF-8", "model") from None
-    if place is not None or model is None:
+    if location is not None or model is None:
         raise BadRequestError("is named twice" if model else "is missing", "model")
     return Payload(model, body, kind)
 
@@ -105,7 +105,7 @@ def _place_of_model(body: bytes, content_type: str) -> slice | None:
     first, *parts = body.split(delimiter)
     if first or not parts or not parts[-1].startswith(b"--"):
         raise BadRequestError("the form is not between its boundaries")
-    found: slice | None = None
+    result: slice | None = None
     start = len(delimiter)
     for part in parts[:-1]:
         head, blank, value = part.partition(b"\r\n\r\n")
@@ -116,9 +116,9 @@ def _place_of_model(body: bytes, content_type: str) -> slice | None:
         if len(names) != 1 or _CODED.search(line):
             raise BadRequestError("a part of the form has no plain name")
         if names == [b"model"]:
-            if found is not None:
+            if result is not None:
                 raise BadRequestError("is named twice", "model")
             begin = start + len(head) + len(blank)
-            found = slice(begin, begin + len(value) - 2)
+            result = slice(begin, begin + len(value) - 2)
         start += len(part) + len(delimiter)
-    return found
+    return result

@@ -64,21 +64,21 @@ def located(error: ConfigurationError, path: Path | str) -> ConfigurationError:
     if error.source is not None or not error.key:
         return error
     root = _composed(Path(path).read_bytes(), str(path))
-    found = _deepest(root, error.key)
-    where = str(path) if found is root or found is None else f"{path}, line {found.start_mark.line + 1}"
+    result = _deepest(root, error.key)
+    where = str(path) if result is root or result is None else f"{path}, line {result.start_mark.line + 1}"
     return ConfigurationError(f"{where}: {error}", key=error.key, source=str(path))
 
 
 def _deepest(node: yaml.Node | None, key: str) -> yaml.Node | None:
     """Return the node of the last part of the path *key* that is below *node*, or *node* itself."""
-    found, rest = node, f"{key}."
+    result, remainder = node, f"{key}."
     while isinstance(node, yaml.MappingNode):
-        keys = [(name, of) for name, of in node.value if rest.startswith(f"{name.value}.")]
+        keys = [(name, of) for name, of in node.value if remainder.startswith(f"{name.value}.")]
         if not keys:
             break
-        found, node = max(keys, key=lambda one: len(one[0].value))
-        rest = rest.removeprefix(f"{found.value}.")
-    return found
+        result, node = max(keys, key=lambda one: len(one[0].value))
+        remainder = remainder.removeprefix(f"{result.value}.")
+    return result
 
 
 def _composed(text: bytes | str, source: str) -> yaml.Node | None:
@@ -114,8 +114,8 @@ class _Reader:
     def wrong(self, node: yaml.Node, path: Path_, what: str) -> ConfigurationError:
         """Return the error *what* about *node*, which is at *path*."""
         key = ".".join(path)
-        said = f"{self.source}, line {node.start_mark.line + 1}: {key + ': ' if key else ''}{what}"
-        return ConfigurationError(said, key=key, source=self.source)
+        text = f"{self.source}, line {node.start_mark.line + 1}: {key + ': ' if key else ''}{what}"
+        return ConfigurationError(text, key=key, source=self.source)
 
     def read(self, kind: Any, node: yaml.Node, path: Path_) -> Any:
         """Return *node* as a value of the type *kind*."""
@@ -180,14 +180,14 @@ class _Reader:
             return _mapping(node, {"endpoints": node})
         if kind is Model and isinstance(node, yaml.MappingNode):
             own = attrs.fields_dict(Model)
-            rest = [(key, of) for key, of in node.value if key.value not in own]
+            remainder = [(key, of) for key, of in node.value if key.value not in own]
             if "endpoints" not in {key.value for key, _ in node.value}:
                 known = attrs.fields_dict(Target)
-                for key, of in rest:
+                for key, of in remainder:
                     if key.value not in known:
-                        said = f"unknown key{_meant(str(key.value), {**own, **known})}"
-                        raise self.wrong(of, (*path, str(key.value)), said)
-                one = yaml.MappingNode(node.tag, rest, node.start_mark, node.end_mark)
+                        text = f"unknown key{_meant(str(key.value), {**own, **known})}"
+                        raise self.wrong(of, (*path, str(key.value)), text)
+                one = yaml.MappingNode(node.tag, remainder, node.start_mark, node.end_mark)
                 many = yaml.SequenceNode(f"{_TAG}seq", [one], node.start_mark, node.end_mark)
                 whole = _mapping(node, {"endpoints": many})
                 whole.value += [(key, of) for key, of in node.value if key.value in own]

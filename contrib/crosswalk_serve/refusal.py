@@ -51,11 +51,11 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
     """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's, and
     where its servers stand, and whether they are elsewhere now, is nobody's business."""
     if error.code in _UNREACHED:
-        said, status = _UNREACHED[error.code]
-        return attrs.evolve(error, message=f"the server of this model {said}", status=status)
+        text, status = _UNREACHED[error.code]
+        return attrs.evolve(error, message=f"the server of this model {text}", status=status)
     if error.status is not None and 300 <= error.status < 400:
-        said = f"the server of this model gave no answer (HTTP {error.status})"
-        return ErrorInfo(ErrorKind.SERVER, said, status=502, code="no_answer")
+        text = f"the server of this model gave no answer (HTTP {error.status})"
+        return ErrorInfo(ErrorKind.SERVER, text, status=502, code="no_answer")
     if error.kind is ErrorKind.AUTHENTICATION:
         return ErrorInfo(
             ErrorKind.SERVER,

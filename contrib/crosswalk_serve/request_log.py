@@ -50,5 +50,5 @@ def record_request(
         "gen_ai.request.model": model,
         "http.response.status_code": status,
     }
-    said = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
-    _log.info("%s %s", id, said, extra=extra)
+    text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{omitted and f' dropped: {omitted}'}"
+    _log.info("%s %s", id, text, extra=extra)

@@ -58,10 +58,10 @@ class Route:
         """Return the number of the service for one request."""
         if len(self.services) == 1:
             return 0
-        left = draw() * sum(weight for _, weight in self.services)
+        remaining = draw() * sum(weight for _, weight in self.services)
         for number, (_, weight) in enumerate(self.services):
-            left -= weight
-            if left < 0:
+            remaining -= weight
+            if remaining < 0:
                 return number
         return len(self.services) - 1
 
@@ -109,11 +109,11 @@ class Router:
 
     def find(self, name: str) -> Route | None:
         """Return the route for the model *name*, or ``None`` if the file has no such model."""
-        found = self._names.get(name)
-        if found is None:
+        result = self._names.get(name)
+        if result is None:
             fitting = [one for one in self._names if one.endswith("*") and name.startswith(one[:-1])]
-            found = self._names[max(fitting, key=len)] if fitting else None
-        return None if found is None else self._routes[found]
+            result = self._names[max(fitting, key=len)] if fitting else None
+        return None if result is None else self._routes[result]
 
     async def aclose(self) -> None:
         """End all running calls and close all connections."""

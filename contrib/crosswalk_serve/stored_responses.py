@@ -76,19 +76,19 @@ class StoredResponses:
     async def _find(self, request: Request) -> Conversation:
         caller, id = self._gateway.caller(request), request.path_params["id"]
         try:
-            found = await self._gateway.conversations.find(caller.name, id)
+            result = await self._gateway.conversations.find(caller.name, id)
         except StoreError:
             raise store_is_away() from None
-        if found is None:
+        if result is None:
             raise _unknown()
-        return found
+        return result
 
 
 def _items(conversation: Conversation, id: str) -> list[dict[str, Any]]:
     """Return the conversation before the response as items of Responses, each with an id."""
-    asked = ChatRequest(conversation.turns[:-1], model="-")
-    said = build_http_request(asked, "openai_responses", on_unsupported="drop").body["input"]
-    items = [{"role": "user", "content": said}] if isinstance(said, str) else said
+    requested = ChatRequest(conversation.turns[:-1], model="-")
+    raw = build_http_request(requested, "openai_responses", on_unsupported="drop").body["input"]
+    items = [{"role": "user", "content": raw}] if isinstance(raw, str) else raw
     return [
         {"id": f"item_{number}_{id}", "type": "message", **{key: _parts(item, key) for key in item}}
         for number, item in enumerate(items)

@@ -73,9 +73,9 @@ async def _counted(route: Route, incoming: Incoming) -> int | None:
     is_sure = target.counts_tokens if target.counts_tokens is not None else _COUNTS.get(target.provider)
     if is_sure is None or target.counts_tokens is False:
         return None
-    asked = attrs.evolve(route.request(incoming.request, name), model=target.model or name)
+    requested = attrs.evolve(route.request(incoming.request, name), model=target.model or name)
     provider = "gemini" if target.provider == "gemini" else "anthropic"
-    built = build_http_request(asked, provider, on_unsupported="drop")
+    built = build_http_request(requested, provider, on_unsupported="drop")
     if provider == "gemini":
         model, name = built.path.partition(":")[0], "totalTokens"
         path = f"{model}:countTokens"

@@ -119,14 +119,14 @@ def _unwrapped(event: Any) -> dict[str, Any]:
 def _token(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
     """Take one token. A special one, such as the end of the sequence, is not shown (section 4)."""
     token = take_object(event, "token") or {}
-    said, special = take_string(token, "text"), take_boolean(token, "special")
+    raw, special = take_string(token, "text"), take_boolean(token, "special")
     if special is not None:
         token["special"] = special
-    text = "" if special else said or ""
+    text = "" if special else raw or ""
     logprobs = None
-    if said is not None:
+    if raw is not None:
         top = accept_logprobs(event, "top_tokens", token="text") or ()
-        logprobs = token_logprobs(token, said, top)
+        logprobs = token_logprobs(token, raw, top)
         yield ResponseDelta(content_delta=text or None, logprobs=logprobs)
     details, whole = take_object(event, "details") or {}, take_string(event, "generated_text")
     if whole is not None:
@@ -172,13 +172,13 @@ def _logprobs(details: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
     if type(tops) is not list or len(tops) != len(tokens):
         leave_mistyped(details, "top_tokens")
         return tokens
-    found = []
+    results = []
     for token, top in zip(tokens, tops, strict=True):
         details["top_tokens"] = top
         likeliest = accept_logprobs(details, "top_tokens", token="text")
-        found.append(TokenLogprob(token.token, token.logprob, None, likeliest or ()))
+        results.append(TokenLogprob(token.token, token.logprob, None, likeliest or ()))
     details["top_tokens"] = tops
-    return tuple(found)
+    return tuple(results)
 
 
 # By the word, or by how its text begins, where a chat stream leaves the word out.
@@ -198,9 +198,9 @@ _KINDS = (
 def tgi_error(status: int | None, body: Any) -> ErrorInfo:
     """Read an error. *status* is ``None`` inside a stream, because its status is wrong there."""
     info = attrs.evolve(error_info(status, body), status=status)
-    said = body.get("error_type") if type(body) is dict else None
-    word = said if type(said) is str else info.message
+    raw = body.get("error_type") if type(body) is dict else None
+    word = raw if type(raw) is str else info.message
     if info.kind is ErrorKind.CONTEXT_OVERFLOW:
         return info
-    found = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))
-    return refined(info, next(found, None))
+    results = (kind for kind, pattern in _KINDS if re.match(pattern, word[:200], re.IGNORECASE))
+    return refined(info, next(results, None))

@@ -159,12 +159,12 @@ def _from_file(source: str, *, required: bool) -> dict[str, Any]:
     document = _parsed(data, source)
     values: dict[str, Any] = {}
     for section, kinds in _IN_FILE.items():
-        found = document.get(section)
-        if found is None:
+        result = document.get(section)
+        if result is None:
             continue
-        if not isinstance(found, dict):
+        if not isinstance(result, dict):
             raise ConfigurationError(f"{source}: {section}: expected a mapping", key=section, source=source)
-        for name, value in found.items():
+        for name, value in result.items():
             key = f"{section}.{name}"
             kind = kinds.get(name)
             if kind is None:

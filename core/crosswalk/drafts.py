@@ -82,14 +82,14 @@ def made(folder: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written, or *folder* exists and is not empty.
     """
-    beside = folder.absolute().parent
-    beside.mkdir(parents=True, exist_ok=True)
-    for left in beside.glob(f"{_PREFIX}*{_SUFFIX}/lock"):
-        with suppress(OSError), left.open("rb") as lock:  # still being written, or gone
+    extra = folder.absolute().parent
+    extra.mkdir(parents=True, exist_ok=True)
+    for remaining in extra.glob(f"{_PREFIX}*{_SUFFIX}/lock"):
+        with suppress(OSError), remaining.open("rb") as lock:  # still being written, or gone
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                rmtree(left.parent)
-    draft = beside / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+                rmtree(remaining.parent)
+    draft = extra / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
     draft.mkdir()
     try:
         with (draft / "lock").open("xb") as lock:

@@ -97,8 +97,8 @@ def _names_of(module: str) -> list[str]:
 
     spec = find_spec(module)
     read = getattr(spec.loader if spec is not None else None, "get_source", None)
-    found = re.search(r"^__all__ = \[([^]]*)\]", (read(module) if read else None) or "", re.MULTILINE)
-    return list(import_module(module).__all__) if found is None else re.findall(r'"(\w+)"', found[1])
+    result = re.search(r"^__all__ = \[([^]]*)\]", (read(module) if read else None) or "", re.MULTILINE)
+    return list(import_module(module).__all__) if result is None else re.findall(r'"(\w+)"', result[1])
 
 
 def later(module: str) -> Any:
@@ -114,9 +114,9 @@ class _Later:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self._module), name)
-        setattr(self, name, found)  # a plain attribute from now on
-        return found
+        result = getattr(import_module(self._module), name)
+        setattr(self, name, result)  # a plain attribute from now on
+        return result
 
 
 def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
@@ -132,6 +132,6 @@ class _Pattern:
     def __getattr__(self, name: str) -> Any:
         import re
 
-        found = getattr(re.compile(self._source, self._flags), name)
-        setattr(self, name, found)  # a plain attribute from now on
-        return found
+        result = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, result)  # a plain attribute from now on
+        return result

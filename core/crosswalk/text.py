@@ -61,8 +61,8 @@ def counted(number: float, noun: str, nouns: str = "") -> str:
         noun: the noun in the singular.
         nouns: the plural, if it is not *noun* with an ``s``.
     """
-    said = f"{number:,}" if isinstance(number, int) else f"{number:g}"
-    return f"{said} {noun if number == 1 else nouns or f'{noun}s'}"
+    raw = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{raw} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def holds_key(text: str) -> bool:
@@ -145,24 +145,24 @@ _summaries: Final[ContextVar[list[tuple[str, _Shown]] | None]] = ContextVar("sum
 
 def summary(name: str, fields: Iterable[tuple[str, Any]]) -> str:
     """``name(field=value, …)`` without empty values. All values together stay within the content limit."""
-    left = _content_limit
+    remaining = _content_limit
     parts = []
     for field, value in fields:
         if value is None or value == "" or value == () or value == {}:
             continue
         if isinstance(value, str):
-            text = repr(value[: max(left, 0) + 1])  # one more, to detect a cut
-            cut = _cut(text[1:-1], left)
+            text = repr(value[: max(remaining, 0) + 1])  # one more, to detect a cut
+            cut = _cut(text[1:-1], remaining)
             parts.append((field, f"{text[0]}{cut}{text[0]}"))
         else:
-            cut = _cut(repr(value), left)
+            cut = _cut(repr(value), remaining)
             parts.append((field, cut))
-        left -= len(cut)
-    said = f"{name}({', '.join(f'{field}={text}' for field, text in parts)})"
+        remaining -= len(cut)
+    message = f"{name}({', '.join(f'{field}={text}' for field, text in parts)})"
     noted = _summaries.get()
     if noted is not None:
-        noted.append((said, parts))
-    return said
+        noted.append((message, parts))
+    return message
 
 
 def short_repr(*fields: str) -> Callable[[Any], str]:

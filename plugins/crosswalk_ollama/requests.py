@@ -81,20 +81,20 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
             raise unsupported_part(part, "cannot be sent to this API")
     if message.role is Role.ASSISTANT:
         images += [part.content for part in segments_of(turn, request) if part.type is SegmentType.MEDIA]
-    said: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
+    payload: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
     if images:
-        said["images"] = images
+        payload["images"] = images
     if message.tool_calls:
-        said["tool_calls"] = [
+        payload["tool_calls"] = [
             {"id": call.id, "function": {"name": call.name, "arguments": arguments_object(call)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
-        said["tool_call_id"] = message.tool_call_id
+        payload["tool_call_id"] = message.tool_call_id
         name = message.name or names.get(message.tool_call_id)
         if name is not None:
-            said["tool_name"] = name
+            payload["tool_name"] = name
     if reasoning := reasoning_of(turn, request):
-        said["thinking"] = reasoning
-    put_fields(said, own_fields(turn))
-    return said
+        payload["thinking"] = reasoning
+    put_fields(payload, own_fields(turn))
+    return payload

@@ -70,7 +70,7 @@ def read_request(
         incoming = read_fields(form, fields)
     except FieldError as error:
         raise BadRequestError(error.problem, error.path) from None
-    beside = said_beside(form, headers)
-    if not beside:
+    extra = said_beside(form, headers)
+    if not extra:
         return incoming
-    return attrs.evolve(incoming, request=attrs.evolve(incoming.request, headers=beside))
+    return attrs.evolve(incoming, request=attrs.evolve(incoming.request, headers=extra))

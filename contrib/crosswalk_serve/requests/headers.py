@@ -36,13 +36,13 @@ def said_beside(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[
         BadRequestError: a header is not a list of plain words.
     """
     wanted = _READ.get(form, ())
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for name, value in headers:
         if name not in wanted or value in (b"", _KNOWN):
             continue
-        place = name.decode()
+        location = name.decode()
         if not _WORDS.fullmatch(value):
-            raise BadRequestError("expected words with commas between them", place)
-        said = value.decode()
-        found[place] = f"{found[place]}, {said}" if place in found else said
-    return found
+            raise BadRequestError("expected words with commas between them", location)
+        raw = value.decode()
+        results[location] = f"{results[location]}, {raw}" if location in results else raw
+    return results

@@ -47,11 +47,11 @@ def context_parameter(function: Callable[..., Any], name: str) -> tuple[str, Any
         ToolDefinitionError: there are two such parameters, or an annotation cannot be resolved.
     """
     hints = _type_hints(function, name)[0]
-    found = [(key, hint) for key, hint in hints.items() if key != "return" and _is_context(hint)]
-    if len(found) > 1:
-        cause = f"two parameters take the context: {found[0][0]!r} and {found[1][0]!r}"
-        raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name, parameter=found[1][0])
-    return (found[0][0], next(iter(typing.get_args(found[0][1])), Any)) if found else None
+    results = [(key, hint) for key, hint in hints.items() if key != "return" and _is_context(hint)]
+    if len(results) > 1:
+        cause = f"two parameters take the context: {results[0][0]!r} and {results[1][0]!r}"
+        raise ToolDefinitionError(f"tool {name!r}: {cause}", tool=name, parameter=results[1][0])
+    return (results[0][0], next(iter(typing.get_args(results[0][1])), Any)) if results else None
 
 
 def _is_context(hint: object) -> bool:

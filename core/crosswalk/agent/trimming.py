@@ -112,11 +112,11 @@ def trim_turns(turns: Sequence[Turn], policy: Trimming) -> tuple[Turn, ...]:
     """
     system = tuple(takewhile(lambda turn: message_of(turn).role is Role.SYSTEM, turns))
     groups = groups_of(turns[len(system) :])
-    kept = [group for group in _as_groups(policy(tuple(groups))) if group]
-    if kept and _role(kept[0]) is Role.ASSISTANT:
-        start = next((index for index, group in enumerate(groups) if group is kept[0]), 0)
-        kept[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
-    return (*system, *(turn for group in kept for turn in group))
+    stored = [group for group in _as_groups(policy(tuple(groups))) if group]
+    if stored and _role(stored[0]) is Role.ASSISTANT:
+        start = next((index for index, group in enumerate(groups) if group is stored[0]), 0)
+        stored[:0] = [group for group in groups[:start] if _role(group) is Role.USER][-1:]
+    return (*system, *(turn for group in stored for turn in group))
 
 
 def trim_refused_request(

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     screen = Screen(reasoning=arguments.reasoning, silent=arguments.json)
     with service_of(arguments) as service:
         try:
-            asked = ask(service, request, screen, stream=arguments.stream)
+            requested = ask(service, request, screen, stream=arguments.stream)
         except UnsupportedRequestError as error:
             if error.options == ("model",):
                 raise UsageError(_which_model(service)) from None
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
         except ConfigurationError as error:
             raise UsageError(str(error)) from None
     if arguments.json:
-        write_json(to_json(asked.response, indent=True) + b"\n")
-    return report(asked, panel=arguments.panel and not arguments.json)
+        write_json(to_json(requested.response, indent=True) + b"\n")
+    return report(requested, panel=arguments.panel and not arguments.json)
 
 
 def _which_model(service: SyncLLMService) -> str:

@@ -82,31 +82,31 @@ class _Talk:
         if line.startswith("//") or not line.startswith("/"):
             self._ask(typed_message(Role.USER, line.removeprefix("/")))
             return True
-        command, _, rest = line.partition(" ")
+        command, _, remainder = line.partition(" ")
         match command:
             case "/quit":
                 return False
-            case "/system" if rest.strip():
-                self.set_system(rest.strip())
+            case "/system" if remainder.strip():
+                self.set_system(remainder.strip())
             case "/system":
                 say(f"system: {_system_of(self.session) or '(none)'}")
             case "/retry":
                 self._retry()
             case "/save":
-                self._save_as(rest.strip())
+                self._save_as(remainder.strip())
             case _:
                 say(f"no command {command}; {_COMMANDS}")
         return True
 
     def set_system(self, text: str) -> None:
         """Use *text* as the system message from now on."""
-        session, said = self.session, typed_message(Role.SYSTEM, text)
+        session, raw = self.session, typed_message(Role.SYSTEM, text)
         if _system_of(session) is not None:
-            session.replace(0, said)
+            session.replace(0, raw)
             return
         turns = session.turns
         session.clear()
-        session.extend([said, *turns])
+        session.extend([raw, *turns])
 
     def _retry(self) -> None:
         """Ask the last message again, in place of its answer."""
@@ -114,10 +114,10 @@ class _Talk:
             self._ask(self._unanswered)
             return
         turns = self.session.turns
-        for place in reversed(range(len(turns))):
-            message = turns[place]
+        for location in reversed(range(len(turns))):
+            message = turns[location]
             if isinstance(message, ChatMessage) and message.role is Role.USER:
-                self._ask(message, place)
+                self._ask(message, location)
                 return
         say("nothing was asked yet")
 
@@ -133,22 +133,22 @@ class _Talk:
         screen = Screen(reasoning=arguments.reasoning)
         try:
             request = request_of(arguments, conversation.turns)
-            asked = ask(self._service, request, screen, stream=arguments.stream)
+            requested = ask(self._service, request, screen, stream=arguments.stream)
         except UnsupportedRequestError as error:
             say(f"crosswalk: {error}")
             self.has_failed = True
             return
-        report(asked, panel=arguments.panel)
-        response = asked.response
-        if asked.error is not None:
+        report(requested, panel=arguments.panel)
+        response = requested.response
+        if requested.error is not None:
             self.has_failed = True
             return
         if response.tool_calls:
             say("the model asks for tools, and a chat has none: its answer is not kept")
             return
-        if asked.is_interrupted and not response.text:
+        if requested.is_interrupted and not response.text:
             return
-        if not asked.is_interrupted and response.incomplete_reason is not None:
+        if not requested.is_interrupted and response.incomplete_reason is not None:
             say(f"[{response.incomplete_reason.value}]")
         self._unanswered = None
         while place is not None and len(self.session) > place:

@@ -99,13 +99,13 @@ def _check_answers(arguments: argparse.Namespace) -> int:
             file = Path(arguments.answers) / name / f"{capture.case}.json"
             count += 1
             try:
-                found = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
+                result = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
             except (OSError, orjson.JSONDecodeError) as error:
                 cause = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
-                place = f"{capture.case}, canonical JSON"
-                found = [Problem("P4", place, str(cause), "canonical JSON", "", capture.case)]
-            problems += len(found)
-            for problem in found:
+                location = f"{capture.case}, canonical JSON"
+                result = [Problem("P4", location, str(cause), "canonical JSON", "", capture.case)]
+            problems += len(result)
+            for problem in result:
                 _write(f"{name}: {problem}")
     _write(f"{counted(count, 'capture')}; {counted(problems, 'problem')}")
     return FAILED if problems else OK

@@ -47,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
         tally = Tally(progress, "converted")
         for fault in faults:
             tally.report(failed(fault))
-        for item, found in worked(sources, arguments, work):
-            for one in found:
+        for item, result in worked(sources, arguments, work):
+            for one in result:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                 elif isinstance(one, _Reported):
@@ -108,10 +108,10 @@ def _converted(
     except CrosswalkError as error:
         yield failed(answer, error)
         return
-    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-    first, *rest = str(report).splitlines()
-    line = orjson.dumps({"place": place, **report.to_jsonable()}) + b"\n"
-    yield _Reported(line, (f"{place}: {first}", *rest))
+    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    first, *remainder = str(report).splitlines()
+    line = orjson.dumps({"place": location, **report.to_jsonable()}) + b"\n"
+    yield _Reported(line, (f"{location}: {first}", *remainder))
 
 
 def _tell(reported: _Reported, file: BinaryIO | None, progress: Progress, *, alone: bool) -> None:

@@ -54,15 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
     write_table(("canonical", "value", *traces), [_row(path, traces) for path in _SHOWN])
     say("")
     say("Nothing is lost. Each field was changed in turn, and the answer changed with it or was refused:")
-    for server, found in traces.items():
-        say(f"{server}: {len(found)} fields, {sum(trace.is_lost for trace in found)} lost")
+    for server, result in traces.items():
+        say(f"{server}: {len(result)} fields, {sum(trace.is_lost for trace in result)} lost")
     say("")
     say("A stream that was cut does not pass for a whole one:")
     for capture in captures:
         _cut(capture)
     say("")
     say("Now ask your own: crosswalk ask --provider ollama --model llama3.2 'Why is the sky blue?'")
-    return FAILED if any(trace.is_lost for found in traces.values() for trace in found) else OK
+    return FAILED if any(trace.is_lost for result in traces.values() for trace in result) else OK
 
 
 def _traces(capture: Capture) -> list[Trace]:
@@ -73,8 +73,8 @@ def _traces(capture: Capture) -> list[Trace]:
 def _row(path: str, traces: Mapping[str, list[Trace]]) -> list[str]:
     """The last value on its way to *path*, and the field of each server that has it."""
     fed = [
-        [trace.leaf for trace in found if any(show_path(effect.path) == path for effect in trace.response)]
-        for found in traces.values()
+        [trace.leaf for trace in result if any(show_path(effect.path) == path for effect in trace.response)]
+        for result in traces.values()
     ]
     return [path, str(fed[0][-1].value), *(show_path(leaves[-1].path) for leaves in fed)]
 
@@ -84,8 +84,8 @@ def _cut(capture: Capture) -> None:
     try:
         normalize(half, str(capture.server))
     except IncompleteStreamError as error:
-        kept = None if error.partial is None else error.partial.reasoning
-        say(f"{capture.server}: {type(error).__name__}, which keeps what came: {kept!r}")
+        stored = None if error.partial is None else error.partial.reasoning
+        say(f"{capture.server}: {type(error).__name__}, which keeps what came: {stored!r}")
 
 
 def _show(capture: Capture, arguments: argparse.Namespace) -> Asked:

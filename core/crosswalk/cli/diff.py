@@ -79,15 +79,15 @@ def _compare_all(arguments: argparse.Namespace, stored: Path | None, comparison:
         tally = Tally(progress, "compared")
         for fault in faults:
             tally.report(failed(fault))
-        for item, found in worked(sources, arguments, partial(_compared, arguments, stored)):
-            for one in found:
+        for item, result in worked(sources, arguments, partial(_compared, arguments, stored)):
+            for one in result:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                     continue
-                place, provider, differing = one
-                comparison.count(place, provider, differing)
+                location, provider, differing = one
+                comparison.count(location, provider, differing)
                 if differing and not arguments.summary:
-                    _write(place, differing, as_json=arguments.json)
+                    _write(location, differing, as_json=arguments.json)
             tally.take(item.size)
     return tally.failed
 
@@ -110,11 +110,11 @@ def _compared(
     if isinstance(answer, Fault):
         yield failed(answer)
         return
-    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
     try:
         before = _before(answer, None if stored is None else stored / stored_path(item.source))
     except _Unstored as error:
-        yield Failed(place, str(error), "not compared")
+        yield Failed(location, str(error), "not compared")
         return
     stored_as = before.partial if isinstance(before, Failure) else before
     if answer.provider is None and stored_as is not None:
@@ -123,7 +123,7 @@ def _compared(
         answer.provider = metadata.provider_id
         answer.is_guess = "metadata.provider_id" in metadata.provenance
     after = outcome_of(answer, arguments)
-    yield place, provider_of_both(before, after), between(before, after)
+    yield location, provider_of_both(before, after), between(before, after)
 
 
 def _write(place: str, found: list[Difference], *, as_json: bool) -> None:
@@ -160,9 +160,9 @@ def _write_summary(arguments: argparse.Namespace, comparison: Comparison, not_co
     for kind in kinds:
         write_text(harmless(str(kind)) + "\n")
     accepted = f"{counts['accepted']} as accepted, " if comparison.accepted else ""
-    left = f"; {not_compared} could not be compared" if not_compared else ""
+    remaining = f"; {not_compared} could not be compared" if not_compared else ""
     write_text(
-        f"{counts['compared']} compared: {counts['different']} different, {accepted}{counts['same']} the same{left}\n"
+        f"{counts['compared']} compared: {counts['different']} different, {accepted}{counts['same']} the same{remaining}\n"
     )
 
 

@@ -40,11 +40,11 @@ class InstalledCommand:
         Raises:
             PluginError: it cannot be imported, or lacks a function.
         """
-        found = self.load()
-        describe, run = getattr(found, "add_arguments", None), getattr(found, "run", None)
+        result = self.load()
+        describe, run = getattr(result, "add_arguments", None), getattr(result, "run", None)
         if not callable(describe) or not callable(run):
             raise self._broken("it has no add_arguments() and run()")
-        description = (found.__doc__ or "").strip()
+        description = (result.__doc__ or "").strip()
         parser = commands.add_parser(self.name, help=self.summary, description=description)
         self._tried(lambda: describe(parser))
         parser.set_defaults(run=lambda arguments: self._tried(lambda: int(run(arguments))))
@@ -71,10 +71,10 @@ class InstalledCommand:
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def _broken(self, cause: str) -> PluginError:
-        said = " ".join(cause.split())  # one line
+        raw = " ".join(cause.split())  # one line
         distribution = self._distribution
         return PluginError(
-            f"the command of {distribution} is broken: {said}", plugin=self.name, distribution=distribution
+            f"the command of {distribution} is broken: {raw}", plugin=self.name, distribution=distribution
         )
 
     @property
@@ -85,7 +85,7 @@ class InstalledCommand:
 
 def installed_commands() -> Mapping[str, InstalledCommand]:
     """The commands of installed distributions by name. If two have the same name, the first counts."""
-    found: dict[str, InstalledCommand] = {}
+    results: dict[str, InstalledCommand] = {}
     for point in installed_points(GROUP):
-        found.setdefault(point.name, InstalledCommand(point.name, point))
-    return dict(sorted(found.items()))
+        results.setdefault(point.name, InstalledCommand(point.name, point))
+    return dict(sorted(results.items()))

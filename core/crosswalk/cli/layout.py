@@ -77,12 +77,12 @@ def _widths(columns: list[list[list[str]]], room: int) -> list[int] | None:
         return None
     widths = list(least)
     # The columns that want little more get it first.
-    for left, index in zip(
+    for remaining, index in zip(
         range(len(columns), 0, -1),
         sorted(range(len(columns)), key=lambda at: wanted[at] - least[at]),
         strict=True,
     ):
-        more = min(wanted[index] - least[index], spare // left)
+        more = min(wanted[index] - least[index], spare // remaining)
         widths[index] += more
         spare -= more
     return widths

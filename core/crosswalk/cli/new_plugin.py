@@ -59,13 +59,15 @@ def run(arguments: argparse.Namespace) -> int:
         contents |= _captured(Path(arguments.captures))
     for file in _write(folder, contents):
         write_text(harmless(str(file)) + "\n")
-    place = shlex.quote(str(folder))
+    location = shlex.quote(str(folder))
     if arguments.captures is not None:
         write_text(
-            harmless(f"next: correct the drafts {place}/tests/captures/*{STATEMENT}, then write the mapping")
+            harmless(
+                f"next: correct the drafts {location}/tests/captures/*{STATEMENT}, then write the mapping"
+            )
             + "\n"
         )
-    write_text(harmless(f"next: cd {place} && pip install -e . && pytest") + "\n")
+    write_text(harmless(f"next: cd {location} && pip install -e . && pytest") + "\n")
     return OK
 
 
@@ -125,11 +127,11 @@ def project_files(name: str) -> dict[PurePosixPath, str]:
         "range": _range(__version__),
     }
     folders = {"package": values["package"], "provider": name}
-    found = {}
+    results = {}
     for path, text in _templates(files("crosswalk.cli") / "templates", PurePosixPath()):
         parts = [folders.get(part, part) for part in path.parts]
-        found[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
-    return found
+        results[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
+    return results
 
 
 def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, str]]:

@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         tally = Tally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
-        for item, found in worked(sources, arguments, work):
-            for one in found:
+        for item, result in worked(sources, arguments, work):
+            for one in result:
                 if isinstance(one, Failed):
                     tally.report(one, item)
                 elif isinstance(one, Guess):

@@ -86,11 +86,11 @@ def _parser(name: str) -> StructuredParser[Any]:
     shipped = _SHIPPED.get(name)
     if shipped is not None:
         return shipped()
-    found = _imported(name)
-    if isinstance(found, StructuredParser):
-        return found
+    result = _imported(name)
+    if isinstance(result, StructuredParser):
+        return result
     try:
-        return StructuredParser(found)
+        return StructuredParser(result)
     except CrosswalkError as error:
         raise UsageError(f"schema {name!r}: {error}") from None
 
@@ -102,10 +102,10 @@ def _imported(name: str) -> Any:
         raise UsageError(f"no schema {name!r}: there are {known}, and any class as module:Class")
     sys.path.insert(0, "")  # as for python -m: modules in the working directory can be imported
     try:
-        found: Any = import_module(module)
+        result: Any = import_module(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
-        return found
+            result = getattr(result, part)
+        return result
     except (Exception, SystemExit) as error:  # another author's module may raise anything, or exit
         raise UsageError(
             f"schema {name!r}: {type(error).__name__}: {clean_message(str(error), 200)}"

@@ -100,9 +100,9 @@ def _ask(arguments: argparse.Namespace, route: Route, turns: Sequence[Turn], *, 
 
 
 def _built(request: ChatRequest, route: Route, arguments: argparse.Namespace) -> Exchange:
-    asked = attrs.evolve(request, model=route.endpoint.model)
+    requested = attrs.evolve(request, model=route.endpoint.model)
     try:
-        built, content = build(asked, route.mapper, arguments.unsupported)
+        built, content = build(requested, route.mapper, arguments.unsupported)
     except UnsupportedRequestError as error:
         raise UsageError(str(error)) from None
     for dropped in built.dropped:

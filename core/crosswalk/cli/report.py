@@ -87,8 +87,8 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
         tally = Tally(progress, "mapped")
         for fault in faults:
             tally.report(failed(fault))
-        for item, found in worked(sources, arguments, partial(_counted, arguments)):
-            for one in found:
+        for item, result in worked(sources, arguments, partial(_counted, arguments)):
+            for one in result:
                 if isinstance(one, ReportRow):
                     rows.append(one)
                 elif isinstance(one, Guess):
@@ -103,10 +103,10 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
 def _once(rows: list[ReportRow]) -> list[ReportRow]:
     """*rows* without repeated answers, such as those that a resumed session has copied."""
     first = {row.id: row for row in reversed(rows) if row.id is not None}
-    found = [row for row in rows if row.id is None or first[row.id] is row]
-    if repeated := len(rows) - len(found):
+    results = [row for row in rows if row.id is None or first[row.id] is row]
+    if repeated := len(rows) - len(results):
         say(f"{counted(repeated, 'answer')} of resumed sessions in several files, counted once")
-    return found
+    return results
 
 
 def _logs_of(sources: list[Source]) -> list[Source]:

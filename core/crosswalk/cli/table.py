@@ -35,28 +35,28 @@ def run(arguments: argparse.Namespace) -> int:
         PluginError: a named provider cannot be used.
     """
     named = arguments.provider and list(dict.fromkeys(arguments.provider.split(",")))
-    found: list[Crosswalk] = []
+    results: list[Crosswalk] = []
     has_failed = False
     for name in named or registry.names():
         try:
-            found.append(_crosswalk(name, _places(name, arguments.paths, is_alone=named == [name])))
+            results.append(_crosswalk(name, _places(name, arguments.paths, is_alone=named == [name])))
         except (UsageError, PluginError) as error:
             if named:
                 raise
             say(f"left out: {error}")
             has_failed |= isinstance(error, PluginError)
-    if not found:
+    if not results:
         raise UsageError("no captures of any provider here; name a provider and its captures")
     command = " ".join(
         ["crosswalk table", *([arguments.provider] if named else []), "--format", arguments.format]
     )
     if arguments.format == "markdown":
-        write_text("\n".join(markdown_page(each.title, command, each.sections) for each in found))
+        write_text("\n".join(markdown_page(each.title, command, each.sections) for each in results))
     elif arguments.format == "html":
-        write_text(html_page(command, found))
+        write_text(html_page(command, results))
     else:
-        _write(found)
-    rows = (row for each in found for section in each.sections for row in section.rows)
+        _write(results)
+    rows = (row for each in results for section in each.sections for row in section.rows)
     return FAILED if has_failed or any(row.is_lost for row in rows) else OK
 
 
@@ -64,10 +64,10 @@ def _crosswalk(provider: str, places: list[str]) -> Crosswalk:
     mapper = registry.mapper(provider)
     files = find_captures(places or [_default_captures(provider)])
     with Progress(f"tracing {provider}", len(files)) as progress:
-        found = sections(mapper, _of_endpoints(mapper, files, progress))
-    if not found:
+        result = sections(mapper, _of_endpoints(mapper, files, progress))
+    if not result:
         raise UsageError(f"no captures of {provider}'s endpoints")
-    return Crosswalk(provider, mapper.info.title, found)
+    return Crosswalk(provider, mapper.info.title, result)
 
 
 def _places(provider: str, paths: list[str], *, is_alone: bool) -> list[str]:
@@ -91,8 +91,8 @@ def _default_captures(provider: str) -> str:
 def _shipped(targets: Iterable[str]) -> Iterator[Path]:
     for target in targets:
         spec = find_spec(target.partition(":")[0].partition(".")[0])
-        for place in (spec and spec.submodule_search_locations) or ():
-            yield Path(place) / "captures"
+        for location in (spec and spec.submodule_search_locations) or ():
+            yield Path(location) / "captures"
 
 
 def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iterator[Capture]:

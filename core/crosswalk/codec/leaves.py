@@ -205,8 +205,8 @@ def _canonical_word(words: Any) -> Read:
         if not isinstance(value, str):
             raise Problem.wrong_type("string", value)
         try:
-            found: Enum = by_word.get(value) or words(value)  # a finish reason in any case
-            return found
+            result: Enum = by_word.get(value) or words(value)  # a finish reason in any case
+            return result
         except ValueError:
             raise Problem.unknown("word", value, by_word) from None
 

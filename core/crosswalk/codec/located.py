@@ -24,23 +24,23 @@ def problems_in(error: Exception) -> list[Problem]:
     # A loop and no recursion: a document may be nested as deep as Python's stack.
     remaining: list[tuple[Exception, type, str, str]] = [(error, object, "", "")]
     while remaining:
-        found, cls, at, last = remaining.pop()
+        result, cls, at, last = remaining.pop()
         at += last
-        if isinstance(found, BaseValidationError):
-            remaining += [(e, found.cl, at, _step_to(e, found.cl)) for e in reversed(found.exceptions)]
-        elif isinstance(found, ForbiddenExtraKeysError):
-            problems += [Problem("unknown key", at=at + step(key)) for key in sorted(found.extra_fields)]
-        elif isinstance(found, RecursionError):
+        if isinstance(result, BaseValidationError):
+            remaining += [(e, result.cl, at, _step_to(e, result.cl)) for e in reversed(result.exceptions)]
+        elif isinstance(result, ForbiddenExtraKeysError):
+            problems += [Problem("unknown key", at=at + step(key)) for key in sorted(result.extra_fields)]
+        elif isinstance(result, RecursionError):
             return [TooDeep()]
-        elif isinstance(found, CanonicalJSONError):  # of a converter that was taught canonical types
-            inner = (text.rpartition(" @ $") for text in found.problems)
+        elif isinstance(result, CanonicalJSONError):  # of a converter that was taught canonical types
+            inner = (text.rpartition(" @ $") for text in result.problems)
             problems += [Problem(text, at=at + path) for text, _, path in inner]
-        elif isinstance(found, Problem):
-            problems.append(found.under(at))
-        elif isinstance(found, KeyError) and last:
+        elif isinstance(result, Problem):
+            problems.append(result.under(at))
+        elif isinstance(result, KeyError) and last:
             problems.append(MissingKey("a required key is missing", at=at))
         else:
-            problems.append(Refused(cls, found, at))
+            problems.append(Refused(cls, result, at))
     return problems
 
 

@@ -135,8 +135,8 @@ def _write_factory(cls: Any, converter: BaseConverter, include_raw: bool) -> _Wr
     def write_in_order(value: Any) -> _Object:
         plain = {**tag, **write(value)}
         for name in computed:
-            if (found := getattr(value, name)) is not None:
-                plain[name] = found
+            if (result := getattr(value, name)) is not None:
+                plain[name] = result
         return {name: plain[name] for name in names if name in plain}
 
     return write_in_order

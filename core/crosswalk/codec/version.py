@@ -35,9 +35,9 @@ def check_version(version: Any) -> None:
             f"expected a format version as a string (readable: {readable}), got {json_type_name(version)}",
             at=".format_version",
         )
-    found = _VERSION.fullmatch(version)
-    if found is None or found[1] not in READABLE_MAJORS:
-        kind = "malformed" if found is None else "unknown"
+    result = _VERSION.fullmatch(version)
+    if result is None or result[1] not in READABLE_MAJORS:
+        kind = "malformed" if result is None else "unknown"
         raise Problem(
             f"{kind} format version {shortened(version)!r} (readable: {readable})", at=".format_version"
         )

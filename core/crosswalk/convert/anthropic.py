@@ -91,10 +91,10 @@ class MessagesWriter(Writer):
         if block is None:
             block = self._queue[-1] if self._queue and self._belongs(piece, self._queue[-1]) else None
         if block is None:
-            said = self._opening(piece)
-            if said is None:
+            raw = self._opening(piece)
+            if raw is None:
                 return
-            block = _Block(piece.part, said)
+            block = _Block(piece.part, raw)
             self._queue.append(block)
         if piece.call is not None:
             self._calls[piece.part] = block
@@ -189,16 +189,16 @@ class MessagesWriter(Writer):
         self._content.append(block.said)
         shown = {**block.said, "input": {}} if wire.is_server_call(block.said["type"]) else dict(block.said)
         if self.is_own and not self.whole:
-            for kept in self._kept_of(block.index):
-                put_back(shown, kept)
+            for stored in self._kept_of(block.index):
+                put_back(shown, stored)
         yield _event("content_block_start", index=block.index, content_block=shown)
 
     def _kept_of(self, index: int) -> Iterator[Event]:
         """Return the stored fields of the block *index*, so far."""
         blocks = self.left.get("content")
-        for place, kept in enumerate(blocks if isinstance(blocks, list) else ()):
-            if isinstance(kept, dict) and kept.get("index", place) == index:
-                yield copy_json(without_place(kept))
+        for position, stored in enumerate(blocks if isinstance(blocks, list) else ()):
+            if isinstance(stored, dict) and stored.get("index", position) == index:
+                yield copy_json(without_place(stored))
 
     def _write(self, piece: Piece, block: _Block) -> Iterator[Event]:
         """Return the events that *piece* adds to *block*, which is open."""
@@ -251,19 +251,21 @@ class MessagesWriter(Writer):
             return None
         if not wire.is_server_call(kind):
             return None if piece.text else about
-        asked = as_input(piece.text or "{}") if self.is_own or about["name"] in wire.SERVER_TOOLS else None
-        return None if asked is None else {**about, "input": asked}
+        requested = (
+            as_input(piece.text or "{}") if self.is_own or about["name"] in wire.SERVER_TOOLS else None
+        )
+        return None if requested is None else {**about, "input": requested}
 
     def _stop(self, block: _Block) -> Iterator[Event]:
         text, kind = "".join(block.texts), block.said["type"]
         if kind in ("text", "thinking"):
             block.said[kind] = text
         elif kind == "tool_use":
-            asked = as_input(text or "{}")
-            if asked is None and (self.whole or not is_cut_input(text)):
-                asked = {INVALID_JSON: text}  # an empty input would be a call without arguments
-                text = json_of(asked).decode()
-            block.said["input"] = asked or {}
+            requested = as_input(text or "{}")
+            if requested is None and (self.whole or not is_cut_input(text)):
+                requested = {INVALID_JSON: text}  # an empty input would be a call without arguments
+                text = json_of(requested).decode()
+            block.said["input"] = requested or {}
             if text:
                 yield _delta(block, "partial_json", text)
         yield _event("content_block_stop", index=block.index)
@@ -273,11 +275,11 @@ class MessagesWriter(Writer):
         if piece.type is SegmentType.SAFETY and piece.metadata.get("type") != "refusal":
             return
         self._refusal.append(piece.text)
-        said = self._details = self._details or {"type": "refusal", "category": None}
+        raw = self._details = self._details or {"type": "refusal", "category": None}
         if self.is_own:
-            said |= piece.metadata.thawed()
+            raw |= piece.metadata.thawed()
         elif piece.metadata.get("category") in wire.CATEGORIES:
-            said["category"] = piece.metadata["category"]
+            raw["category"] = piece.metadata["category"]
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
@@ -315,11 +317,11 @@ class MessagesWriter(Writer):
             return self.error_event(self.error)
         body = {**self._message(), "content": self._content, **self._end()}
         if self.is_own:
-            left = self.left
-            blocks = left.pop("content", None)
+            remaining = self.left
+            blocks = remaining.pop("content", None)
             if isinstance(blocks, list) and len(blocks) == len(self._content):
-                left["content"] = blocks  # else the blocks cannot be matched
-            put_back(body, left)
+                remaining["content"] = blocks  # else the blocks cannot be matched
+            put_back(body, remaining)
         return body
 
     def _unsaid(self) -> Iterator[Event]:
@@ -332,9 +334,9 @@ class MessagesWriter(Writer):
                 return
             self._at += 1
             if number == index and "type" in block:
-                said = copy_json(without_place(block))
-                self._content.append(said)
-                yield _event("content_block_start", index=index, content_block=said)
+                raw = copy_json(without_place(block))
+                self._content.append(raw)
+                yield _event("content_block_start", index=index, content_block=raw)
                 yield _event("content_block_stop", index=index)
 
     def _begin(self) -> Iterator[Event]:
@@ -349,9 +351,9 @@ class MessagesWriter(Writer):
             yield _event("message_start", message=message)
 
     def _message(self) -> Event:
-        said = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
+        payload = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
         ended = {"stop_reason": None, **self._nulls()}
-        return {**said, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
+        return {**payload, "content": [], **ended, "usage": self._usage(*wire.NULL_AT_START)}
 
     def _nulls(self) -> Event:
         """Return the required members of a message at its end, empty. An answer of this form has its own."""

@@ -118,8 +118,8 @@ def _number(digits: str) -> tuple[str, Decimal | str]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    said = dict(pairs)
-    return said if len(said) == len(pairs) else pairs
+    raw = dict(pairs)
+    return raw if len(raw) == len(pairs) else pairs
 
 
 class CallIDs:

@@ -161,8 +161,8 @@ def _difference(before: Any, after: Any) -> dict[str, Any]:
         removed = [name for name in before if name not in after]
         return {"members": members, **({"removed": removed} if removed else {})}
     if type(before) is list and type(after) is list:
-        places = {dump_json(item): place for place, item in reversed([*enumerate(before)])}
-        return {"items": [_item(before, places, place, value) for place, value in enumerate(after)]}
+        places = {dump_json(item): position for position, item in reversed([*enumerate(before)])}
+        return {"items": [_item(before, places, position, value) for position, value in enumerate(after)]}
     return {"value": after}
 
 

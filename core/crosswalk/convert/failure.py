@@ -50,10 +50,10 @@ def openai_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an event that ends a stream, as OpenAI writes it."""
     _, kind, code = _USUAL[info.kind]
     own, param = _inside(info.raw, "type"), _inside(info.raw, "param")
-    said = {"type": own or kind, "param": param, "code": info.code or code}
+    payload = {"type": own or kind, "param": param, "code": info.code or code}
     if own is not None and own == info.code:
-        said["code"] = None
-    return {"error": {"message": info.message, **said}}
+        payload["code"] = None
+    return {"error": {"message": info.message, **payload}}
 
 
 def anthropic_error(info: ErrorInfo) -> Event:

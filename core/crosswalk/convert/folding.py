@@ -298,29 +298,29 @@ def _is_answered(type: str) -> bool:
 
 def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImage]]:
     """Return the name of the server's tool that *item* is a call of, its arguments, and its result."""
-    said = to_dict(item)
-    type, _ = said.pop("type"), said.pop("id", None)
-    known, tool = ITEMS[type], said.pop("name", None) or type.removesuffix("_call")
+    raw = to_dict(item)
+    type, _ = raw.pop("type"), raw.pop("id", None)
+    known, tool = ITEMS[type], raw.pop("name", None) or type.removesuffix("_call")
     given: str | tuple[ResponseInputImage] | None = None
-    asked: Any
+    requested: Any
     if known.role is ItemRole.MEDIA:
-        asked = {"prompt": said.pop("revised_prompt")} if item.revised_prompt is not None else {}
+        requested = {"prompt": raw.pop("revised_prompt")} if item.revised_prompt is not None else {}
         if item.result is not None:
             url = f"data:image/{item.output_format or 'png'};base64,{item.result}"
             given = (ResponseInputImage(image_url=url),)
     elif known.kind is dict:
-        asked = said.pop(known.fields[0], None) or {}
-        if sources := asked.pop("sources", None):
-            said["sources"] = sources
+        requested = raw.pop(known.fields[0], None) or {}
+        if sources := requested.pop("sources", None):
+            raw["sources"] = sources
     elif "arguments" in known.fields:
-        asked = said.pop("arguments", None) or "{}"
+        requested = raw.pop("arguments", None) or "{}"
         if type == "mcp_call" and item.error is None:
             given = item.output
     else:
-        asked = {key: said.pop(key) for key in known.fields if key in said}
+        requested = {key: raw.pop(key) for key in known.fields if key in raw}
     if given is None:
-        given = dump_json(said).decode()
-    return tool, asked if isinstance(asked, str) else dump_json(asked).decode(), given
+        given = dump_json(raw).decode()
+    return tool, requested if isinstance(requested, str) else dump_json(requested).decode(), given
 
 
 _DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")
@@ -328,10 +328,10 @@ _DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")
 
 def _address(url: str) -> dict[str, Any]:
     """Return a URL, or the content of a data URL, in the form of a message's part."""
-    found = _DATA_URL.match(url)
-    if found is None:
+    result = _DATA_URL.match(url)
+    if result is None:
         return {"url": url}
-    return {"data": url[found.end() :], "media_type": found[1] or None}
+    return {"data": url[result.end() :], "media_type": result[1] or None}
 
 
 def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationItem, ...]:
@@ -344,29 +344,29 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
         FoldingError: items cannot express a message: it holds audio, or answers a missing call.
     """
     folded = [turn if isinstance(turn, FoldedMessage) else FoldedMessage(turn) for turn in turns]
-    kept = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
+    stored = {item.call_id for turn in folded for item in turn.items if isinstance(item, _RESULTS)}
     items: list[ConversationItem] = []
     custom: dict[str, bool] = {}
     answered: set[str | None] = set()
     for number, turn in enumerate(folded):
-        place = f"messages[{number}]"
+        location = f"messages[{number}]"
         made: list[ConversationItem] = list(turn.items)
         if made:
             # A result may belong to another turn that was removed.
             custom |= {call.id: call.id in turn.custom for call in turn.message.tool_calls or ()}
             # The result of a server's tool is part of its call.
-            asked = {item.call_id for item in made if isinstance(item, _CALLS)} - kept
-            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in asked)
+            requested = {item.call_id for item in made if isinstance(item, _CALLS)} - stored
+            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in requested)
         else:
             made += (*turn.reasoning, *turn.server_calls)
             messages = turn.messages
         for message in messages:
-            made += _items(message, turn, custom, place)
+            made += _items(message, turn, custom, location)
         for item in made:
             if isinstance(item, _RESULTS):
                 if item.call_id not in custom:
                     raise FoldingError(
-                        "the result of a call that is not there", place=place, item_type="tool"
+                        "the result of a call that is not there", place=location, item_type="tool"
                     )
                 if item.call_id in answered:
                     continue  # its own turn, which was changed, has yielded it

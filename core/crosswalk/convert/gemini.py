@@ -137,10 +137,10 @@ class GeminiWriter(Writer):
             is_open = part.name is not None and not part.syntax.is_complete
             if not (to_the_end or is_text or (not is_last and not is_open)):
                 return
-            said = self._part(part, candidate)
-            if said is not None:
-                candidate.written.append(said)
-                yield self._chunk(self._said(candidate, [said]))
+            raw = self._part(part, candidate)
+            if raw is not None:
+                candidate.written.append(raw)
+                yield self._chunk(self._said(candidate, [raw]))
             part.texts, part.about = [], {}
             if is_last and is_text and not to_the_end:
                 return
@@ -154,10 +154,10 @@ class GeminiWriter(Writer):
             thought = {"thought": True} if part.type is SegmentType.REASONING else {}
             return {"text": text, **thought, **signed} if text or signed else None
         if part.name is not None:
-            asked: Any = as_input(text or "{}")
-            if asked is None:
-                asked = {INVALID_JSON: text}  # an empty object would be a call without arguments
-            call = {"id": candidate.ids.take(part.id, part.index), "name": part.name, "args": asked}
+            requested: Any = as_input(text or "{}")
+            if requested is None:
+                requested = {INVALID_JSON: text}  # an empty object would be a call without arguments
+            call = {"id": candidate.ids.take(part.id, part.index), "name": part.name, "args": requested}
             return {"functionCall": call, **signed, **_taken_seal(candidate)}
         if part.type is SegmentType.MEDIA:
             return self._media(text, about, signed)
@@ -227,7 +227,7 @@ class GeminiWriter(Writer):
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return self.error_event(self.error)
-        said: list[Event] = []
+        raw: list[Event] = []
         for _, candidate in sorted(self._candidates.items()):
             parts = [self._part(part, candidate) for part in candidate.parts]
             candidate.written = [part for part in parts if part is not None]
@@ -235,8 +235,8 @@ class GeminiWriter(Writer):
                 if not candidate.written or candidate.written[-1].keys() != {"text"}:
                     candidate.written.append({"text": ""})
                 candidate.written[-1] |= _taken_seal(candidate)
-            said.append(self._said(candidate, candidate.written))
-        return self._last(said)
+            raw.append(self._said(candidate, candidate.written))
+        return self._last(raw)
 
     def _last(self, said: list[Event]) -> Event:
         """Return the data that are known at the end, with the written part *said* of each candidate."""
@@ -250,21 +250,21 @@ class GeminiWriter(Writer):
             last["candidates"] = [
                 {**begun, **self._end(candidate), "index": number} for (number, candidate), begun in ends
             ]
-        left = self.left if self.is_own else {}
-        spent = _usage(self.usage, left, is_own=self.is_own)
+        remaining = self.left if self.is_own else {}
+        spent = _usage(self.usage, remaining, is_own=self.is_own)
         if spent:
             last["usageMetadata"] = spent
         if self.is_own:
-            self._put_back(last, left)
+            self._put_back(last, remaining)
         return last
 
     def _put_back(self, last: Event, left: Event) -> None:
         """Put the stored fields of the answer back into its candidates, and the others next to them."""
-        kept = left.pop("candidates", ())
-        for place, entry in enumerate(kept if isinstance(kept, list) else ()):
+        stored = left.pop("candidates", ())
+        for position, entry in enumerate(stored if isinstance(stored, list) else ()):
             if not isinstance(entry, dict):
                 continue
-            number = entry.pop("index", place)
+            number = entry.pop("index", position)
             content = entry.get("content")
             parts = content.get("parts") if isinstance(content, dict) else None
             is_known = self.whole and isinstance(parts, list) and len(parts) == self._written(number)
@@ -366,7 +366,7 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
         "total_tokens": usage.total_tokens,
     }
     # An answer of Gemini's own leaves zeros out.
-    said: Event = {
+    payload: Event = {
         wire.COUNTS[name]: count for name, count in counts.items() if count or (count == 0 and not is_own)
     }
     listed = tools.get("toolUsePromptTokensDetails")
@@ -386,8 +386,8 @@ def _usage(usage: UsageInfo | None, left: Event, *, is_own: bool) -> Event:
             if count is not None and (count != less.get(modality) or not is_own)
         ]
         if counted:
-            said[name] = counted
-    return said
+            payload[name] = counted
+    return payload
 
 
 _MODALITIES: Final = ("TEXT", "IMAGE", "VIDEO", "AUDIO")

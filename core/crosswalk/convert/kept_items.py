@@ -45,19 +45,19 @@ class KeptItems:
         """
         if item.place is None:
             return None
-        left: Event = copy_json(without_place(self.entry(item.place)))
+        remaining: Event = copy_json(without_place(self.entry(item.place)))
         for name in ("added", *item.about):  # its beginning, or newer facts
-            left.pop(name, None)
-        if is_late and left.get("status") == "in_progress":
-            left["status"] = status
-        return left
+            remaining.pop(name, None)
+        if is_late and remaining.get("status") == "in_progress":
+            remaining["status"] = status
+        return remaining
 
     def next_is(self, type: str) -> bool:
         """Whether the next item that has pieces is of that *type*."""
-        for place in range(self._at, self._count()):
-            known = ITEMS.get(self._type(place))
+        for position in range(self._at, self._count()):
+            known = ITEMS.get(self._type(position))
             if known is not None and known.role is not ItemRole.STATE:
-                return self._type(place) == type
+                return self._type(position) == type
         return False
 
     def pass_over(
@@ -69,16 +69,16 @@ class KeptItems:
         is ``None``. Behind the last one, the first of those is next: the answer has been reordered.
         """
         ahead = range(self._at, self._count())
-        place = next((number for number in ahead if self._fits(number, type, called, id)), None)
-        if place is None and type is not None:
+        location = next((number for number in ahead if self._fits(number, type, called, id)), None)
+        if location is None and type is not None:
             again = next((number for number in self._passed if self._fits(number, type, called, id)), None)
             if again is not None:
                 self._passed.remove(again)
             return again, {}
-        passed = range(self._at, self._count() if place is None else place)
+        passed = range(self._at, self._count() if location is None else location)
         self._at = passed.stop + 1
         self._passed += passed
-        return place, {number: self._whole(self.entry(number)) for number in passed}
+        return location, {number: self._whole(self.entry(number)) for number in passed}
 
     def _whole(self, entry: Event) -> Event:
         return {**_EMPTY.get(str(entry.get("type")), {}), **copy_json(without_place(entry))}

@@ -61,8 +61,8 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     yield from _fields("usage.details.", parts, after.usage.details, *_names(parts))
     yield from _fields("", before, after, "content_filter_results")
     others = {alternative.index: alternative for alternative in after.alternatives}
-    for place, alternative in enumerate(before.alternatives):
-        path = f"alternatives[{place}]"
+    for position, alternative in enumerate(before.alternatives):
+        path = f"alternatives[{position}]"
         other = others.pop(alternative.index, None)
         if other is not None:
             yield from _answer(f"{path}.", alternative, other)
@@ -160,14 +160,16 @@ def _values(path: str, before: Any, after: Any) -> Iterator[Loss]:
             else:
                 yield Loss(f"{path}{step(key)}", LossReason.DROPPED)
     elif isinstance(before, list) and isinstance(after, list) and _are_parts(before) and _are_parts(after):
-        old, new = ([item.get("index", place) for place, item in enumerate(side)] for side in (before, after))
+        old, new = (
+            [item.get("index", position) for position, item in enumerate(side)] for side in (before, after)
+        )
         if old != new[: len(old)]:
             yield Loss(path, LossReason.CHANGED)
-        for place, number in enumerate(old):
+        for position, number in enumerate(old):
             if number in new:
-                yield from _values(f"{path}[{place}]", before[place], after[new.index(number)])
+                yield from _values(f"{path}[{position}]", before[position], after[new.index(number)])
             else:
-                yield Loss(f"{path}[{place}]", LossReason.DROPPED)
+                yield Loss(f"{path}[{position}]", LossReason.DROPPED)
     elif not same_json(before, after):
         yield Loss(path, LossReason.CHANGED)
 
@@ -194,8 +196,8 @@ def _logprobs(
         for old, new in zip(before, after, strict=True):
             filled |= _filled_in(old, new, "")
         if "" not in filled:
-            for place in sorted(filled):
-                yield Loss(f"{path}[]{place}", LossReason.FILLED_IN)
+            for location in sorted(filled):
+                yield Loss(f"{path}[]{location}", LossReason.FILLED_IN)
             return
     yield Loss(path, LossReason.CHANGED if after else LossReason.DROPPED)
 
@@ -225,9 +227,9 @@ def _segments(path: str, before: tuple[Segment, ...], after: tuple[Segment, ...]
     new = [segment for segment in after if _is_something(segment)]
     pairs = _matched([segment for _, segment in old], new)
     joined = {kind for kind in SegmentType if _is_joined(kind, [segment for _, segment in old], new)}
-    for place, (number, segment) in enumerate(old):
+    for position, (number, segment) in enumerate(old):
         spot = f"{path}[{number}]"
-        partner = pairs.get(place)
+        partner = pairs.get(position)
         if partner is None:
             is_joined = segment.type in joined and bool(segment.content)
             if is_joined and not segment.metadata and not segment.annotations:
@@ -236,10 +238,10 @@ def _segments(path: str, before: tuple[Segment, ...], after: tuple[Segment, ...]
                 yield Loss(spot, LossReason.DROPPED)
         else:
             yield from _segment(spot, segment, new[partner])
-    order = [pairs[place] for place in sorted(pairs)]
+    order = [pairs[position] for position in sorted(pairs)]
     if order != sorted(order):
         yield Loss(path, LossReason.REORDERED)
-    elif any(new[place].type not in joined for place in set(range(len(new))) - set(order)):
+    elif any(new[position].type not in joined for position in set(range(len(new))) - set(order)):
         yield Loss(path, LossReason.CHANGED)
 
 
@@ -249,14 +251,14 @@ def _matched(old: list[Segment], new: list[Segment]) -> dict[int, int]:
     taken: set[int] = set()
     for key in (_by_identity, _by_content, _by_id, _by_type):
         free: dict[Any, list[int]] = {}
-        for place in reversed(range(len(new))):
-            if place not in taken and key(new[place]) is not None:
-                free.setdefault(key(new[place]), []).append(place)
-        for place, segment in enumerate(old):
-            found = free.get(key(segment)) if place not in pairs else None
-            if found:
-                pairs[place] = found.pop()
-                taken.add(pairs[place])
+        for position in reversed(range(len(new))):
+            if position not in taken and key(new[position]) is not None:
+                free.setdefault(key(new[position]), []).append(position)
+        for position, segment in enumerate(old):
+            result = free.get(key(segment)) if position not in pairs else None
+            if result:
+                pairs[position] = result.pop()
+                taken.add(pairs[position])
     return pairs
 
 

@@ -77,7 +77,7 @@ class OllamaChatWriter(Writer):
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
         if not choice:
-            self._logprobs += [_bare(said) for said in logprobs_of(tokens)]
+            self._logprobs += [_bare(raw) for raw in logprobs_of(tokens)]
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
@@ -116,12 +116,12 @@ class OllamaChatWriter(Writer):
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return self.error_event(self.error)
-        said: Event = {name: "".join(texts) for name, texts in self._said.items()}
+        payload: Event = {name: "".join(texts) for name, texts in self._said.items()}
         if self._images:
-            said["images"] = self._images
+            payload["images"] = self._images
         if self._calls:
-            said["tool_calls"] = [*self._tool_calls()]
-        return self._last(said)
+            payload["tool_calls"] = [*self._tool_calls()]
+        return self._last(payload)
 
     def _message(self, said: Event) -> Event:
         """Return the field, or the fields, of a line for *said*."""
@@ -148,12 +148,12 @@ class OllamaChatWriter(Writer):
         return line
 
     def _tool_calls(self) -> Iterator[Event]:
-        for place, call in enumerate(self._calls.values()):
+        for position, call in enumerate(self._calls.values()):
             text = "".join(call.arguments)
-            asked: Any = as_input(text or "{}")
-            if asked is None:
-                asked = {INVALID_JSON: text}  # an empty object would be a call without arguments
-            function = {"index": place, "name": call.name, "arguments": asked}
+            requested: Any = as_input(text or "{}")
+            if requested is None:
+                requested = {INVALID_JSON: text}  # an empty object would be a call without arguments
+            function = {"index": position, "name": call.name, "arguments": requested}
             yield {"id": self._ids.take(call.id, call.index), "function": function}
 
 
@@ -169,7 +169,7 @@ class OllamaGenerateWriter(OllamaChatWriter):
 
 def _bare(said: Event) -> Event:
     """Return probabilities without empty fields, as Ollama leaves them out."""
-    kept = {name: value for name, value in said.items() if value not in (None, [])}
-    if "top_logprobs" in kept:
-        kept["top_logprobs"] = [_bare(top) for top in kept["top_logprobs"]]
-    return kept
+    stored = {name: value for name, value in said.items() if value not in (None, [])}
+    if "top_logprobs" in stored:
+        stored["top_logprobs"] = [_bare(top) for top in stored["top_logprobs"]]
+    return stored

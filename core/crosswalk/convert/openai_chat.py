@@ -60,17 +60,17 @@ class _Choice:
         message: Event = {"role": "assistant", "content": None, "refusal": None}
         texts: dict[str, list[str]] = {}
         calls: dict[int, Event] = {}
-        for name, said in (item for delta in self.held for item in delta.items()):
-            if isinstance(said, str):
-                texts.setdefault(name, []).append(said)
+        for name, raw in (item for delta in self.held for item in delta.items()):
+            if isinstance(raw, str):
+                texts.setdefault(name, []).append(raw)
             elif name == "tool_calls":
-                call = {key: value for key, value in said[0].items() if key != "index"}
-                calls[said[0]["index"]] = call
+                call = {key: value for key, value in raw[0].items() if key != "index"}
+                calls[raw[0]["index"]] = call
                 if "function" in call:
                     call["function"]["arguments"] = call["function"]["arguments"] or "{}"
             else:
-                message[name] = said
-        message |= {name: "".join(said) for name, said in texts.items()}
+                message[name] = raw
+        message |= {name: "".join(raw) for name, raw in texts.items()}
         if calls:
             message["tool_calls"] = [calls[self.calls[index]["index"]] for index in sorted(self.calls)]
         return message
@@ -114,8 +114,8 @@ class ChatWriter(Writer):
             ready = self._choices.get(self._next)
 
     def _written(self, choice: _Choice) -> Iterator[Event]:
-        held, choice.held = choice.held, []
-        for delta in held:
+        buffered, choice.held = choice.held, []
+        for delta in buffered:
             yield self._chunk(choice, delta)
 
     def _delta(self, piece: Piece, choice: _Choice) -> Event:
@@ -144,16 +144,16 @@ class ChatWriter(Writer):
         # OpenAI's client cannot add up the pieces of a custom call.
         kind = "custom" if self.whole and about.kind is not None else "function"
         about_tool = {"arguments" if kind == "function" else "input": piece.text}
-        said: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
+        payload: Event = {"index": known.get("index", len(choice.calls)), kind: about_tool}
         if not known:
             # In the order in which they begin, as in the other forms: clients take no later number first.
-            known = choice.calls[about.index] = {"index": said["index"], "id": None, "name": None}
-            said["type"] = kind
+            known = choice.calls[about.index] = {"index": payload["index"], "id": None, "name": None}
+            payload["type"] = kind
         if about.id and known["id"] is None:
-            known["id"] = said["id"] = choice.ids.take(about.id, about.index)
+            known["id"] = payload["id"] = choice.ids.take(about.id, about.index)
         if about.name and known["name"] is None:
             known["name"] = about_tool["name"] = about.name
-        return said
+        return payload
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
@@ -177,8 +177,8 @@ class ChatWriter(Writer):
                 choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
             for index, call in sorted(choice.calls.items()):
                 if call["id"] is None and call["name"] is not None:
-                    said = {"index": call["index"], "id": choice.ids.take(None, index)}
-                    choice.held.append({"tool_calls": [{**said, "function": {"arguments": ""}}]})
+                    payload = {"index": call["index"], "id": choice.ids.take(None, index)}
+                    choice.held.append({"tool_calls": [{**payload, "function": {"arguments": ""}}]})
             if not self.whole:
                 yield from self._written(choice)
 
@@ -192,11 +192,11 @@ class ChatWriter(Writer):
         if self.whole:
             return
         last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
-        said = [chunk["choices"][0] for chunk in last]
+        raw = [chunk["choices"][0] for chunk in last]
         if self.usage is not None:
             last.append({**self._top(wire.CHUNK), "choices": [], "usage": self.usage.to_openai()})
         if self.is_own:
-            self._put_back(last[-1], said)
+            self._put_back(last[-1], raw)
         yield from last
         yield {}  # the end marker
 
@@ -218,18 +218,18 @@ class ChatWriter(Writer):
             body["usage"] = self.usage.to_openai()
         if self.is_own:
             self._put_back(body, choices)
-        for said in choices:
-            _add_details(said["message"], self._choices[said["index"]].details)
+        for raw in choices:
+            _add_details(raw["message"], self._choices[raw["index"]].details)
         return self.spelled(body)
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
         """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
-        left, part = self.left, "message" if self.whole else "delta"
-        there = "delta" if left.pop("object", None) == wire.CHUNK else "message"
-        said = {choice["index"]: choice for choice in choices}
-        kept = left.pop("choices", ())
-        for place, entry in enumerate(kept if isinstance(kept, list) else ()):
-            if not isinstance(entry, dict) or type(entry.get("index", place)) is not int:
+        remaining, part = self.left, "message" if self.whole else "delta"
+        there = "delta" if remaining.pop("object", None) == wire.CHUNK else "message"
+        payload = {choice["index"]: choice for choice in choices}
+        stored = remaining.pop("choices", ())
+        for position, entry in enumerate(stored if isinstance(stored, list) else ()):
+            if not isinstance(entry, dict) or type(entry.get("index", position)) is not int:
                 continue
             if there in entry:
                 entry[part] = entry.pop(there)
@@ -237,12 +237,12 @@ class ChatWriter(Writer):
                 entry.pop("logprobs", None)  # they were written, piece by piece
                 if isinstance(entry.get(part), dict):
                     entry[part] = {key: value for key, value in entry[part].items() if key not in _SPEECH}
-            choice = said.get(entry.pop("index", place))
+            choice = payload.get(entry.pop("index", position))
             if choice is not None:
                 put_back(choice, entry, over=self.whole)
         if self.usage is None and not self.whole:
-            left.pop("usage", None)
-        put_back(top, left)
+            remaining.pop("usage", None)
+        put_back(top, remaining)
 
     def spelled(self, event: Event) -> Event:
         """See :meth:`Writer.spelled`."""
@@ -257,20 +257,20 @@ class ChatWriter(Writer):
         return spelled
 
     def _choice(self, number: int) -> _Choice:
-        found = self._choices.get(number)
-        if found is None:
-            found = self._choices[number] = _Choice(number)
-        return found
+        result = self._choices.get(number)
+        if result is None:
+            result = self._choices[number] = _Choice(number)
+        return result
 
     def _chunk(self, choice: _Choice, delta: Event, finish: str | None = None) -> Event:
         if not choice.has_begun:
             choice.has_begun = True
             delta = {"role": "assistant", **delta}
-        said: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
+        payload: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
         if choice.logprobs:
-            said["logprobs"] = {"content": choice.logprobs, "refusal": None}
+            payload["logprobs"] = {"content": choice.logprobs, "refusal": None}
             choice.logprobs = []
-        return {**self._top(wire.CHUNK), "choices": [said]}
+        return {**self._top(wire.CHUNK), "choices": [payload]}
 
     def _top(self, object: str) -> Event:
         heading = self.heading

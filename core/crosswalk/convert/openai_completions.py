@@ -99,14 +99,14 @@ class CompletionsWriter(Writer):
     def _put_back(self, top: Event, choices: list[Event]) -> None:
         """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
         if self.is_own:
-            left = self.left
-            kept = left.pop("choices", ())
-            for entry in kept if isinstance(kept, list) else ():
+            remaining = self.left
+            stored = remaining.pop("choices", ())
+            for entry in stored if isinstance(stored, list) else ():
                 if isinstance(entry, dict):  # some servers use this name for the answers of a chat, too
                     entry.pop("message", None)
                     entry.pop("delta", None)
-            put_back({"choices": choices}, {"choices": kept})
-            put_back(top, left)
+            put_back({"choices": choices}, {"choices": stored})
+            put_back(top, remaining)
 
     def _choice(self, number: int) -> _Choice:
         return self._choices.setdefault(number, _Choice())
@@ -134,11 +134,16 @@ class CompletionsWriter(Writer):
 
 def _logprobs(tokens: Iterable[TokenLogprob], start: int) -> Event:
     """Return *tokens* in the lists of the legacy form. *start* is the position of the first one in the text."""
-    said: dict[str, list[Any]] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+    payload: dict[str, list[Any]] = {
+        "tokens": [],
+        "token_logprobs": [],
+        "top_logprobs": [],
+        "text_offset": [],
+    }
     for token in tokens:
-        said["tokens"].append(token.token)
-        said["token_logprobs"].append(token.logprob)
-        said["top_logprobs"].append({other.token: other.logprob for other in token.top} or None)
-        said["text_offset"].append(start)
+        payload["tokens"].append(token.token)
+        payload["token_logprobs"].append(token.logprob)
+        payload["top_logprobs"].append({other.token: other.logprob for other in token.top} or None)
+        payload["text_offset"].append(start)
         start += len(token.token)
-    return said
+    return payload

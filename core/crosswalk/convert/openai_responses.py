@@ -113,8 +113,8 @@ class ResponsesWriter(Writer):
         if annotation is not None:
             part.annotations.append(annotation)
             number, family = len(part.annotations) - 1, FAMILIES[EventRole.ANNOTATION, part.type]
-            place = self._place(item, part)
-            yield self._event(f"{family}.added", **place, annotation=annotation, annotation_index=number)
+            location = self._place(item, part)
+            yield self._event(f"{family}.added", **location, annotation=annotation, annotation_index=number)
         elif piece.text:
             yield from self._say(item, part, piece.text)
         if phase:
@@ -146,9 +146,9 @@ class ResponsesWriter(Writer):
         if piece.text:
             part = self._part_of(piece)
             if part is None:
-                left = self._left_of(item, "")
+                remaining = self._left_of(item, "")
                 # A summary, or the reasoning itself: servers that show it encrypt nothing, and mark it so.
-                is_summary = left is not None and (key not in left or left[key])
+                is_summary = remaining is not None and (key not in remaining or remaining[key])
                 part = yield from self._add_part(
                     item, "summary_text" if is_summary else "reasoning_text", piece.part
                 )
@@ -170,38 +170,38 @@ class ResponsesWriter(Writer):
         if piece.part not in self._held:
             yield from self._settle(piece.part)  # the buffered call has ended, with or without an id
             self._held[piece.part] = HeldCall(about.index)
-        held = self._held[piece.part]
-        held.id = held.id or about.id
-        held.name = held.name or about.name
-        held.type = held.type if about.kind is None else "custom_tool_call"
-        held.texts.append(piece.text)
-        if held.name:
-            self._named[piece.part] = held.name
-            if held.id:
+        buffered = self._held[piece.part]
+        buffered.id = buffered.id or about.id
+        buffered.name = buffered.name or about.name
+        buffered.type = buffered.type if about.kind is None else "custom_tool_call"
+        buffered.texts.append(piece.text)
+        if buffered.name:
+            self._named[piece.part] = buffered.name
+            if buffered.id:
                 yield from self._open_held(piece.part)
 
     def _open_held(self, part: int) -> Iterator[Event]:
         """Begin the call of *part*, if its name is known. A missing id is replaced by the one that the answer makes."""
         if part not in self._named:
             return
-        name, held = self._named.pop(part), self._held.pop(part)
+        name, buffered = self._named.pop(part), self._held.pop(part)
         yield from self._settle(part)
-        item = yield from self._new_item(held.type, None, called=name)
+        item = yield from self._new_item(buffered.type, None, called=name)
         if item.role is ItemRole.ACTION:  # its action is written at once
-            asked = action_item(item.type, "".join(held.texts))
-            if asked is None:  # and is not an action
+            requested = action_item(item.type, "".join(buffered.texts))
+            if requested is None:  # and is not an action
                 item = OpenItem(item.index, item.id, "function_call")
             else:
-                item.about |= asked
+                item.about |= requested
                 self._complete.append(item)
-        id = self._call_ids.take(held.id, held.index)
+        id = self._call_ids.take(buffered.id, buffered.index)
         if ITEMS[item.type].id != "id":
             item.about[ITEMS[item.type].id] = id
         if item.role is ItemRole.CALL:
             item.about["name"] = name
         self._calls[part] = self._unfinished[item.index] = item
         yield from self._added(item)
-        for text in held.texts if item.role is ItemRole.CALL else ():
+        for text in buffered.texts if item.role is ItemRole.CALL else ():
             yield from self._argue(item, text)
 
     def _argue(self, item: OpenItem, text: str) -> Iterator[Event]:
@@ -267,8 +267,8 @@ class ResponsesWriter(Writer):
         yield from self._begin()
         for part in list(self._held):
             yield from self._open_held(part)
-        left = [*self._unfinished.values(), *([self._open] if self._open is not None else [])]
-        for item in sorted(left, key=lambda item: item.index):
+        remaining = [*self._unfinished.values(), *([self._open] if self._open is not None else [])]
+        for item in sorted(remaining, key=lambda item: item.index):
             is_cut = self._status != "completed" and item.index == len(self._items) - 1
             yield from self._finish(item, "incomplete" if is_cut else "completed")
         self._unfinished.clear()
@@ -302,7 +302,7 @@ class ResponsesWriter(Writer):
             self.error,
             self._status == "incomplete" and self._detail,
         )
-        said: Event = {
+        payload: Event = {
             "id": self.heading.id,
             "object": "response",
             "created_at": int(created) if created.is_integer() else created,
@@ -313,27 +313,27 @@ class ResponsesWriter(Writer):
             "output": [self._done[index] for index in sorted(self._done)],
         }
         if self.usage is not None:
-            said["usage"] = usage_of(self.usage, is_own=self.is_own)
+            payload["usage"] = usage_of(self.usage, is_own=self.is_own)
         if self.is_own:
-            kept = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
-            put_back(said, kept if self.whole else copy_json(kept))
-            return said
+            stored = {name: value for name, value in self.left.items() if self._is_kept(name, value)}
+            put_back(payload, stored if self.whole else copy_json(stored))
+            return payload
         took = None if begins or self._status != "completed" else self.duration
-        said |= {
+        payload |= {
             "created_at": int(created),
             "completed_at": int(created + took.total_seconds()) if took else None,
-            "usage": said.get("usage"),
+            "usage": payload.get("usage"),
             **repeated(self.heading.request),
         }
         names = ("parallel_tool_calls", "previous_response_id", "service_tier")
         parallel, before, tier = map(self.heading.extensions.get, names)
         if isinstance(parallel, bool):
-            said["parallel_tool_calls"] = parallel
+            payload["parallel_tool_calls"] = parallel
         if isinstance(before, str):
-            said["previous_response_id"] = before
+            payload["previous_response_id"] = before
         if tier in (*TIERS, "ultrafast"):
-            said["service_tier"] = tier
-        return said
+            payload["service_tier"] = tier
+        return payload
 
     def _is_kept(self, name: str, value: Any) -> bool:
         """Whether the stored value under *name* goes back into the response."""
@@ -347,24 +347,24 @@ class ResponsesWriter(Writer):
         self, type: str, piece: Piece | None, called: str | None = None
     ) -> Generator[Event, None, OpenItem]:
         """Return the item that begins now, like the original one if there is one."""
-        place = yield from self._pass_over(type, called)
-        left = self._kept.entry(place)
-        type, id = str(left.get("type", type)), left.get("id")
+        location = yield from self._pass_over(type, called)
+        remaining = self._kept.entry(location)
+        type, id = str(remaining.get("type", type)), remaining.get("id")
         known = id if isinstance(id, str) and id else self._id(type, piece)
-        return OpenItem(len(self._items), known, type, place)
+        return OpenItem(len(self._items), known, type, location)
 
     def _pass_over(
         self, type: str | None, called: str | None = None, id: Any = None
     ) -> Generator[Event, None, int | None]:
         """Return its position among the original items. Those before it are written from storage."""
-        place, passed = self._kept.pass_over(type, called, id)
+        location, passed = self._kept.pass_over(type, called, id)
         for number, value in passed.items():
             if self._is_item(value):
                 self._passed[number] = len(self._items)
                 yield from self._write_whole(value)
-        if place in self._passed and self.whole:  # a stream cannot take it back
-            del self._done[self._passed.pop(place)]
-        return place
+        if location in self._passed and self.whole:  # a stream cannot take it back
+            del self._done[self._passed.pop(location)]
+        return location
 
     def _left_of(self, item: OpenItem, status: str) -> Event | None:
         return self._kept.left_of(item, status, is_late=not self.whole)
@@ -404,11 +404,11 @@ class ResponsesWriter(Writer):
 
     def _add_part(self, item: OpenItem, type: str, number: int) -> Generator[Event, None, OpenPart]:
         yield from self._end_part(item)
-        place = PARTS[type].list
-        part = OpenPart(type, sum(PARTS[other.type].list == place for other in item.parts), number)
+        location = PARTS[type].list
+        part = OpenPart(type, sum(PARTS[other.type].list == location for other in item.parts), number)
         item.parts.append(part)
         yield self._event(
-            f"{FAMILIES[EventRole.PART, place]}.added", **self._place(item, part), part=part.value()
+            f"{FAMILIES[EventRole.PART, location]}.added", **self._place(item, part), part=part.value()
         )
         return part
 
@@ -425,15 +425,15 @@ class ResponsesWriter(Writer):
     def _end_part(self, item: OpenItem) -> Iterator[Event]:
         if item.parts:
             part = item.parts[-1]
-            place, text, family = (
+            location, text, family = (
                 self._place(item, part),
                 part.text,
                 FAMILIES[EventRole.PART, PARTS[part.type].list],
             )
             if part.type == "output_text":
                 text["logprobs"] = list(part.logprobs)
-            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place, **text)
-            yield self._event(f"{family}.done", **place, part=part.value())
+            yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **location, **text)
+            yield self._event(f"{family}.done", **location, part=part.value())
 
     def _finish(self, item: OpenItem, status: str) -> Iterator[Event]:
         yield from self._end_part(item)

@@ -121,9 +121,9 @@ class ConversionReport:
         if not self.losses:
             return f"{self.form.label}: everything carried"
         counts = Counter(loss.reason for loss in self.losses)
-        said = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
-        kept = ", carried for a later conversion" if self.is_carried else ""
-        return "\n".join([f"{self.form.label}: {said}{kept}", *(f"  {loss}" for loss in self.losses)])
+        raw = ", ".join(f"{count} {reason.value.replace('_', ' ')}" for reason, count in counts.items())
+        stored = ", carried for a later conversion" if self.is_carried else ""
+        return "\n".join([f"{self.form.label}: {raw}{stored}", *(f"  {loss}" for loss in self.losses)])
 
 
 class DangerousLossError(ConversionError):

@@ -39,12 +39,12 @@ class OpenPart:
 
     def value(self) -> Event:
         """Return it, so far."""
-        said: Event = {"type": self.type, **self.text}
+        payload: Event = {"type": self.type, **self.text}
         if self.type == "output_text":
-            said["annotations"] = list(self.annotations)
+            payload["annotations"] = list(self.annotations)
             if self.logprobs:
-                said["logprobs"] = list(self.logprobs)
-        return said
+                payload["logprobs"] = list(self.logprobs)
+        return payload
 
 
 @attrs.define(eq=False)
@@ -82,22 +82,22 @@ class OpenItem:
         """Return it so far, with the fields *left* of the original item, which determine the status, too."""
         if self.whole is not None:
             return self.whole
-        said: Event = {"id": self.id, "type": self.type, **self.about}
+        payload: Event = {"id": self.id, "type": self.type, **self.about}
         if left is None:
-            said["status"] = status
+            payload["status"] = status
         if self.type == "message":
-            said |= {"role": "assistant", "content": self._parts("content")}
+            payload |= {"role": "assistant", "content": self._parts("content")}
         elif self.type == "reasoning":
             content = self._parts("content")
-            said |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
+            payload |= {"summary": self._parts("summary"), **({"content": content} if content else {})}
         elif self.role is ItemRole.CALL:
             text = "".join(self.arguments)
             is_given = bool(text) or left is not None or status == "in_progress"
             nothing = "" if self.type == "custom_tool_call" else "{}"
-            said[ITEMS[self.type].fields[0]] = text if is_given else nothing
+            payload[ITEMS[self.type].fields[0]] = text if is_given else nothing
         if left is not None:
-            put_back(said, left)
-        return said
+            put_back(payload, left)
+        return payload
 
     def _parts(self, place: str) -> list[Event]:
         return [part.value() for part in self.parts if PARTS[part.type].list == place]

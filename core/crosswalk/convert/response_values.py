@@ -52,23 +52,23 @@ def _with_asked(about: Event, text: str, known: WireItem) -> Event | None:
     """Return *about* with the input or output, or ``None`` if *text* is invalid for the item."""
     if not known.fields:
         return None if text else about
-    field, asked = known.fields[0], _json(text) if known.kind is not str and text else text
-    if asked is None:
+    field, requested = known.fields[0], _json(text) if known.kind is not str and text else text
+    if requested is None:
         return None
     is_search = known.role is ItemRole.SERVER and known.kind is dict
-    if text and (field in about or (is_search and not (isinstance(asked, dict) and "type" in asked))):
+    if text and (field in about or (is_search and not (isinstance(requested, dict) and "type" in requested))):
         about["arguments"] = text  # xAI writes its searches like calls of functions
     elif text or (known.kind is str and field not in about):
-        about[field] = asked
+        about[field] = requested
     return about
 
 
 def action_item(type: str, arguments: str) -> Event | None:
     """Return the action of an item of *type*, a call of a tool without a name, or ``None`` if it is not an object."""
-    asked, fields = _json(arguments), ITEMS[type].fields
-    if not isinstance(asked, dict):
+    requested, fields = _json(arguments), ITEMS[type].fields
+    if not isinstance(requested, dict):
         return None
-    return asked if asked and asked.keys() <= set(fields) else {fields[0]: asked}
+    return requested if requested and requested.keys() <= set(fields) else {fields[0]: requested}
 
 
 def _json(text: str) -> Any:
@@ -93,9 +93,9 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
     kind = about.get("type")
     needs = ANNOTATIONS.get(kind, {}) if isinstance(kind, str) else {}
     title = "title" if "title" in needs else "filename"
-    said: Event = {title: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
-    said |= {"start_index": start, "end_index": end}
-    known = about | {name: value for name, value in said.items() if value is not None}
+    payload: Event = {title: piece.text or (None if is_own else ""), "url": ref.source, "file_id": ref.id}
+    payload |= {"start_index": start, "end_index": end}
+    known = about | {name: value for name, value in payload.items() if value is not None}
     if is_own and isinstance(kind, str):
         return known
     if needs and all(type(known.get(name)) is of for name, of in needs.items()):
@@ -112,13 +112,13 @@ def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
 
 def repeated(request: Mapping[str, Any]) -> Event:
     """Return the members of *request* that a response repeats, each complete, with the API's defaults."""
-    said = {name: request[name] for name in REPEATED if request.get(name) is not None}
-    said = {**REPEATED.thawed(), **said}
-    said["tools"] = [_complete(tool, tool["type"]) for tool in said["tools"]]
-    said["text"] = {**said["text"], "format": _format(said["text"].get("format"))}
-    if said["reasoning"] is not None:
-        said["reasoning"] = _complete(said["reasoning"], "reasoning")
-    return said
+    payload = {name: request[name] for name in REPEATED if request.get(name) is not None}
+    payload = {**REPEATED.thawed(), **payload}
+    payload["tools"] = [_complete(tool, tool["type"]) for tool in payload["tools"]]
+    payload["text"] = {**payload["text"], "format": _format(payload["text"].get("format"))}
+    if payload["reasoning"] is not None:
+        payload["reasoning"] = _complete(payload["reasoning"], "reasoning")
+    return payload
 
 
 def _format(said: Event | None) -> Event:

@@ -41,24 +41,26 @@ def form_of_body(body: Any) -> WireForm | None:
 
 def source_form(response: ChatResponse) -> WireForm | None:
     """Return the form that *response*, complete or partial, was read from, or ``None`` if it is unclear."""
-    left = response.metadata.extensions
-    object = left.get("object")
+    remaining = response.metadata.extensions
+    object = remaining.get("object")
     if isinstance(object, str) and object.startswith("chat.completion"):
         return WireForm.OPENAI_CHAT
     if object == chat_wire.TEXT:
         return WireForm.OPENAI_COMPLETIONS
-    if "stop_sequence" in left:  # a message always has it
+    if "stop_sequence" in remaining:  # a message always has it
         return WireForm.ANTHROPIC
-    if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in left:
+    if response.metadata.provider_id == WireForm.ANTHROPIC.provider and "log_id" not in remaining:
         return WireForm.ANTHROPIC  # of all but the legacy completions of Anthropic, which have it
     if response.metadata.provider_id == WireForm.GEMINI.provider and _is_gemini(response):
         return WireForm.GEMINI
-    if "updated" in left:
+    if "updated" in remaining:
         return None  # an interaction of Gemini's, which ends with the words of the Responses API
     word = (response.raw_finish_reason or "").partition(":")[0]
-    if word in responses_wire.FINISH_REASONS or _is_output(left.get("output")):
+    if word in responses_wire.FINISH_REASONS or _is_output(remaining.get("output")):
         return WireForm.OPENAI_RESPONSES
-    if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(left.get("created_at"), str):
+    if response.metadata.provider_id == WireForm.OLLAMA.provider and isinstance(
+        remaining.get("created_at"), str
+    ):
         return WireForm.OLLAMA  # or an answer of its generate API: they are indistinguishable
     return None
 
@@ -98,13 +100,13 @@ def put_back(said: dict[str, Any], left: Mapping[str, Any], *, over: bool = Fals
 
 def _put_items(said: list[Any], left: list[Any], over: bool) -> None:
     """Do the same for lists of objects. An entry without a written counterpart is added if it is whole (has a type)."""
-    for place, item in enumerate(left):
+    for position, item in enumerate(left):
         if isinstance(item, dict):
-            number, rest = item.get("index", place), without_place(item)
+            number, remainder = item.get("index", position), without_place(item)
             if type(number) is int and number < len(said) and isinstance(said[number], dict):
-                put_back(said[number], rest, over=over)
-            elif "type" in rest:
-                said.append(rest)
+                put_back(said[number], remainder, over=over)
+            elif "type" in remainder:
+                said.append(remainder)
 
 
 def without_place(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -220,12 +220,12 @@ def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -
 
     If *with_bytes*, a token without bytes gets those of its text.
     """
-    found = [logprob_of(token) for token in tokens if token.logprob is not None]
-    for said in found:
-        said["top_logprobs"] = [top for top in said["top_logprobs"] if top["logprob"] is not None]
-        for entry in (said, *said["top_logprobs"]) if with_bytes else ():
+    results = [logprob_of(token) for token in tokens if token.logprob is not None]
+    for raw in results:
+        raw["top_logprobs"] = [top for top in raw["top_logprobs"] if top["logprob"] is not None]
+        for entry in (raw, *raw["top_logprobs"]) if with_bytes else ():
             entry["bytes"] = entry["bytes"] or list(entry["token"].encode(errors="replace"))
-    return found
+    return results
 
 
 def url_citation(piece: Piece, length: int) -> Event | None:

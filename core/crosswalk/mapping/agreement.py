@@ -41,14 +41,14 @@ def agreed(
     looked_at = list(events)
     name = next((name for name, one in mappers.items() if _is_original(one, looked_at)), min(mappers))
     try:
-        found = read(mappers.pop(name))
-        content = _content(found)
+        result = read(mappers.pop(name))
+        content = _content(result)
         is_same = all(_content(read(mapper)) == content for mapper in mappers.values())
         if is_same and registry.is_changed(name):
-            found = read(registry.mapper(name))
+            result = read(registry.mapper(name))
     except CrosswalkError:
         return None
-    return as_guessed(found) if is_same else None
+    return as_guessed(result) if is_same else None
 
 
 def as_guessed(response: ChatResponse) -> ChatResponse:

@@ -81,24 +81,24 @@ def accept_details(usage: dict[str, Any], paths: Mapping[str, tuple[str, ...]]) 
     """Take the details of a usage object, each at the first of its *paths* that has one."""
     if not usage:
         return UsageDetails.EMPTY
-    found = {
+    results = {
         name: count for name, places in paths.items() if (count := accept_count_at(usage, places)) is not None
     }
-    return UsageDetails(**found) if found else UsageDetails.EMPTY
+    return UsageDetails(**results) if results else UsageDetails.EMPTY
 
 
 def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
     """Take the count at the first of *paths* that has one, and equal counts at the others. ``None`` without any."""
-    found: int | None = None
+    result: int | None = None
     for path in paths:
         holder, name = _holder(usage, path)
         if name not in holder:
             continue
-        if found is None:
-            found = accept_count(holder, name)
+        if result is None:
+            result = accept_count(holder, name)
         else:
-            take_same(holder, name, found)
-    return found
+            take_same(holder, name, result)
+    return result
 
 
 def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
@@ -128,12 +128,12 @@ def _split(path: str) -> tuple[list[str], str]:
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
     """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
     for steps, keys in _by_holder(marks):
-        found: list[Any] = [event]
+        results: list[Any] = [event]
         for key, is_list in steps:
-            found = [value[key] for value in found if type(value) is dict and key in value]
+            results = [value[key] for value in results if type(value) is dict and key in value]
             if is_list:
-                found = [item for value in found if type(value) is list for item in value]
-        for value in found:
+                results = [item for value in results if type(value) is list for item in value]
+        for value in results:
             if type(value) is dict and not keys.isdisjoint(value):
                 return True
     return False

@@ -99,12 +99,12 @@ class Echo:
             if type(part) is not tuple or part[0] is not SegmentType.REASONING or piece == len(part[1]):
                 number, piece = number + 1, 0
                 continue
-            said = part[1][piece]
-            count = min(len(text) - at, len(said) - start)
-            if text[at : at + count] != said[start : start + count]:
+            raw = part[1][piece]
+            count = min(len(text) - at, len(raw) - start)
+            if text[at : at + count] != raw[start : start + count]:
                 return False
             at, start = at + count, start + count
-            if start == len(said):
+            if start == len(raw):
                 piece, start = piece + 1, 0
         self._places[choice] = number, piece, start
         return True

@@ -63,14 +63,14 @@ class _Asking:
         registry = self._registry
         self._lookup, before, self.answers = registry.mapper, self.answers, {}
         names = [n for n in registry.names() if not registry.is_shipped(n) or registry.is_changed(n)]
-        found = self._best(names)
+        result = self._best(names)
         boasts = {
             name
-            for name, how in found.items()
+            for name, how in result.items()
             if how is Recognition.CERTAIN and self._is_certain_of_plain(self.answers[name][0])
         }
         self.answers = {**before, **self.answers}
-        return {name: Recognition.POSSIBLE if name in boasts else how for name, how in found.items()}
+        return {name: Recognition.POSSIBLE if name in boasts else how for name, how in result.items()}
 
     def _is_certain_of_plain(self, mapper: Mapper) -> bool:
         if not any(map(self._registry.is_shipped, self._registry.names())):
@@ -98,11 +98,11 @@ class _Asking:
         """The providers of *names* that recognize the answer, or speak the dialect of one that does."""
         self._ask(names)
         answers = self.answers
-        found = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
+        results = {name: best for name, (_, best) in answers.items() if best is not Recognition.NO}
         spoken = {
-            name for name, (mapper, _) in answers.items() if not found.keys().isdisjoint(mapper.info.speaks)
+            name for name, (mapper, _) in answers.items() if not results.keys().isdisjoint(mapper.info.speaks)
         }
-        return {**found, **dict.fromkeys(spoken - found.keys(), Recognition.POSSIBLE)}
+        return {**results, **dict.fromkeys(spoken - results.keys(), Recognition.POSSIBLE)}
 
     def _ask(self, names: Iterable[str]) -> None:
         """Ask the providers *names* that were not asked. A broken one is skipped."""
@@ -116,8 +116,8 @@ class _Asking:
             best = Recognition.NO
             try:
                 for event in self._events:
-                    found = ask(mapper.recognizes, event)
-                    best = found if found > best else best
+                    result = ask(mapper.recognizes, event)
+                    best = result if result > best else best
             except PluginError as error:
                 best = Recognition.NO
                 self.faults.append(error)
@@ -177,14 +177,14 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     decoded = decode_events(events, DEFAULT) if isinstance(events, bytes) else events
     looked_at = list(islice(decoded, LOOKED_AT))
     asking = _Asking(looked_at, registry, None if among is None else frozenset(among))
-    found = asking.shipped()
-    if Recognition.CERTAIN not in found.values():
+    result = asking.shipped()
+    if Recognition.CERTAIN not in result.values():
         # A plugin counts if it is certain, or if no shipped provider recognizes the answer.
         others = asking.others()
-        if not found or Recognition.CERTAIN in others.values():
-            found = others
-    best = max(found.values(), default=Recognition.NO)
-    names = sorted(name for name, how in found.items() if how is best)
+        if not result or Recognition.CERTAIN in others.values():
+            result = others
+    best = max(result.values(), default=Recognition.NO)
+    names = sorted(name for name, how in result.items() if how is best)
     if len(names) == 1:
         return names[0]
     if not names:

@@ -54,11 +54,11 @@ class DialectFamily:
         """
         chosen: Dialect | None = state.dialect
         if chosen is None:
-            found = [dialect.recognizes(event) for dialect in self.dialects]
-            best = max(found)
+            results = [dialect.recognizes(event) for dialect in self.dialects]
+            best = max(results)
             if best is Recognition.NO:
                 raise unknown_event(event, "an event of an unknown dialect")
-            state.dialect = chosen = self.dialects[found.index(best)]
+            state.dialect = chosen = self.dialects[results.index(best)]
         return chosen
 
     @hookimpl
@@ -82,9 +82,9 @@ class DialectFamily:
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
-        left = getattr(state.dialect, "extensions", None)
-        found: dict[str, Any] = event if left is None or event is None else left(event, state)
-        return found
+        remaining = getattr(state.dialect, "extensions", None)
+        results: dict[str, Any] = event if remaining is None or event is None else remaining(event, state)
+        return results
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

@@ -116,8 +116,8 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
 
 def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
     """Deliver the last delta of each choice. The one of the first choice comes last and completes the answer."""
-    for place, choice in enumerate(state.others if len(state.choices) > 1 else ()):
-        yield delivery.final(choice, _settle(state, choice, f"alternatives[{place}].finish_reason"))
+    for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
+        yield delivery.final(choice, _settle(state, choice, f"alternatives[{position}].finish_reason"))
     end = _settle(state, 0, "finish_reason")
     yield delivery.final(0, end, _segment(state, end))
 
@@ -155,6 +155,6 @@ def _segment(state: MappingState, end: End) -> Segment | None:
         return state.error.segment
     if end.reason is not FinishReason.ERROR:
         return None
-    said = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
-    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {said}", code=end.raw or None)
+    raw = f"with {end.raw[:60]!r}" if end.raw else "without a reason"
+    info = ErrorInfo(ErrorKind.UNKNOWN, f"the provider ended the answer {raw}", code=end.raw or None)
     return error_segment(refined(info, classify(None, "", [end.raw or ""])))

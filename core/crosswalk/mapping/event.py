@@ -153,8 +153,8 @@ class EventMapper:
         if residue:
             prune(residue, sent_empty)
         if mapper.extensions is not None:
-            kept = mapper.extensions(event, state)
-            residue = {} if kept is None else kept
+            stored = mapper.extensions(event, state)
+            residue = {} if stored is None else stored
             if type(residue) is not dict:
                 raise mapper.broken(f"extensions gave {type(residue).__name__}, not dict")
         if NOTED.values:

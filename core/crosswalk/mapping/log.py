@@ -97,13 +97,13 @@ _seen: set[tuple[str, str, str]] = set()
 
 def log_unknown(provider: str, kind: str, word: str) -> None:
     """Warn of an unknown *word* of *provider* for an event or a finish reason, once for each word."""
-    said = (provider, kind, word[:60])
+    raw = (provider, kind, word[:60])
     if (
-        said in _seen or _is_quiet.get() or len(_seen) >= _SEEN
+        raw in _seen or _is_quiet.get() or len(_seen) >= _SEEN
     ):  # a hostile server must fill neither the log nor the memory
         return
-    _seen.add(said)
+    _seen.add(raw)
     from crosswalk.otel.attributes import otel_provider_name  # seldom needed
 
     extra = {"event.name": "crosswalk.unknown", "gen_ai.provider.name": otel_provider_name(provider)}
-    _log().warning("%s: unknown %s %r is kept as it is", *said, extra=extra)
+    _log().warning("%s: unknown %s %r is kept as it is", *raw, extra=extra)

@@ -40,7 +40,7 @@ def accept_logprobs(
         if not (number is None or is_number(number)) or type(item.get(token)) is not str:
             leave_mistyped(container, key)
             return None
-    found = []
+    results = []
     has_more = False
     for item in items:
         sent = item.pop("bytes", None)
@@ -53,13 +53,13 @@ def accept_logprobs(
         others = None
         if top in item:
             others = accept_logprobs(item, top, token=token, logprob=logprob, top=top)
-        found.append(token_logprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
+        results.append(token_logprob(item.pop(token), item.pop(logprob, None), sent, others or ()))
         has_more = has_more or bool(item)
     if not has_more:
         del container[
             key
         ]  # there may be tens of thousands, so entries without extra fields are removed together
-    return tuple(found)
+    return tuple(results)
 
 
 def _is_token(token: Any, logprob: Any) -> bool:
@@ -103,11 +103,11 @@ def accept_legacy_logprobs(logprobs: dict[str, Any]) -> tuple[TokenLogprob, ...]
         return None
     for name in _LISTS:
         logprobs.pop(name, None)
-    found = [
+    results = [
         TokenLogprob(token, value, None, tuple([TokenLogprob(*other) for other in (table or {}).items()]))
         for token, value, table in zip(tokens, values, tops or [None] * len(tokens), strict=True)
     ]
-    return tuple(found) or None
+    return tuple(results) or None
 
 
 def _is_table(value: Any) -> bool:

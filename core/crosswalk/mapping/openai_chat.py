@@ -157,8 +157,8 @@ class OpenAIChatDialect:
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
         names = (field.name for field in attrs.fields(ProviderInfo))
-        said = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return ProviderInfo(**said)
+        payload = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return ProviderInfo(**payload)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
@@ -247,9 +247,9 @@ class OpenAIChatDialect:
         part = take_object(choice, name) or {}
         if other is not None and other in choice:
             # It is not part of the answer, so its extra fields of any kind go to the extensions.
-            beside = take_beside(choice, other, part)
-            if beside:
-                self.rest_of_other_part(beside, part, index, state)
+            extra = take_beside(choice, other, part)
+            if extra:
+                self.rest_of_other_part(extra, part, index, state)
         return part, name == "message"
 
     def rest_of_other_part(
@@ -337,17 +337,17 @@ class OpenAIChatDialect:
         """Return the reasoning of a message or delta. Under both of its names it counts once."""
         if "reasoning" not in part and "reasoning_content" not in part:
             return None
-        said, names = take_string(part, "reasoning"), {"reasoning"}
-        if not said:
-            said, names = take_string(part, "reasoning_content"), {"reasoning_content"}
-        elif part.get("reasoning_content") == said:
+        raw, names = take_string(part, "reasoning"), {"reasoning"}
+        if not raw:
+            raw, names = take_string(part, "reasoning_content"), {"reasoning_content"}
+        elif part.get("reasoning_content") == raw:
             names.add("reasoning_content")
             del part["reasoning_content"]
         else:
             take_same(part, "reasoning_content", "")
-        if not said or state.own(Echo).is_repeated(names, said, choice, state):
+        if not raw or state.own(Echo).is_repeated(names, raw, choice, state):
             return None
-        return said
+        return raw
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterable[Segment]:
         """Return the segments of a message or delta other than text and tool calls. The dialect itself has none."""
@@ -452,15 +452,15 @@ class OpenAIChatDialect:
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``. A choice with only its number left is dropped."""
-        rest: dict[str, Any] = event
-        if "choices" in rest:
+        remainder: dict[str, Any] = event
+        if "choices" in remainder:
             silent = state.own(Choices).silent
-            left = [c for c in rest["choices"] if c.keys() != _NUMBER or c["index"] in silent]
-            if left:
-                rest["choices"] = left
+            remaining = [c for c in remainder["choices"] if c.keys() != _NUMBER or c["index"] in silent]
+            if remaining:
+                remainder["choices"] = remaining
             else:
-                del rest["choices"]
-        return rest
+                del remainder["choices"]
+        return remainder
 
     @hookimpl
     def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:

@@ -321,9 +321,9 @@ class Reader:
         return self._map_held(self._halves.push(event, name, source))
 
     def _map_held(self, events: list[HeldEvent]) -> Iterator[ResponseDelta]:
-        for held in events:
-            is_mended = mend_halves(held.event)
-            deltas = self._map_complete(held.event, held.name, held.source)
+        for buffered in events:
+            is_mended = mend_halves(buffered.event)
+            deltas = self._map_complete(buffered.event, buffered.name, buffered.source)
             if is_mended:
                 is_text = any(REPLACEMENT in text for delta in deltas for text in texts_of(delta))
                 self._state.note("segments" if is_text else "metadata.extensions", Provenance.CUT)

@@ -52,9 +52,9 @@ def redact_error(error: MappingError, redact: Redact) -> None:
 
 def _changed(value: object, redact: Redact, *names: str) -> dict[str, Any]:
     """Those fields of *value* in which *redact* finds something."""
-    said = {name: getattr(value, name) for name in names}
-    shown = {name: redact(text) for name, text in said.items() if text is not None}
-    return {name: text for name, text in shown.items() if text != said[name]}
+    payload = {name: getattr(value, name) for name in names}
+    shown = {name: redact(text) for name, text in payload.items() if text is not None}
+    return {name: text for name, text in shown.items() if text != payload[name]}
 
 
 def _alternative(alternative: Alternative, redact: Redact) -> Alternative:
@@ -64,7 +64,7 @@ def _alternative(alternative: Alternative, redact: Redact) -> Alternative:
 def _segment(segment: Segment, redact: Redact) -> Segment:
     if segment.type is not SegmentType.ERROR:
         return segment
-    said = segment.metadata.thawed()
-    if isinstance(said.get("code"), str):
-        said["code"] = redact(said["code"])
-    return attrs.evolve(segment, content=redact(segment.content), metadata=said)
+    raw = segment.metadata.thawed()
+    if isinstance(raw.get("code"), str):
+        raw["code"] = redact(raw["code"])
+    return attrs.evolve(segment, content=redact(segment.content), metadata=raw)

@@ -90,11 +90,11 @@ class _Objects:
         if not self._repeating or self._misses > _MOST_MISSES:
             return written
         wanted = json.loads(written)
-        for place in range(self._next, len(self._all)):
-            found = self._all[place]
-            if found == wanted and dump_json(found).decode() == written:
-                self._next = place + 1
-                return dump_json(self._as_it_stands(found)).decode()
+        for position in range(self._next, len(self._all)):
+            result = self._all[position]
+            if result == wanted and dump_json(result).decode() == written:
+                self._next = position + 1
+                return dump_json(self._as_it_stands(result)).decode()
         self._misses += 1
         return written
 
@@ -106,5 +106,5 @@ class _Objects:
         pairs = self._repeating.get(id(value))
         if pairs is None:
             return {key: self._as_it_stands(item) for key, item in value.items()}
-        said = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)
-        return orjson.Fragment(b"{" + b",".join(said) + b"}")
+        raw = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)
+        return orjson.Fragment(b"{" + b",".join(raw) + b"}")

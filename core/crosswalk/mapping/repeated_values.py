@@ -40,7 +40,7 @@ def read_alone(
         Counts, log probabilities, and changes of the extensions, or ``None`` if the hooks must map the whole event. A hook
         that fails raises its error then.
     """
-    logprobs = usage = left = None
+    logprobs = usage = remaining = None
     mapper, has_failed, residue = events.mapper, False, values
     try:
         if tokens is not None:
@@ -49,10 +49,10 @@ def read_alone(
             usage = mapper.map_usage(values, state)
         prune(values, sent_empty)
         if tokens is not None:
-            left = values.pop(tokens.first, None)
+            remaining = values.pop(tokens.first, None)
         if values and mapper.extensions is not None:
-            kept = mapper.extensions(values, state)
-            residue = {} if kept is None else kept
+            stored = mapper.extensions(values, state)
+            residue = {} if stored is None else stored
     except BaseException as error:
         if is_cancellation(error):
             raise
@@ -63,7 +63,7 @@ def read_alone(
         or type(usage) not in (UsageInfo, NoneType)
         or type(residue) is not dict
         or (tokens is not None and type(logprobs) is not tuple)
-        or (left is not None and tokens is not None and not tokens.is_held(left, state.extensions))
+        or (remaining is not None and tokens is not None and not tokens.is_held(remaining, state.extensions))
     ):
         NOTED.values.clear()
         return None

@@ -60,13 +60,13 @@ class Totals:
         cached = counts.cached_tokens
         if prompt != former:
             known.answers += 1
-            left = self._prompts.get(former)
-            if left is not None:
+            remaining = self._prompts.get(former)
+            if remaining is not None:
                 if said_tokens is None:
-                    tokens = tokens or left.tokens
+                    tokens = tokens or remaining.tokens
                 if cached is None and known.cached is None:
-                    cached = left.cached
-                self._leave(former, left)
+                    cached = remaining.cached
+                self._leave(former, remaining)
         self._tokens += tokens - known.tokens
         known.tokens = tokens
         # Cached tokens of an uncounted prompt would be added only to those of the others.

@@ -68,7 +68,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
     """
     usage, metadata = response.usage, response.metadata
     reasons = (response.finish_reason, *(other.finish_reason for other in response.alternatives))
-    found: dict[str, AttributeValue | None] = {
+    results: dict[str, AttributeValue | None] = {
         "gen_ai.provider.name": otel_provider_name(metadata.provider_id),
         "gen_ai.response.id": _said(response, "id", response.id),
         "gen_ai.response.model": _said(response, "model", response.model),
@@ -86,7 +86,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "error.type": otel_error_type(response),
         "crosswalk.error.kind": None if response.error_info is None else response.error_info.kind.value,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in results.items() if value is not None}
 
 
 def otel_error_type(response: ChatResponse) -> str | None:

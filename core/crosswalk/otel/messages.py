@@ -49,17 +49,17 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _part(segment: Segment) -> dict[str, Any]:
-    said, content = segment.metadata, segment.content
+    raw, content = segment.metadata, segment.content
     match segment.type:
         case SegmentType.TOOL_CALL:  # one that the server makes, or its result
-            name = str(said.get("type") or said.get("name") or "tool")
+            name = str(raw.get("type") or raw.get("name") or "tool")
             kind = "server_tool_call_response" if name.endswith("_result") else "server_tool_call"
-            id = said.get("id") or said.get("tool_use_id")
-            more = {} if kind.endswith("response") else {"name": str(said.get("name") or name)}
-            about = {**plain_view(said), "type": name, "content": _decoded(content)}
+            id = raw.get("id") or raw.get("tool_use_id")
+            more = {} if kind.endswith("response") else {"name": str(raw.get("name") or name)}
+            about = {**plain_view(raw), "type": name, "content": _decoded(content)}
             return {"type": kind, "id": id if isinstance(id, str) else None, **more, kind: about}
         case SegmentType.MEDIA:
-            media_type = said.get("media_type")
+            media_type = raw.get("media_type")
             mime = media_type if isinstance(media_type, str) else None
             modality = "image" if mime is None else mime.partition("/")[0]
             if content.startswith(("http://", "https://", "gs://")):

@@ -47,6 +47,6 @@ class CallIds:
     def _spelt(self, number: int) -> str:
         letters = []
         for _ in range(min(self.maximum, _LONGEST)):
-            number, place = divmod(number, len(_LETTERS))
-            letters.append(_LETTERS[place])
+            number, location = divmod(number, len(_LETTERS))
+            letters.append(_LETTERS[location])
         return "".join(letters)

@@ -47,9 +47,9 @@ class ToolCalls:
             return known
         if known is not None and known.wire_index in (index, None):
             return known
-        found = self._by_index.get(index)
-        if found is not None:
-            return None if _is_another(found, id, name, has_ended=has_ended) else found
+        result = self._by_index.get(index)
+        if result is not None:
+            return None if _is_another(result, id, name, has_ended=has_ended) else result
         if name is not None:
             return None  # on an index of its own, an id that is known is one that the server gave twice
         if id is None and opened is not None and opened.wire_index is None:

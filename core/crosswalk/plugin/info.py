@@ -88,10 +88,10 @@ def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
 
 def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
     # A string is an iterable of strings, but its letters are not names.
-    found = (texts,) if isinstance(texts, str) else tuple(texts)
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in found):
+    result = (texts,) if isinstance(texts, str) else tuple(texts)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in result):
         raise TypeError(f"a tuple of strings is needed, not {str(texts)[:40]!r}")
-    return found
+    return result
 
 
 def _is_key(_: object, attribute: attrs.Attribute[str | None], value: object) -> None:

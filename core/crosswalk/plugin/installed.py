@@ -65,8 +65,8 @@ class InstalledPoint:
         # Of a package and a module in it, which two threads import first, Python hands out a half where the package
         # imports that module and is not there before.
         package, _, inside = module.strip().partition(".")
-        found = import_module(package)
-        return reduce(getattr, names, import_module(f"{package}.{inside}") if inside else found)
+        result = import_module(package)
+        return reduce(getattr, names, import_module(f"{package}.{inside}") if inside else result)
 
 
 def distribution_of(point: Point) -> str | None:
@@ -144,21 +144,21 @@ def installed_points(group: str) -> list[Point]:
 
 def _folders(path: Iterable[str]) -> list[str] | None:
     """The folders of metadata on *path*, of each distribution the first; ``None`` where some may be in no folder."""
-    found: dict[str, str] = {}
-    for place in path:
+    results: dict[str, str] = {}
+    for location in path:
         try:
-            inside = list(os.scandir(place or "."))
+            inside = list(os.scandir(location or "."))
         except FileNotFoundError:
             continue
         except OSError:
             return None  # an archive, or what cannot be read
-        if place.endswith(".egg"):
+        if location.endswith(".egg"):
             return None
         for each in inside:
             if each.name.endswith((".dist-info", ".egg-info")):
                 distribution = _normalized(each.name.rpartition(".")[0].partition("-")[0])
-                found.setdefault(distribution, each.path)
-    return list(found.values())
+                results.setdefault(distribution, each.path)
+    return list(results.values())
 
 
 def _normalized(name: str) -> str:

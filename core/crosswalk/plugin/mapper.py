@@ -89,13 +89,13 @@ class Mapper:
         """
         if self.recognizes(event):
             return self
-        found = next((other for other in self._others() if other.recognizes(event)), None)
-        if found is None:
+        result = next((other for other in self._others() if other.recognizes(event)), None)
+        if result is None:
             return None
         # Made once for each provider, unless it was registered anew.
-        known = self._dialects.get(found.provider)
-        if known is None or known[0] is not found:
-            known = self._dialects[found.provider] = found, attrs.evolve(found, provider=self.provider)
+        known = self._dialects.get(result.provider)
+        if known is None or known[0] is not result:
+            known = self._dialects[result.provider] = result, attrs.evolve(result, provider=self.provider)
         return known[1]
 
     def endpoints(self) -> tuple[str, ...]:
@@ -138,20 +138,20 @@ def resolve(
     """
     mapping_hooks = [hook for name in _MAPPING for hook in getattr(manager.hook, name).get_hookimpls()]
     is_wrapped = any(map(is_wrapper, mapping_hooks))
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         name: _callable(manager, name, is_wrapped=is_wrapped) for name in HOOKS if implements(manager, name)
     }
-    info, plugins = found.get("provider_info", _nothing)(), [*manager.get_plugins()]
+    info, plugins = results.get("provider_info", _nothing)(), [*manager.get_plugins()]
     check_info(info)
-    if "recognizes" in found:
-        found["recognizes"] = _checked(provider, found["recognizes"])
+    if "recognizes" in results:
+        results["recognizes"] = _checked(provider, results["recognizes"])
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
-        has_terminal="map_finish_reason" in found,
+        has_terminal="map_finish_reason" in results,
         is_unmodified=not is_wrapped and len(plugins) == 1 and declares_its_paths(plugins[0]),
         lookup=lookup,
-        **{name: hook for name, hook in found.items() if name != "provider_info"},
+        **{name: hook for name, hook in results.items() if name != "provider_info"},
     )
 
 
@@ -207,13 +207,13 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
     """Wrap *recognizes*: it raises :class:`PluginError` if it returns neither a :class:`Recognition` nor its number."""
 
     def recognition(event: Any) -> Recognition:
-        found = recognizes(event)
-        if type(found) is Recognition:  # converting it takes as long as most hooks
-            return found
+        result = recognizes(event)
+        if type(result) is Recognition:  # converting it takes as long as most hooks
+            return result
         try:
-            return Recognition.NO if found is None else Recognition(found)
+            return Recognition.NO if result is None else Recognition(result)
         except ValueError:
-            kind = type(found).__name__
+            kind = type(result).__name__
         raise PluginError(f"provider {provider!r}: recognizes gave {kind}, not Recognition", plugin=provider)
 
     return recognition
@@ -247,7 +247,7 @@ def _callable(manager: pluggy.PluginManager, name: str, *, is_wrapped: bool) -> 
         if taken == arguments:
             return function
         places = [arguments.index(argument) for argument in taken]
-        return lambda *given: function(*(given[place] for place in places))
+        return lambda *given: function(*(given[location] for location in places))
     return lambda *given: caller(**dict(zip(arguments, given, strict=True)))
 
 
@@ -268,9 +268,9 @@ def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
     """
     for implementation in caller.get_hookimpls():
         if not is_wrapper(implementation) and "event" in implementation.argnames:
-            place = implementation.argnames.index("event")
-            left = _on_what_is_left(implementation.function, place)
-            object.__setattr__(implementation, "function", left)  # this provider's own record of it
+            location = implementation.argnames.index("event")
+            remaining = _on_what_is_left(implementation.function, location)
+            object.__setattr__(implementation, "function", remaining)  # this provider's own record of it
 
     def call(event: Any, state: MappingState) -> Any:
         if is_first:
@@ -287,7 +287,7 @@ def _around(caller: pluggy.HookCaller, *, is_first: bool) -> Hook:
 def _on_what_is_left(function: Hook, place: int) -> Hook:
     def call(*given: Any) -> Any:
         event = given[place]
-        left = event.live if type(event) is _Whole else event
-        return function(*given[:place], left, *given[place + 1 :])
+        remaining = event.live if type(event) is _Whole else event
+        return function(*given[:place], remaining, *given[place + 1 :])
 
     return call

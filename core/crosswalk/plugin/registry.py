@@ -209,20 +209,20 @@ class Registry:
 
         They are declared in its entry points. ``None`` if not: only its code can tell.
         """
-        found = self._signs
-        if found is None:
+        result = self._signs
+        if result is None:
             with self._lock:  # without entries: reading a distribution's metadata is slow
                 registered = (name for name, plugins in self._registered.items() if plugins)
                 names = sorted({*self._entry_points(), *registered} - self._blocked)
-                found = self._signs = {name: self._signs_of(name) for name in names}
-        return found
+                result = self._signs = {name: self._signs_of(name) for name in names}
+        return result
 
     def _signs_of(self, name: str) -> Signs | None:
         points = () if self._registered.get(name) else self._entry_points().get(name, ())
-        told = [point.value.partition("[")[1:] for point in points]
-        if not all(bracket for bracket, _ in told) or not told:
+        described = [point.value.partition("[")[1:] for point in points]
+        if not all(bracket for bracket, _ in described) or not described:
             return None
-        signs = [sign for _, keys in told for sign in keys.strip(" ]").replace(",", " ").split()]
+        signs = [sign for _, keys in described for sign in keys.strip(" ]").replace(",", " ").split()]
         return tuple([frozenset(sign.split(".")) for sign in signs])
 
     def is_shipped(self, name: str) -> bool:
@@ -336,13 +336,13 @@ class _Manager(pluggy.PluginManager):
                 return mark
         elif name not in HOOKS and not (callable(stored) or hasattr(type(stored), "__get__")):
             return None  # plain data
-        found = super().parse_hookimpl_opts(plugin, name)
-        if found is None and name in HOOKS and callable(getattr(plugin, name)):
+        result = super().parse_hookimpl_opts(plugin, name)
+        if result is None and name in HOOKS and callable(getattr(plugin, name)):
             overridden = [getattr(kind, name, None) for kind in type(plugin).__mro__]
             marks = (getattr(method, _MARK, None) for method in overridden)
             is_typed = not hasattr(stored, _SPEC) and any(hasattr(method, _SPEC) for method in overridden)
             return next(filter(None, marks), {} if is_typed else None)
-        return found
+        return result
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
         return getattr(getattr(module_or_class, name), _SPEC) if name in HOOKS else None
@@ -433,13 +433,13 @@ def _merge_descriptions(
     functions = [(one.function, sources.get(id(one.plugin))) for one in describers]
 
     def merged() -> ProviderInfo | None:
-        found: ProviderInfo | None = None
+        result: ProviderInfo | None = None
         for function, point in functions:
             with _blaming(name, point, _UNDESCRIBED):
                 info: Any = function()
                 check_info(info)
-            found = info if found is None or info is None else found.over(info)
-        return found
+            result = info if result is None or info is None else result.over(info)
+        return result
 
     if len(functions) > 1:
         object.__setattr__(describers[0], "function", merged)  # this provider's own record of it

@@ -92,10 +92,10 @@ class MappingState(Answer):
 
     def own(self, kind: type[T]) -> T:
         """Return the one object of class *kind* for this answer. It is made, without arguments, on the first call."""
-        found = self._own.get(kind)
-        if found is None:
-            found = self._own[kind] = kind()
-        return found
+        result = self._own.get(kind)
+        if result is None:
+            result = self._own[kind] = kind()
+        return result
 
     # The origin of the answer, and its duration.
 
@@ -158,18 +158,18 @@ class MappingState(Answer):
         # Most servers repeat all three in every event: one comparison removes equal ones.
         if event.get(id) == self.id is not None:
             del event[id]
-        elif said := take_string(event, id):
+        elif raw := take_string(event, id):
             if self.id is None:
-                self.id = said
+                self.id = raw
             else:
-                self.has_other_ids, event[id] = True, said
+                self.has_other_ids, event[id] = True, raw
         if event.get(model) == self.model is not None:
             del event[model]
-        elif said := take_string(event, model):
+        elif raw := take_string(event, model):
             if self.model is None:
-                self.model = said
+                self.model = raw
             else:
-                event[model] = said
+                event[model] = raw
         value = event.get(created)
         if value is not None:
             if value == self._raw_created and type(value) is type(self._raw_created):
@@ -282,8 +282,8 @@ class MappingState(Answer):
 
     def has_spoken(self, choice: int) -> bool:
         """Whether *choice* has any content from before this event: text, reasoning, a refusal, a call, a segment."""
-        found = self.choices.get(choice)
-        return found is not None and bool(found.parts)
+        result = self.choices.get(choice)
+        return result is not None and bool(result.parts)
 
     @property
     def has_begun_to_end(self) -> bool:
@@ -300,8 +300,8 @@ class MappingState(Answer):
 
     def tool_calls(self, choice: int = 0) -> list[Call]:
         """The calls of *choice* so far, in order of first appearance."""
-        found = self.choices.get(choice)
-        return [] if found is None else list(found.calls.values())
+        result = self.choices.get(choice)
+        return [] if result is None else list(result.calls.values())
 
     def tool_call(
         self,

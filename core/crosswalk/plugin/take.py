@@ -74,8 +74,8 @@ NOTED: Final = Noted()
 
 def mistyped() -> list[tuple[Any, Any]]:
     """Return the values of a wrong type that were left, each as its container and its key, and start a new list."""
-    found, NOTED.values = NOTED.values, {}
-    return [(container, key) for (_, key), container in found.items()]
+    result, NOTED.values = NOTED.values, {}
+    return [(container, key) for (_, key), container in result.items()]
 
 
 def note_again(found: list[tuple[Any, Any]]) -> None:
@@ -290,13 +290,13 @@ def accept_array(container: dict[str, Any], key: str) -> list[Any]:
 def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """Return the objects in the array under *key*, each to be taken apart. Other items stay, and are noted."""
     items = accept_array(container, key)
-    found = [item for item in items if type(item) is dict]
-    if len(found) < len(items):
+    results = [item for item in items if type(item) is dict]
+    if len(results) < len(items):
         container[key] = items
         for number, item in enumerate(items):
             if type(item) is not dict:
                 _leave(items, number)
-    return found
+    return results
 
 
 def is_number(value: object) -> bool:
@@ -333,11 +333,11 @@ def leave_mistyped(container: dict[str, Any], key: str) -> None:
 def take_whole(container: dict[str, Any]) -> dict[str, Any]:
     """Take all that remains in *container*, as for a segment that stores it. Values that were noted as mistyped stay."""
     if NOTED.values:
-        found: dict[str, Any] = _without(NOTED.values, container)
-        return found
-    found = dict(container)
+        results: dict[str, Any] = _without(NOTED.values, container)
+        return results
+    results = dict(container)
     container.clear()
-    return found
+    return results
 
 
 def _without(left: Container[tuple[int, Any]], value: Any) -> Any:
@@ -346,19 +346,21 @@ def _without(left: Container[tuple[int, Any]], value: Any) -> Any:
     An array with such parts in it keeps its scalars, too.
     """
     if type(value) is list:
-        items = [_without(left, item) for place, item in enumerate(value) if (id(value), place) not in left]
+        items = [
+            _without(left, item) for position, item in enumerate(value) if (id(value), position) not in left
+        ]
         if len(items) == len(value) and not any(type(item) in _CONTAINERS and item for item in value):
             value.clear()
         return items
     if type(value) is not dict:
         return value
-    found = {}
+    results = {}
     for key in [key for key in value if (id(value), key) not in left]:
         child = value[key]
-        found[key] = _without(left, child)
+        results[key] = _without(left, child)
         if not child or type(child) not in _CONTAINERS:
             del value[key]
-    return found
+    return results
 
 
 _CONTAINERS: Final = (dict, list)
@@ -368,7 +370,7 @@ def path_to(value: Any, container: Any) -> str | None:
     """Return the path in *value* to the very object *container*, as ``choices[0].delta``, or ``None`` if it is not in
     it.
     """
-    return next((path for found, path in _containers(value, "") if found is container), None)
+    return next((path for result, path in _containers(value, "") if result is container), None)
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
@@ -427,15 +429,15 @@ def empty_containers(event: Any) -> dict[int, Any]:
 
     References to them are held, so that no object that a hook makes reuses the identity of one that it has taken.
     """
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     level = [event] if type(event) is dict or type(event) is list else []
     while level:
         below = []
         for container in level:
             if not container:
-                found[id(container)] = container
+                results[id(container)] = container
             for child in container.values() if type(container) is dict else container:
                 if type(child) is dict or type(child) is list:
                     below.append(child)
         level = below
-    return found
+    return results

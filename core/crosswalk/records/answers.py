@@ -101,12 +101,12 @@ def _error_object(record: dict[str, Any], layout: Layout) -> Any:
     parts = {name: at.read(record) for name, at in layout.error.items()}
     if value is not None:
         parts["message"] = value
-    found = {
+    results = {
         name: part if type(part) is str else str(part)
         for name, part in parts.items()
         if part not in (None, "")
     }
-    return found or None
+    return results or None
 
 
 def _from_parts(record: dict[str, Any], layout: Layout) -> Answer | None:

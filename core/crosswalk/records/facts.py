@@ -123,29 +123,29 @@ def facts_of(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -
 
 def read_facts(record: dict[str, Any], layout: Layout, keep: Mapping[str, Path]) -> dict[str, Any]:
     """Return the attributes of :func:`facts_of` as a dict."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     fault: str | None = None
     for name, field in layout.fields.items():
         value = field.read(record) if name in _READERS else None
         if value is None or value == "":
             continue
         try:
-            found[name] = _READERS[name](value, field)
+            results[name] = _READERS[name](value, field)
         except (ValueError, OverflowError, InvalidOperation) as error:
             if name in layout.strict and fault is None:
                 where = ".".join(field.paths[0]) if len(field.paths) == 1 else name
                 fault = f"{where}: expected {error}"
-    ended = found.pop("ended", None)
-    if ended is not None and "created" in found and "latency" not in found:
-        found["latency"] = max(ended - found["created"], timedelta())
-    _add_provider(found, layout)
-    if "model" not in found and (model := _requested_model(record, layout)):
-        found["model"] = model
+    ended = results.pop("ended", None)
+    if ended is not None and "created" in results and "latency" not in results:
+        results["latency"] = max(ended - results["created"], timedelta())
+    _add_provider(results, layout)
+    if "model" not in results and (model := _requested_model(record, layout)):
+        results["model"] = model
     if keep:
-        found["kept"] = {name: _kept(look_up(record, path)) for name, path in keep.items()}
+        results["kept"] = {name: _kept(look_up(record, path)) for name, path in keep.items()}
     if fault is not None:
-        raise RecordError(fault, Exchange(**found))
-    return found
+        raise RecordError(fault, Exchange(**results))
+    return results
 
 
 def _add_provider(found: dict[str, Any], layout: Layout) -> None:

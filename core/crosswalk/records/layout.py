@@ -160,18 +160,18 @@ def layout_of_lines(lines: Iterable[bytes]) -> Layout | None:
 
     Returns ``None`` if they differ, fit several layouts, or are plain bodies. Then the layout is detected for each line.
     """
-    found: set[str | None] = set()
+    results: set[str | None] = set()
     for line, _ in zip(lines, range(_FIRST_LINES), strict=False):
         try:
             record = load_json(line)
             if type(record) is dict:
                 layout = layout_of(record)
-                found.add(None if layout is None else layout.name)
+                results.add(None if layout is None else layout.name)
         except ConfigurationError:  # several layouts fit
             return None
         except ValueError:  # skip a damaged line
             continue
-    name = found.pop() if len(found) == 1 else None
+    name = results.pop() if len(results) == 1 else None
     return None if name is None else layouts()[name]
 
 

@@ -101,9 +101,9 @@ def _any_value(value: Any) -> Any:
     """Return the value of an ``AnyValue`` object: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding."""
     if type(value) is not dict or len(value) != 1:
         return value
-    ((kind, held),) = value.items()
-    if kind == "intValue" and type(held) is str:
-        return int(held) if held.lstrip("-").isdecimal() else held
-    if kind == "arrayValue" and type(held) is dict:
-        return [_any_value(item) for item in held.get("values", ())]
-    return held if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value
+    ((kind, buffered),) = value.items()
+    if kind == "intValue" and type(buffered) is str:
+        return int(buffered) if buffered.lstrip("-").isdecimal() else buffered
+    if kind == "arrayValue" and type(buffered) is dict:
+        return [_any_value(item) for item in buffered.get("values", ())]
+    return buffered if kind in ("stringValue", "intValue", "doubleValue", "boolValue") else value

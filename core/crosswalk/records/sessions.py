@@ -114,7 +114,7 @@ def _claude_code_lines(lines: Iterable[Line]) -> Iterator[Line]:
 
     The lines of different messages may be mixed, because agents run at the same time.
     """
-    found: dict[str, _Joined] = {}
+    results: dict[str, _Joined] = {}
     left_out = 0
     for line in lines:
         record = _object(line.data)
@@ -127,13 +127,13 @@ def _claude_code_lines(lines: Iterable[Line]) -> Iterator[Line]:
             continue
         message = part["message"]
         key = str(message.get("id") or record.get("uuid"))
-        if key not in found:
-            found[key] = _Joined(line, line.size + left_out, part)
+        if key not in results:
+            results[key] = _Joined(line, line.size + left_out, part)
             left_out = 0
         else:
-            found[key].size += line.size
-            _add_message(found[key].record["message"], message)
-    for one in found.values():
+            results[key].size += line.size
+            _add_message(results[key].record["message"], message)
+    for one in results.values():
         _complete(one.record)
         yield one.as_line()
 

@@ -123,7 +123,7 @@ class SnapshotError(ResponsesError):
     """
 
     def __init__(self, problem: str, *, event_type: str, sequence_number: int | None) -> None:
-        place = "" if sequence_number is None else f" (sequence_number {sequence_number})"
-        super().__init__(f"{event_type}{place}: {problem}")
+        location = "" if sequence_number is None else f" (sequence_number {sequence_number})"
+        super().__init__(f"{event_type}{location}: {problem}")
         self.event_type = event_type
         self.sequence_number = sequence_number

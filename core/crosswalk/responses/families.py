@@ -75,12 +75,12 @@ class Family:
     @functools.cached_property
     def by_tag(self) -> dict[str | None, list[type[Member]]]:
         """The types for each tag. The key ``None`` has the types with an optional tag."""
-        found: dict[str | None, list[type[Member]]] = {}
+        results: dict[str | None, list[type[Member]]] = {}
         for member in self.members:
             if not issubclass(member, Unknown):
                 for tag in tags_of(member):
-                    found.setdefault(tag, []).append(member)
-        return found
+                    results.setdefault(tag, []).append(member)
+        return results
 
     def only(self, tag: object) -> type[Any] | None:
         """Return the type if *tag* alone identifies it."""
@@ -94,9 +94,9 @@ class Family:
             UnknownType: the type is not registered.
         """
         tag = value.get("type")
-        found = self.only(tag)
-        if found is not None:
-            return found
+        result = self.only(tag)
+        if result is not None:
+            return result
         if tag is None or type(tag) is str:
             for candidate in self.by_tag.get(tag, []):
                 if candidate.claims(value):

@@ -78,8 +78,8 @@ def is_record(kind: Any) -> bool:
 
 
 def _lazy_family(kind: Any) -> Any:
-    found = [each for each in getattr(kind, "__metadata__", ()) if isinstance(each, LazyFamily)]
-    return found[0] if found else None
+    results = [each for each in getattr(kind, "__metadata__", ()) if isinstance(each, LazyFamily)]
+    return results[0] if results else None
 
 
 def _is_union(kind: Any) -> bool:
@@ -190,11 +190,11 @@ class _Field(NamedTuple):
 def _fields_of(cls: type[Member]) -> list[_Field]:
     """List the fields of *cls*, except the two that every record has."""
     tags = tags_of(cls)
-    found = []
+    results = []
     for field in resolved(cls)[2:]:
         kind = without_none(field.type)
         needs_tag = field.name == "type" and tags and None not in tags
-        found.append(
+        results.append(
             _Field(
                 # The slot's own setter is faster than setattr, which has to look it up.
                 put=getattr(cls, field.name).__set__,
@@ -206,7 +206,7 @@ def _fields_of(cls: type[Member]) -> list[_Field]:
                 nullable=NoneType in union_members(field.type) or field.type is Any,
             )
         )
-    return found
+    return results
 
 
 def key_of(name: str) -> str:
@@ -226,14 +226,14 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
             fields[:] = _fields_of(cls)
         record = _new(cls)
         get = data.get
-        found = 0
+        result = 0
         presence: list[str] = []
         unread: dict[str, Any] = {}
         errors: list[Exception] = []
         for put, name, key, kind, plain, default, nullable in fields:
             value = get(key, _ABSENT)
             if type(value) is plain:
-                found += 1
+                result += 1
             elif value is _ABSENT:
                 if default is attrs.NOTHING:
                     errors.append(MissingKey("a required key is missing", at=step(key)))
@@ -241,10 +241,10 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
                 if default is not None:
                     presence.append(name)
             elif value is None and nullable:
-                found += 1
+                result += 1
                 presence.append(name)
             else:
-                found += 1
+                result += 1
                 try:
                     hook = hooks.get(name)
                     if hook is None:
@@ -260,7 +260,7 @@ def _record_reader(cls: type[Member], converter: BaseConverter, keep: bool) -> R
             put(record, value)
         if errors:
             raise ClassValidationError(f"While structuring {cls.__name__}", errors, cls)
-        if found != len(data):
+        if result != len(data):
             keys = {field.key for field in fields}
             unread = {**{key: value for key, value in data.items() if key not in keys}, **unread}
         put_extensions(record, FrozenObject.adopt(unread) if unread else EMPTY_OBJECT)

@@ -138,10 +138,10 @@ def read_datetime(text: str) -> datetime:
     Raises:
         ValueError: it is not one.
     """
-    found = datetime.fromisoformat(text.upper())
-    if found.tzinfo is None:
+    result = datetime.fromisoformat(text.upper())
+    if result.tzinfo is None:
         raise ValueError
-    return found
+    return result
 
 
 def _read_decimal(text: str) -> Decimal:
@@ -191,13 +191,13 @@ class _Compiler:
     def compiled(self, reference: str) -> Check:
         """Return the check of the target of *reference*. It is compiled once, so that a schema may refer to itself."""
         if reference not in self._by_reference:
-            found = self._by_reference[reference] = []
+            results = self._by_reference[reference] = []
             schema = _resolved(self._root, reference)
             if schema is None:
                 raise SchemaDefinitionError(f"JSON Schema: {reference!r} leads nowhere in it")
-            found.append(self.of(schema))
-        held = self._by_reference[reference]
-        return held[0] if held else lambda value, path, report: held[0](value, path, report)
+            results.append(self.of(schema))
+        buffered = self._by_reference[reference]
+        return buffered[0] if buffered else lambda value, path, report: buffered[0](value, path, report)
 
     def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
         if schema is True or schema == {}:
@@ -256,14 +256,14 @@ class _Compiler:
             if type(value) is not dict:
                 return value
             unknown = [key for key in value if key not in properties]
-            found = value
+            result = value
             if unknown and other is None and additional and properties:
-                found, unknown = renamed(value, unknown, path, report)
+                result, unknown = renamed(value, unknown, path, report)
             made = {}
             is_missing = is_defaulted = False
             for key, at, one in checked:
-                if key in found:
-                    item = found[key]
+                if key in result:
+                    item = result[key]
                     if item is not None or key not in dropping:
                         made[key] = one(item, path + at, report)
                 elif key in required:
@@ -274,9 +274,9 @@ class _Compiler:
             if properties and other is None:
                 report.defaulted[id(value)] = is_defaulted
             for key in unknown:
-                made[key] = other(found[key], path + step(key), report) if other else found[key]
+                made[key] = other(result[key], path + step(key), report) if other else result[key]
             if unknown and other is None:
-                is_strange = properties and not is_missing and len(unknown) == len(found)
+                is_strange = properties and not is_missing and len(unknown) == len(result)
                 if not additional or is_strange:
                     for key in unknown:
                         report.add("unknown field", path + step(key), Fault.UNKNOWN)
@@ -392,10 +392,10 @@ def _is_nullable(schema: Any) -> bool:
 def _resolved(root: Any, reference: str) -> Any:
     """Return the target of *reference* inside of *root*, or ``None`` if there is none."""
     first, *names = reference.split("/")
-    found = root if first == "#" else None
+    result = root if first == "#" else None
     for name in names:
-        found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-    return found
+        result = result.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(result, dict) else None
+    return result
 
 
 def _is_null(schema: Any) -> bool:
@@ -413,10 +413,10 @@ def _kinds(schema: Any, root: Any) -> frozenset[type] | None:
     types = schema.get("type")
     if types is None:
         return None
-    found = frozenset(
+    result = frozenset(
         kind for name in ([types] if isinstance(types, str) else types) for kind in _TYPES.get(name, ())
     )
-    return found | {ExactFloat} if float in found else found
+    return result | {ExactFloat} if float in result else result
 
 
 def _names(schema: Any) -> Iterable[str]:
@@ -505,13 +505,11 @@ _CHECKED: Final = _RULES | frozenset(
 
 def _rule(key: str, bound: Any) -> Check:
     if key in _NUMBERS:
-        holds, said = _NUMBERS[key]
-        return _where(
-            lambda value: type(value) not in (int, float) or holds(value, bound), said.format(bound)
-        )
+        holds, raw = _NUMBERS[key]
+        return _where(lambda value: type(value) not in (int, float) or holds(value, bound), raw.format(bound))
     if key in _SIZES:
-        kind, fits, said = _SIZES[key]
-        return _where(lambda value: type(value) is not kind or fits(len(value), bound), said.format(bound))
+        kind, fits, raw = _SIZES[key]
+        return _where(lambda value: type(value) is not kind or fits(len(value), bound), raw.format(bound))
     if key == "pattern":
         try:
             pattern = re.compile(bound)

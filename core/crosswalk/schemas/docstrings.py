@@ -24,11 +24,11 @@ def first_line(documented: object) -> str:
 
 def documented_attributes(cls: type) -> dict[str, str]:
     """The texts of the ``Attributes:`` sections of *cls* and its bases, by attribute."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         section = (inspect.getdoc(base) or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
-        found |= {name: _plain(" ".join(text.split())) for name, text in _ATTRIBUTE.findall(section)}
-    return found
+        results |= {name: _plain(" ".join(text.split())) for name, text in _ATTRIBUTE.findall(section)}
+    return results
 
 
 def _plain(text: str) -> str:

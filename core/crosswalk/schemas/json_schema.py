@@ -257,18 +257,18 @@ class _Writer:
 
 def _annotations(metadata: Iterable[Any]) -> dict[str, Any]:
     """Return the keywords of ``Annotated``: a text describes, annotated-types and pydantic give the constraints."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for each in metadata:
         text = each if isinstance(each, str) else getattr(each, "description", None)
         if isinstance(text, str):
-            found.setdefault("description", text)
-        found |= _annotations(getattr(each, "metadata", ()))  # a field of pydantic holds its constraints
-        found |= {
+            results.setdefault("description", text)
+        results |= _annotations(getattr(each, "metadata", ()))  # a field of pydantic holds its constraints
+        results |= {
             keyword: getattr(each, name)
             for name, keyword in _CONSTRAINTS.items()
             if isinstance(getattr(each, name, None), str | int | float)
         }
-    return found
+    return results
 
 
 def _of_words(members: Iterable[Any], where: str) -> dict[str, Any]:
@@ -318,29 +318,30 @@ def _strict(schema: dict[str, Any]) -> dict[str, Any]:
         "minLength",
         "maxLength",
     )
-    found = {key: value for key, value in schema.items() if key not in left_out}
-    if "oneOf" in found:
-        found["anyOf"] = found.pop("oneOf")
+    results = {key: value for key, value in schema.items() if key not in left_out}
+    if "oneOf" in results:
+        results["anyOf"] = results.pop("oneOf")
     for key in ("$defs", "properties"):
-        if key in found:
-            found[key] = {name: _strict(each) for name, each in found[key].items()}
-    if "anyOf" in found:
-        found["anyOf"] = [_strict(each) for each in found["anyOf"]]
-    if "items" in found:
-        found["items"] = _strict(found["items"])
-    if found.get("type") == "array" and "items" not in found:
+        if key in results:
+            results[key] = {name: _strict(each) for name, each in results[key].items()}
+    if "anyOf" in results:
+        results["anyOf"] = [_strict(each) for each in results["anyOf"]]
+    if "items" in results:
+        results["items"] = _strict(results["items"])
+    if results.get("type") == "array" and "items" not in results:
         raise _NotStrictError
-    if found.get("type") == "object":
-        if "properties" not in found and found.get("additionalProperties") is False:
-            return found
-        if not found.get("properties") or isinstance(found.get("additionalProperties"), dict):
+    if results.get("type") == "object":
+        if "properties" not in results and results.get("additionalProperties") is False:
+            return results
+        if not results.get("properties") or isinstance(results.get("additionalProperties"), dict):
             raise _NotStrictError
         required = set(schema.get("required", ()))
-        found["properties"] = {
-            name: each if name in required else _nullable(each) for name, each in found["properties"].items()
+        results["properties"] = {
+            name: each if name in required else _nullable(each)
+            for name, each in results["properties"].items()
         }
-        found |= {"required": list(found["properties"]), "additionalProperties": False}
-    return found
+        results |= {"required": list(results["properties"]), "additionalProperties": False}
+    return results
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:

@@ -61,5 +61,5 @@ def _comment(schema: Any) -> str:
         for key in ("minimum", "maximum", "minLength", "maxLength", "pattern", "format")
         if key in schema
     ]
-    said = [text for text in (" ".join(str(schema.get("description", "")).split()), ", ".join(rules)) if text]
-    return f"  // {'; '.join(said)}" if said else ""
+    raw = [text for text in (" ".join(str(schema.get("description", "")).split()), ", ".join(rules)) if text]
+    return f"  // {'; '.join(raw)}" if raw else ""

@@ -109,14 +109,16 @@ class RetryState:
 
     def _go_on(self) -> None:
         """Choose the next of the remaining endpoints."""
-        left = self._left
-        chosen = next((one for one in left if len(left) == 1 or self._cooling.admits(one)), left[0])
-        self.passed_over = left[: left.index(chosen)]
-        left.remove(chosen)
+        remaining = self._left
+        chosen = next(
+            (one for one in remaining if len(remaining) == 1 or self._cooling.admits(one)), remaining[0]
+        )
+        self.passed_over = remaining[: remaining.index(chosen)]
+        remaining.remove(chosen)
         self.endpoint = chosen
         self.attempt = 1
         # An endpoint that has failed lately is worth a single attempt, as long as there are others.
-        self._most = 1 if left and self._cooling.is_cooling(chosen) else self._policy.attempts
+        self._most = 1 if remaining and self._cooling.is_cooling(chosen) else self._policy.attempts
 
     def after(self, failure: Failure | None, *, shown: bool) -> float | None:
         """Return the seconds to wait before the next attempt, or ``None`` if there is none.
@@ -135,14 +137,14 @@ class RetryState:
         ):
             return None
         info = failure.info
-        asked = failure.retry_after or 0.0
+        requested = failure.retry_after or 0.0
         is_listed = info.kind in policy.kinds or failure.is_retry_requested
-        worth_it = info.retryable and is_listed and asked <= policy.max_retry_after
+        worth_it = info.retryable and is_listed and requested <= policy.max_retry_after
         if worth_it and self.attempt < self._most:
             # Full jitter: random below a bound that doubles. Beyond 2**1000 a float overflows, and any bound is reached.
             bound = min(policy.max_seconds, policy.initial_seconds * 2.0 ** min(self.attempt - 1, 1000))
             self.attempt += 1
-            return asked + random.uniform(0, bound)
+            return requested + random.uniform(0, bound)
         if self._left and info.kind in policy.failover_kinds:
             self._go_on()
             return 0.0

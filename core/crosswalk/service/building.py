@@ -210,15 +210,15 @@ def _folded(name: str) -> str:
 
 def _with_tools(tools: list[Any], more: list[Any], at: tuple[str, ...]) -> list[Any]:
     """Return the *tools* of the request and *more* of them. A tool that is in both appears once."""
-    found, others = [*tools], []
+    result, others = [*tools], []
     for tool in more:
         for part in _parts(tool):
-            place = next((n for n, own in enumerate(tools) if _identity(own) == _identity(part)), None)
-            if place is None:
+            location = next((n for n, own in enumerate(tools) if _identity(own) == _identity(part)), None)
+            if location is None:
                 others.append(part)
             else:
-                found[place] = _merged(found[place], part, dict, at)
-    return [*found, *others]
+                result[location] = _merged(result[location], part, dict, at)
+    return [*result, *others]
 
 
 def _parts(tool: Any) -> list[Any]:
@@ -241,8 +241,8 @@ def _identity(tool: Any) -> object:
 
 
 def _inside(defaults: Callable[[], Any], name: str) -> Any:
-    found = defaults()
-    return found.get(name) if isinstance(found, dict) else None
+    result = defaults()
+    return result.get(name) if isinstance(result, dict) else None
 
 
 def _broken(provider: str, cause: str) -> PluginError:

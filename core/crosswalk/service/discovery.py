@@ -56,10 +56,10 @@ class ServerDiscovery:
         return attrs.evolve(setup, routes=tuple(routes), discovery=None)
 
     async def _resolved(self, setup: Setup, route: Route, needs_model: bool) -> Route:
-        found = self._found.get(route.base_url)
-        if found is None:
-            found = self._found[route.base_url] = await _asked(setup, route)
-        provider, models = found
+        result = self._found.get(route.base_url)
+        if result is None:
+            result = self._found[route.base_url] = await _asked(setup, route)
+        provider, models = result
         model = route.endpoint.model or (models[0] if len(models) == 1 else None)
         if model is None and needs_model:
             raise ConfigurationError(

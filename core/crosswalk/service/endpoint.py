@@ -252,12 +252,12 @@ def _from(environ: Mapping[str, str], variables: tuple[str, ...]) -> Secret | No
 
 
 def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, str]) -> str:
-    source, found = "base_url", endpoint.base_url
-    if found is None:
+    source, result = "base_url", endpoint.base_url
+    if result is None:
         variables = base_url_variables(endpoint.provider, access)
         for source in variables:
-            found = environ.get(source, "").strip()
-            if found:
+            result = environ.get(source, "").strip()
+            if result:
                 break
         else:
             if access is None:
@@ -266,7 +266,7 @@ def _base_url(endpoint: Endpoint, access: Access | None, environ: Mapping[str, s
                     key="base_url",
                 )
             return access.base_url if access.locate is None else access.locate()
-    return _checked(_with_scheme(found, access), f"{endpoint.provider}: {source}")
+    return _checked(_with_scheme(result, access), f"{endpoint.provider}: {source}")
 
 
 def _with_scheme(url: str, access: Access | None) -> str:
@@ -311,8 +311,8 @@ def join_url(base_url: str, path: str) -> str:
     """
     base, _, base_query = base_url.partition("?")
     path, _, query = path.partition("?")
-    scheme, _, rest = base.rstrip("/").partition("://")
-    host, *above = rest.split("/")
+    scheme, _, remainder = base.rstrip("/").partition("://")
+    host, *above = remainder.split("/")
     below = path.strip("/").split("/")
     shared = next(
         n for n in range(min(len(above), len(below)), -1, -1) if above[len(above) - n :] == below[:n]
@@ -325,8 +325,8 @@ def join_url(base_url: str, path: str) -> str:
 def _shown(url: str) -> str:
     """Return *url* without its possible secrets: user, password and query."""
     head, _, _ = url.partition("?")
-    scheme, separator, rest = head.rpartition("://")
-    host, slash, path = rest.partition("/")
+    scheme, separator, remainder = head.rpartition("://")
+    host, slash, path = remainder.partition("/")
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 

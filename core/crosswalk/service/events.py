@@ -62,19 +62,21 @@ class EventMaker:
             and delta.segment is None
         ):  # as most are
             return [delta_event(StreamEventType.OUTPUT_TEXT_DELTA, self.numbered(delta), raw)]
-        said = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
+        payload = [(name, kind) for name, kind in _KINDS if getattr(delta, name) is not None]
         if delta.segment is not None:
             kind = _OF_SEGMENT[delta.segment.type]
-            if [kind] != [own for _, own in said]:  # else it is the complete text that the piece is a part of
-                said.append(("segment", kind))
-        if not said:
+            if [kind] != [
+                own for _, own in payload
+            ]:  # else it is the complete text that the piece is a part of
+                payload.append(("segment", kind))
+        if not payload:
             return [delta_event(StreamEventType.IN_PROGRESS, self.numbered(delta), raw)]
         events = []
-        for name, kind in said[:-1]:
+        for name, kind in payload[:-1]:
             head = ResponseDelta(delta.index, choice=delta.choice, **{name: getattr(delta, name)})
             events.append(delta_event(kind, self.numbered(head), raw))
             delta = altered(delta, **{name: None})
-        return [*events, delta_event(said[-1][1], self.numbered(delta), raw)]
+        return [*events, delta_event(payload[-1][1], self.numbered(delta), raw)]
 
     def numbered(self, delta: ResponseDelta) -> ResponseDelta:
         """Return *delta* with the next number."""

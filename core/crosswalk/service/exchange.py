@@ -328,9 +328,11 @@ class Exchange:
             return None
         assert self._answer is not None, "the server has answered"
         headers = self._answer.headers
-        told = should_retry(headers, info)
-        is_requested = told is not info and told.retryable
-        return Failure(told, retry_after_of(headers, info.raw), response, is_retry_requested=is_requested)
+        described = should_retry(headers, info)
+        is_requested = described is not info and described.retryable
+        return Failure(
+            described, retry_after_of(headers, info.raw), response, is_retry_requested=is_requested
+        )
 
     def unread(self, error: CrosswalkError, *, has_read: bool) -> Failure:
         """Return the failure of this attempt if *error* prevents its bytes from being read.
@@ -370,8 +372,8 @@ class Exchange:
     def _content(self) -> str:
         """The status and content type of the answer, from its headers."""
         assert self._answer is not None, "something was read"
-        said = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
-        return f"HTTP {self._answer.status}, {said or 'without a content type'}"
+        raw = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
+        return f"HTTP {self._answer.status}, {raw or 'without a content type'}"
 
     def _ended_by(self, error: Exception, name: str) -> Failure | None:
         """Return the failure of a wait under the limit *name*, ended by *error*. Raises *error* if it is not a failure."""

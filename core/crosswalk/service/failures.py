@@ -191,7 +191,7 @@ def completed(
     if not is_stream and metadata.time_to_first_token is not None:
         metadata = altered(metadata, time_to_first_token=None)
     if model is not None and metadata.provenance.get("model") is Provenance.ABSENT:
-        said = {**metadata.provenance, "model": Provenance.DERIVED}
-        metadata = attrs.evolve(metadata, model_id=model, provenance=said)
+        payload = {**metadata.provenance, "model": Provenance.DERIVED}
+        metadata = attrs.evolve(metadata, model_id=model, provenance=payload)
         response = attrs.evolve(response, model=model)
     return altered(response, metadata=metadata, attempts=tuple(attempts))

@@ -71,10 +71,10 @@ def _turn(given: Any, *place: str | int) -> Turn:
     if isinstance(given, ChatMessage | ChatResponse):
         return given
     wanted = f"must be {_ACCEPTED.partition(';')[0].removeprefix('a text, ')}"
-    said = _plain(_mapping(given, wanted, *place))
-    if isinstance(said.get("content"), list):
-        said["content"] = [TextPart(part) if isinstance(part, str) else part for part in said["content"]]
-    fields = Fields({name: value for name, value in said.items() if value != []}, place)
+    raw = _plain(_mapping(given, wanted, *place))
+    if isinstance(raw.get("content"), list):
+        raw["content"] = [TextPart(part) if isinstance(part, str) else part for part in raw["content"]]
+    fields = Fields({name: value for name, value in raw.items() if value != []}, place)
     role = read_role(fields)
     refusal = fields.text("refusal") if role is Role.ASSISTANT else None
     message = read_message(fields, role)
@@ -107,9 +107,9 @@ def tool_fields(given: object, place: str) -> dict[str, Any]:
     if kind not in ("function", "custom"):
         fields.refuse(f"{accepted}; what the provider runs goes into hosted_tools or provider_options")
     read = read_tool if kind == "function" else read_custom_tool
-    said = read(fields.object(kind) or fields)
+    raw = read(fields.object(kind) or fields)
     _need_all_read(fields)
-    return said
+    return raw
 
 
 def choice_name(given: Mapping[str, Any]) -> str:
@@ -137,9 +137,9 @@ def format_fields(given: object) -> dict[str, Any] | None:
     fields = Fields(dict(_mapping(given, accepted, "response_format")), ("response_format",))
     if fields.look("type") not in ("text", "json_object", "json_schema"):
         fields.refuse(accepted)
-    said = read_format(fields)
+    raw = read_format(fields)
     _need_all_read(fields)
-    return said
+    return raw
 
 
 _RENAMED: Final = {"max_completion_tokens": "max_tokens"}

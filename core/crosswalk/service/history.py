@@ -39,15 +39,15 @@ def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
     taken = {id for id in fits if fits[id]}
     used: set[str] = set()  # by an earlier answer
     names: dict[str, str] = {}  # the new id of the last call, or result, by its former id
-    found: list[Turn] = []
+    results: list[Turn] = []
     for turn, ids in spoken:
         is_result = not isinstance(turn, ChatResponse) and turn.tool_call_id is not None
         fresh = [id for id in dict.fromkeys(ids) if not (is_result and id in names)]
         for id in fresh:
             names[id] = id if fits[id] and id not in used else _fresh(id, rule, taken)
         used.update(fresh)
-        found.append(_renamed(turn, {id: names[id] for id in ids if names[id] != id}))
-    return tuple(found)
+        results.append(_renamed(turn, {id: names[id] for id in ids if names[id] != id}))
+    return tuple(results)
 
 
 def with_fitting_names(turns: Iterable[Turn], pattern: str) -> tuple[Turn, ...]:
@@ -88,9 +88,9 @@ def _ids_of(turn: Turn) -> list[str]:
 
 def _fresh(id: str, rule: CallIds, taken: set[str]) -> str:
     made = (rule.make(f"{id} {number}" if number else id) for number in count())
-    found = next(name for name in made if name not in taken)
-    taken.add(found)
-    return found
+    result = next(name for name in made if name not in taken)
+    taken.add(result)
+    return result
 
 
 def _renamed(turn: Turn, names: Mapping[str, str]) -> Turn:
@@ -110,10 +110,10 @@ def _renamed_message(message: ChatMessage, names: Mapping[str, str]) -> ChatMess
 
 
 def _changed(segment: Segment, key: str, names: Mapping[str, str]) -> Segment:
-    said = segment.metadata
-    if segment.type is not SegmentType.TOOL_CALL or "type" in said or said.get(key) not in names:
+    raw = segment.metadata
+    if segment.type is not SegmentType.TOOL_CALL or "type" in raw or raw.get(key) not in names:
         return segment  # a segment with a type is a call that the server itself has answered
-    return attrs.evolve(segment, metadata={**said, key: names[said[key]]})
+    return attrs.evolve(segment, metadata={**raw, key: names[raw[key]]})
 
 
 _ELSEWHERE = frozenset({"previous_response_id", "conversation"})
@@ -139,13 +139,13 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
         UnsupportedRequestError: the conversation is empty, or it is unclear which call a result answers: a result without
             a call, a second result, two calls of one answer with one id. Or it ends with unanswered calls.
     """
-    said = [message_of(turn) for turn in request.messages]
-    if all(message.role is not Role.TOOL and not message.tool_calls for message in said):
+    raw = [message_of(turn) for turn in request.messages]
+    if all(message.role is not Role.TOOL and not message.tool_calls for message in raw):
         if any(isinstance(turn, ChatResponse) or content_parts(turn) for turn in request.messages):
             return request
         raise _refused("a conversation that says nothing")
     options: Mapping[str, object] = request.provider_options.get(request.provider or "", {})
-    rounds = _rounds(request.messages, said, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
+    rounds = _rounds(request.messages, raw, is_elsewhere=not _ELSEWHERE.isdisjoint(options))
     last = rounds[-1]
     for call in last.calls:
         if call.id not in last.results:
@@ -155,42 +155,42 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
     for one in rounds:
         places.append(one.place)
         turns.append(one.turn)
-        for place, result in one.results.values():
-            places.append(place)
+        for location, result in one.results.values():
+            places.append(location)
             turns.append(result)
         for call in one.calls:
             if call.id not in one.results:
                 places.append(None)
                 turns.append(_not_run(call))
-    if places == list(range(len(said))):
+    if places == list(range(len(raw))):
         return request
-    marks = [_moved(mark, places, len(said)) for mark in request.cache_marks]
+    marks = [_moved(mark, places, len(raw)) for mark in request.cache_marks]
     return altered(request, messages=tuple(turns), cache_marks=tuple(marks))
 
 
 def _rounds(turns: Sequence[Turn], said: Iterable[ChatMessage], *, is_elsewhere: bool) -> list[_Round]:
     rounds: list[_Round] = []
-    for place, (turn, message) in enumerate(zip(turns, said, strict=True)):
+    for position, (turn, message) in enumerate(zip(turns, said, strict=True)):
         if message.role is not Role.TOOL:
             calls = message.tool_calls or ()
             if len({call.id for call in calls}) < len(calls):
-                raise _refused(f"messages[{place}] has two calls of one id")
-            rounds.append(_Round(place, turn, calls))
+                raise _refused(f"messages[{position}] has two calls of one id")
+            rounds.append(_Round(position, turn, calls))
             continue
         id = message.tool_call_id or ""
-        asked = next(
+        requested = next(
             (one for one in reversed(rounds) if any(call.id == id for call in one.calls)),
             None,
         )
-        if asked is not None and id not in asked.results:
-            asked.results[id] = (place, message)
-        elif asked is not None:
-            raise _refused(f"messages[{place}] is a second result of call {id!r:.80}")
+        if requested is not None and id not in requested.results:
+            requested.results[id] = (position, message)
+        elif requested is not None:
+            raise _refused(f"messages[{position}] is a second result of call {id!r:.80}")
         elif is_elsewhere:
-            rounds.append(_Round(place, turn))
+            rounds.append(_Round(position, turn))
         else:
             raise _refused(
-                f"messages[{place}] is the result of call {id!r:.80}, which no answer before it made"
+                f"messages[{position}] is the result of call {id!r:.80}, which no answer before it made"
             )
     return rounds
 
@@ -215,8 +215,8 @@ _KINDS: Final = {ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"
 
 def in_words(noun: str, *about: str | None) -> str:
     """Return the text for *noun*, with the facts *about* it."""
-    said = ", ".join(filter(None, about))
-    return f"({noun}: {said})" if said else f"({noun})"
+    raw = ", ".join(filter(None, about))
+    return f"({noun}: {raw})" if raw else f"({noun})"
 
 
 def has_media(message: ChatMessage) -> bool:

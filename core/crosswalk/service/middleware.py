@@ -142,16 +142,16 @@ def _deltas(answer: ChatResponse | Alternative) -> Iterator[ResponseDelta]:
             more = {key: value for key, value in segment.metadata.items() if key not in _OF_A_CALL}
         elif segment.type in _TEXTS:
             if segment.content:
-                said: dict[str, Any] = {_TEXTS[segment.type]: segment.content}
-                yield ResponseDelta(choice=choice, **said)
+                payload: dict[str, Any] = {_TEXTS[segment.type]: segment.content}
+                yield ResponseDelta(choice=choice, **payload)
             more = dict(segment.metadata)
         else:
             yield ResponseDelta(segment=segment, choice=choice)
             continue
         if more or segment.annotations:
             yield ResponseDelta(segment=Segment(segment.type, "", more, segment.annotations), choice=choice)
-    for left in calls.values():
-        yield _call(left, choice)
+    for remaining in calls.values():
+        yield _call(remaining, choice)
     if isinstance(answer, Alternative):
         yield ResponseDelta(
             finish_reason=answer.finish_reason,

@@ -110,5 +110,5 @@ class _LogObservation:
                 extra["crosswalk.content"] = shortened(response.text)
         if error is not None:
             extra["error.type"] = type(error).__name__
-        said = "nothing" if response is None else response.finish_reason.value
-        _log.log(level, "call ended: %s", said, extra=extra)
+        raw = "nothing" if response is None else response.finish_reason.value
+        _log.log(level, "call ended: %s", raw, extra=extra)

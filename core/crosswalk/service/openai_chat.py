@@ -92,12 +92,12 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     """
     style = style or OpenAIChatStyle()
     drops = Drops()
-    asked = request
+    requested = request
     for option, reason in style.unsupported.items():
         drops.given(request, option, reason=reason)
         empty: Any = () if isinstance(getattr(request, option), tuple) else None
-        asked = attrs.evolve(asked, **{option: empty})
-    messages = [*_messages(asked, style)]
+        requested = attrs.evolve(requested, **{option: empty})
+    messages = [*_messages(requested, style)]
     if not messages:
         raise UnsupportedRequestError("the conversation says nothing", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
@@ -106,23 +106,23 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         "seed": style.seed,
         **({"top_k": "top_k"} if style.top_k else {}),
     }
-    body |= options_of(asked, names)
-    put_options(body, asked, "chat", drops, but=names)
-    tools = [openai_tool(tool) for tool in asked.tools]
-    for hosted in asked.hosted_tools:
+    body |= options_of(requested, names)
+    put_options(body, requested, "chat", drops, but=names)
+    tools = [openai_tool(tool) for tool in requested.tools]
+    for hosted in requested.hosted_tools:
         tools.append(dict(style.hosted_tools[hosted.kind]))
         drops.limits(hosted)
     if tools:
         body["tools"] = tools
-    if isinstance(asked.tool_choice, NamedTool):
-        kind, name = tool_kind(asked), asked.tool_choice.name
+    if isinstance(requested.tool_choice, NamedTool):
+        kind, name = tool_kind(requested), requested.tool_choice.name
         body["tool_choice"] = {"type": kind, kind: {"name": name}}
-    elif asked.tool_choice is not None:
-        body["tool_choice"] = asked.tool_choice.value
-    if asked.response_format is not None:
-        body["response_format"] = _response_format(asked)
-    if asked.reasoning_effort is not None:
-        body["reasoning_effort"] = asked.reasoning_effort.value
+    elif requested.tool_choice is not None:
+        body["tool_choice"] = requested.tool_choice.value
+    if requested.response_format is not None:
+        body["response_format"] = _response_format(requested)
+    if requested.reasoning_effort is not None:
+        body["reasoning_effort"] = requested.reasoning_effort.value
     if request.stream:
         body["stream"] = True
         if style.include_usage:
@@ -174,16 +174,16 @@ def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str
     waiting: dict[str, Any] | None = None  # an answer without a word
     before: str | None = None
     for turn, sent in with_results_shown(request.messages):
-        said = _message(sent, request, style)
+        raw = _message(sent, request, style)
         if style.more is not None and turn is not None:
-            style.more(turn, request, said)
-        if said["role"] == "assistant" and not style.takes_empty and _says_nothing(said):
-            waiting = said
+            style.more(turn, request, raw)
+        if raw["role"] == "assistant" and not style.takes_empty and _says_nothing(raw):
+            waiting = raw
             continue
-        if waiting is not None and said["role"] == before == "user":
+        if waiting is not None and raw["role"] == before == "user":
             yield {**waiting, "content": NO_ANSWER}
-        waiting, before = None, said["role"]
-        yield said
+        waiting, before = None, raw["role"]
+        yield raw
 
 
 def _says_nothing(said: dict[str, Any]) -> bool:
@@ -193,27 +193,27 @@ def _says_nothing(said: dict[str, Any]) -> bool:
 def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any]:
     """Return *turn* as a message."""
     message = message_of(turn)
-    said: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
+    payload: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
     if message.name is not None and message.role is not Role.TOOL:
-        said["name"] = message.name
+        payload["name"] = message.name
     if message.tool_calls:
-        said["tool_calls"] = [_call(call, style) for call in message.tool_calls]
+        payload["tool_calls"] = [_call(call, style) for call in message.tool_calls]
     if message.tool_call_id is not None:
-        said["tool_call_id"] = message.tool_call_id
+        payload["tool_call_id"] = message.tool_call_id
     if message.role is Role.ASSISTANT:
         refusal = refusal_of(turn)
         if refusal and style.refusal:
-            said["refusal"] = refusal
+            payload["refusal"] = refusal
         elif refusal:
-            said["content"] = text_of(turn)
-        if not said["content"] and not message.tool_calls and "refusal" not in said:
-            said["content"] = ""
+            payload["content"] = text_of(turn)
+        if not payload["content"] and not message.tool_calls and "refusal" not in payload:
+            payload["content"] = ""
         reasoning = reasoning_of(turn, request) or (style.call_reasoning if message.tool_calls else "")
         if style.reasoning is not None and reasoning:
-            said[style.reasoning] = reasoning
+            payload[style.reasoning] = reasoning
         if isinstance(turn, ChatResponse):
-            _add_own(said, turn)
-    return said
+            _add_own(payload, turn)
+    return payload
 
 
 def _call(call: ToolCall, style: OpenAIChatStyle) -> dict[str, Any]:

@@ -72,10 +72,10 @@ def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
 
 def unsaid(request: ChatRequest, format: str | None) -> Iterator[Dropped]:
     """Return the details of messages and tools in *request* for which *format* has no word."""
-    for place, name, value in _details(request):
+    for location, name, value in _details(request):
         option = NESTED[name]
         if format is not None and value is not None and option.path(format) is None:
-            yield from (attrs.evolve(one, option=place) for one in _lost(option, value, format, None))
+            yield from (attrs.evolve(one, option=location) for one in _lost(option, value, format, None))
 
 
 def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:

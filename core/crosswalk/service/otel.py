@@ -133,18 +133,18 @@ class ClientTelemetry:
         from opentelemetry.trace import Status, StatusCode
 
         if response is not None:
-            found: dict[str, Any] = {**otel_attributes(response), **said}
+            results: dict[str, Any] = {**otel_attributes(response), **said}
             if response.finish_reason is FinishReason.ERROR:
-                span.set_status(Status(StatusCode.ERROR, _description(found)))
+                span.set_status(Status(StatusCode.ERROR, _description(results)))
             took = response.metadata.request_duration if took is None else took
         else:
-            found = dict(said)
+            results = dict(said)
             if error is not None:
-                found["error.type"] = type(error).__name__
+                results["error.type"] = type(error).__name__
                 span.set_status(Status(StatusCode.ERROR))
-        span.set_attributes(found)
+        span.set_attributes(results)
         if took is not None:
-            self._record(found, common, took)
+            self._record(results, common, took)
         span.end(_nanoseconds(ended))
 
     def _record(
@@ -214,8 +214,8 @@ class OpenTelemetry:
             "gen_ai.request.model": call.model,
             **attributes(call.route),
         }
-        said = {**_request(call.request), "crosswalk.call.id": call.id}
-        return _SpanObservation(self._telemetry, self._telemetry.start(common, said), common)
+        payload = {**_request(call.request), "crosswalk.call.id": call.id}
+        return _SpanObservation(self._telemetry, self._telemetry.start(common, payload), common)
 
 
 class _SpanObservation:
@@ -228,28 +228,28 @@ class _SpanObservation:
         """Add an event for a failed attempt. The span's address is that of the last attempt."""
         self._span.set_attributes({**attributes(route), "gen_ai.request.model": attempt.model})
         if attempt.error is not None:
-            said = {
+            payload = {
                 "gen_ai.provider.name": otel_provider_name(attempt.provider_name),
                 "gen_ai.request.model": attempt.model,
                 "crosswalk.outcome": attempt.outcome.value,
                 "error.type": str(attempt.extra.get("kind", "_OTHER")),
             }
-            self._span.add_event("crosswalk.attempt", said)
+            self._span.add_event("crosswalk.attempt", payload)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """End the span and record the metrics."""
-        said = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
-        self._telemetry.end(self._span, self._common, response, error, said=said)
+        raw = {} if response is None else {"crosswalk.attempts": len(response.attempts)}
+        self._telemetry.end(self._span, self._common, response, error, said=raw)
 
 
 def _request(request: ChatRequest) -> dict[str, Any]:
-    said: dict[str, Any] = {"gen_ai.request.stream": request.stream}
+    payload: dict[str, Any] = {"gen_ai.request.stream": request.stream}
     for name, word in _REQUEST.items():
         value = getattr(request, name)
         if value is not None:
-            said[f"gen_ai.request.{word}"] = value
+            payload[f"gen_ai.request.{word}"] = value
     if request.stop:
-        said["gen_ai.request.stop_sequences"] = request.stop
+        payload["gen_ai.request.stop_sequences"] = request.stop
     if request.response_format is not None:
-        said["gen_ai.output.type"] = "json"
-    return said
+        payload["gen_ai.output.type"] = "json"
+    return payload

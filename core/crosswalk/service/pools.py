@@ -59,8 +59,8 @@ class LoopPool(Kept["Connections"]):
         async def aclose() -> None:
             await connections.let_go(connection)
 
-        said = _headers(connection.headers)
-        return Answer(connection.status, said, decoded(connection, said), aclose)
+        raw = _headers(connection.headers)
+        return Answer(connection.status, raw, decoded(connection, raw), aclose)
 
 
 def _said(headers: Mapping[str, str], host: bytes) -> dict[str, str]:

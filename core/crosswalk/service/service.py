@@ -178,8 +178,8 @@ class LLMService:
             client_options = {**(client_options or {}), "proxy": proxy}
         check_client(client, client_options or {})
         known = default_registry if registry is None else registry
-        asked = [_as_endpoint(one) for one in endpoints]
-        routes = tuple(_route(endpoint, known) for endpoint in asked)
+        requested = [_as_endpoint(one) for one in endpoints]
+        routes = tuple(_route(endpoint, known) for endpoint in requested)
         http = dict(client_options or {})
         retry = RetryPolicy.of(retry)
         self._setup = Setup(
@@ -318,15 +318,15 @@ class LLMService:
         from crosswalk.structured import Partial
 
         parser = parser_for(answer, prose)
-        asked = with_schema(request, parser, instruct=instruct)
+        requested = with_schema(request, parser, instruct=instruct)
         for remaining in range(retries, -1, -1):
-            response = await self.complete(asked, **options)
+            response = await self.complete(requested, **options)
             try:
                 return read_answer(response, parser, Partial.REFUSE if partial is None else partial)
             except JSONAnswerError as error:
                 if not remaining or not error.result.can_retry:
                     raise
-                asked = asked_again(asked, error)
+                requested = asked_again(requested, error)
         raise ConfigurationError("retries must be a number from 0 on", key="retries")
 
     @overload
@@ -369,8 +369,8 @@ class LLMService:
         from crosswalk.service.json_answer import JSONStream, parser_for, with_schema
 
         parser = parser_for(answer, prose)
-        asked = with_schema(request, parser, instruct=instruct)
-        return JSONStream(self.stream(asked, **options), parser, partial)
+        requested = with_schema(request, parser, instruct=instruct)
+        return JSONStream(self.stream(requested, **options), parser, partial)
 
     async def request(
         self,

@@ -69,14 +69,14 @@ def _entry(items: Any, place: int) -> Any:
 def without_fields(turn: ChatResponse, names: Sequence[str]) -> tuple[ChatResponse, list[str]]:
     """Return *turn* without the fields *names* of its message, and those of them that it had."""
     state = answer_state(turn) if names else None
-    found = [name for name in names if isinstance(state, Mapping) and state.get(name) is not None]
-    if not found:
+    results = [name for name in names if isinstance(state, Mapping) and state.get(name) is not None]
+    if not results:
         return turn, []
     extensions = turn.metadata.extensions.thawed()
     message = _at(extensions, _path_of(turn) or ())
-    for name in found:
+    for name in results:
         del message[name]
-    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions)), found
+    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions)), results
 
 
 def without_items(turn: ChatResponse, ids: Collection[object]) -> ChatResponse:
@@ -135,21 +135,21 @@ class _Entry:
 
 def _by_place(entries: Any, count: int, kinds: Collection[str]) -> dict[int, _Entry] | None:
     """Return the *entries* by position, for *count* items that were built, or ``None`` if that is uncertain."""
-    found: dict[int, _Entry] = {}
+    results: dict[int, _Entry] = {}
     is_dense = True
     for number, entry in enumerate(entries):
         if not isinstance(entry, Mapping):
             return None
-        place = entry.get(_PLACE, number)
+        location = entry.get(_PLACE, number)
         is_dense = is_dense and _PLACE not in entry
         fields = {name: thaw(value) for name, value in entry.items() if name != _PLACE}
-        found[place] = _Entry(fields, bool(fields) and _is_whole(fields, kinds))
+        results[location] = _Entry(fields, bool(fields) and _is_whole(fields, kinds))
     if is_dense:  # one for each item of the payload, so that they can be counted
-        if kinds and len(found) == count:
-            return {place: _Entry(entry.fields, False) for place, entry in found.items()}
-        if len(found) != count + sum(entry.is_whole for entry in found.values()):
+        if kinds and len(results) == count:
+            return {location: _Entry(entry.fields, False) for location, entry in results.items()}
+        if len(results) != count + sum(entry.is_whole for entry in results.values()):
             return None
-    return found
+    return results
 
 
 def _is_whole(fields: Mapping[str, Any], kinds: Collection[str]) -> bool:
@@ -160,10 +160,10 @@ def _merged(
     items: Sequence[dict[str, Any] | None], by_place: Mapping[int, _Entry]
 ) -> Iterator[dict[str, Any]]:
     waiting = list(items)
-    place, last = 0, max(by_place, default=-1)
-    while waiting or place <= last:
-        entry = by_place.get(place)
-        place += 1
+    location, last = 0, max(by_place, default=-1)
+    while waiting or location <= last:
+        entry = by_place.get(location)
+        location += 1
         if entry is not None and entry.is_whole:
             if not _is_empty(entry.fields):
                 yield dict(entry.fields)
@@ -185,8 +185,8 @@ def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
             put_fields(there, value)
         elif isinstance(there, list) and isinstance(value, list):
             for number, item in enumerate(value):
-                place = item.get(_PLACE, number) if isinstance(item, dict) else None
-                if isinstance(place, int) and place < len(there) and isinstance(there[place], dict):
-                    put_fields(there[place], {key: inner for key, inner in item.items() if key != _PLACE})
+                location = item.get(_PLACE, number) if isinstance(item, dict) else None
+                if isinstance(location, int) and location < len(there) and isinstance(there[location], dict):
+                    put_fields(there[location], {key: inner for key, inner in item.items() if key != _PLACE})
         elif name not in said and value is not None:
             said[name] = value

@@ -258,7 +258,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             self._deadline = self._wait.now() + setup.timeouts.call
         self._begin(setup.routes[0])
         setup.calls.add(self)
-        held: Slots | None = None
+        buffered: Slots | None = None
         try:
             failure: Failure | None = None
             refused: dict[int, Failure] = {}
@@ -272,7 +272,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
-                    held = setup.slots
+                    buffered = setup.slots
             if not refused and not self._wait.is_cancelled:
                 refused = self._prepare()
             retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
@@ -322,8 +322,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             setup.calls.discard(self)
             self._wait.end()
             await self._exchange.close()
-            if held is not None:
-                held.give_back()
+            if buffered is not None:
+                buffered.give_back()
 
     def _prepare(self) -> dict[int, Failure]:
         """Prepare the request of each endpoint. Return the unusable endpoints with reasons. If all are, the first of them.
@@ -431,12 +431,12 @@ class EventStream(AsyncIterator[StreamEvent]):
         if failure is not None:
             outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
             message = failure.info.message
-            said = {
+            payload = {
                 "kind": failure.info.kind.value,
                 "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
                 "retry_after": failure.retry_after,
             }
-            extra |= {name: value for name, value in said.items() if value is not None}
+            extra |= {name: value for name, value in payload.items() if value is not None}
         attempt = ProviderAttempt(
             self._route.provider, exchange.model, exchange.seconds * 1000, outcome, message, extra
         )

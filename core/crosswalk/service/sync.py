@@ -218,8 +218,8 @@ class SyncLLMService:
         from crosswalk.service.json_answer import SyncJSONStream, parser_for, with_schema
 
         parser = parser_for(answer, prose)
-        asked = with_schema(request, parser, instruct=instruct)
-        return SyncJSONStream(self.stream(asked, **options), parser, partial)
+        requested = with_schema(request, parser, instruct=instruct)
+        return SyncJSONStream(self.stream(requested, **options), parser, partial)
 
     def request(
         self,

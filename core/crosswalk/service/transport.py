@@ -173,8 +173,8 @@ def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIt
         def __aiter__(self) -> AsyncIterator[bytes]:
             return chunks
 
-    said = {"content-encoding": headers["content-encoding"].lower().replace("x-gzip", "gzip")}
-    return body_of(httpx2.Response(200, headers=said, stream=Stream()))
+    payload = {"content-encoding": headers["content-encoding"].lower().replace("x-gzip", "gzip")}
+    return body_of(httpx2.Response(200, headers=payload, stream=Stream()))
 
 
 def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:

@@ -82,10 +82,10 @@ class Drops:
 
 def options_of(request: ChatRequest, names: Mapping[str, str]) -> dict[str, Any]:
     """Return the options that *request* sets, under an API's names: *names* maps each of our names to the API's."""
-    said = ((wire, getattr(request, name)) for name, wire in names.items())
+    raw = ((wire, getattr(request, name)) for name, wire in names.items())
     return {
         wire: list(value) if isinstance(value, tuple) else value
-        for wire, value in said
+        for wire, value in raw
         if value not in (None, ())
     }
 
@@ -119,8 +119,8 @@ def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
     """
     if isinstance(turn, ChatResponse) and turn.segments:
         return turn.segments
-    message, said = message_of(turn), text_of(turn)
-    text = (Segment(SegmentType.TEXT, said),) if said else ()
+    message, raw = message_of(turn), text_of(turn)
+    text = (Segment(SegmentType.TEXT, raw),) if raw else ()
     calls = (
         Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
         for call in message.tool_calls or ()
@@ -187,31 +187,31 @@ def alternating(
     Raises:
         UnsupportedRequestError: the conversation has no content.
     """
-    found: list[tuple[bool, list[dict[str, Any]]]] = []
+    results: list[tuple[bool, list[dict[str, Any]]]] = []
     is_silent = False
     for turn in turns:
         message = message_of(turn)
         is_answer = message.role is Role.ASSISTANT
         if is_answer:
-            said = [*answer(turn)]
+            raw = [*answer(turn)]
         elif message.role is Role.TOOL:
-            said = [result(message)]
+            raw = [result(message)]
         else:
-            said = [*filter(None, map(part, content_parts(message)))]
-        if said:
-            mark(turn, said)
-        if said and is_silent and not is_answer and found and not found[-1][0]:
-            found.append((True, [*filter(None, [part(TextPart(NO_ANSWER))])]))
-        is_silent = is_answer and not said
-        if said and found and found[-1][0] is is_answer:
-            found[-1][1].extend(said)
-        elif said:
-            found.append((is_answer, said))
-    if not found:
+            raw = [*filter(None, map(part, content_parts(message)))]
+        if raw:
+            mark(turn, raw)
+        if raw and is_silent and not is_answer and results and not results[-1][0]:
+            results.append((True, [*filter(None, [part(TextPart(NO_ANSWER))])]))
+        is_silent = is_answer and not raw
+        if raw and results and results[-1][0] is is_answer:
+            results[-1][1].extend(raw)
+        elif raw:
+            results.append((is_answer, raw))
+    if not results:
         raise UnsupportedRequestError("neither the user nor the model says anything", options=["messages"])
-    if found[0][0]:
-        found.insert(0, (False, [*filter(None, [part(TextPart(_BEGIN))])]))
-    return found
+    if results[0][0]:
+        results.insert(0, (False, [*filter(None, [part(TextPart(_BEGIN))])]))
+    return results
 
 
 def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn]]:

@@ -84,11 +84,11 @@ class _Sorter:
 
     def shown(self, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
         """Return *turns*, with the pictures of answers in the user's messages that follow them."""
-        found = list(turns)
+        results = list(turns)
         for number, pictures in self._pictures.items():
             message = message_of(turns[number])
-            found[number] = attrs.evolve(message, content=(*pictures, *content_parts(message)))
-        return tuple(found)
+            results[number] = attrs.evolve(message, content=(*pictures, *content_parts(message)))
+        return tuple(results)
 
     def _name(self, number: int, reason: str) -> None:
         self._reasons[number, reason] = None
@@ -118,16 +118,16 @@ class _Sorter:
         segments = [*_segments_of(turn)]
         gone: set[object] = set()
         is_cut = turn.finish_reason in _CUT
-        for place, segment in enumerate(segments):
-            sent = self._own_part(number, segment, turn, is_last=is_cut and place == len(segments) - 1)
+        for position, segment in enumerate(segments):
+            sent = self._own_part(number, segment, turn, is_last=is_cut and position == len(segments) - 1)
             if sent is not segment:
-                segments[place] = sent
+                segments[position] = sent
                 gone.add(segment.metadata.get("id"))
         turn = without_items(turn, gone - {None})
-        left, refused = without_fields(turn, self._facts.refuses)
+        remaining, refused = without_fields(turn, self._facts.refuses)
         for name in refused:
             self._name(number, f"{name}: the API does not take it back")
-        return self._with_words(attrs.evolve(left, segments=segments), turn)
+        return self._with_words(attrs.evolve(remaining, segments=segments), turn)
 
     def _own_part(self, number: int, segment: Segment, turn: ChatResponse, *, is_last: bool) -> Segment:
         """Return what is sent of *segment*, a part of the provider's own *turn* (*is_last* if it may have been cut)."""
@@ -195,8 +195,8 @@ class _Sorter:
                 self._name(number, f"a server tool of another provider ({owner})")
             case SegmentType.TOOL_CALL:
                 call = self._call(number, segment, turn)
-                said = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
-                return [] if call is _PLACE else [Segment(call.type, call.content, said)]
+                payload = {key: call.metadata[key] for key in _BLOCK_KEYS if key in call.metadata}
+                return [] if call is _PLACE else [Segment(call.type, call.content, payload)]
             case SegmentType.CITATION:
                 self._name(number, f"citations of another provider ({owner})")
             case SegmentType.MEDIA:
@@ -220,9 +220,9 @@ class _Sorter:
 
     def _medium(self, number: int, segment: Segment, turn: ChatResponse, takes: Sequence[str]) -> Segment:
         """Return *segment* of *turn* unchanged if the provider *takes* its kind, otherwise as a text."""
-        said = segment.metadata
+        raw = segment.metadata
         kind = _kind_of(segment)
-        if said.get("thought"):
+        if raw.get("thought"):
             self._name(number, f"{_ARTICLES.get(kind, 'a file')} of a thought")
             return _PLACE
         if kind in takes:
@@ -314,11 +314,11 @@ def _as_function(call: ToolCall) -> ToolCall:
 
 def _kind_of(segment: Segment) -> str:
     """Return ``image``, ``audio`` or ``video``, or ``file`` if the kind is unknown."""
-    said = segment.metadata
-    for word in (said.get("type"), str(said.get("media_type", "")).partition("/")[0]):
+    raw = segment.metadata
+    for word in (raw.get("type"), str(raw.get("media_type", "")).partition("/")[0]):
         if word in _ARTICLES:
             return str(word)
-    if said.get("type") == "image_generation_call" or known_media_type(segment.content).startswith("image/"):
+    if raw.get("type") == "image_generation_call" or known_media_type(segment.content).startswith("image/"):
         return "image"
     return "image" if segment.content.startswith("data:image/") else "file"
 
@@ -404,11 +404,11 @@ def not_sent(request: ChatRequest, body: Mapping[str, Any], named: Iterable[Drop
     A plugin may leave out parts that its API cannot express. So the finished body is searched: each text, each opaque
     value and each field of an answer's state has to be there, and not because another turn has the same.
     """
-    told = {dropped.option for dropped in named}
+    described = {dropped.option for dropped in named}
     contents: dict[bool, _Content] = {}
     for number, turn in enumerate(request.messages):
         option = f"messages[{number}]"
-        wanted = [] if option in told else [*_wanted(turn)]
+        wanted = [] if option in described else [*_wanted(turn)]
         is_answer = isinstance(turn, ChatResponse)
         if wanted and is_answer not in contents:
             contents[is_answer] = _Content(_without_others(body) if is_answer else body)

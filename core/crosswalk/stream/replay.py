@@ -102,10 +102,10 @@ class _Consumer(AsyncIterator[ResponseDelta]):
                     raise
                 if not is_there:
                     raise StopAsyncIteration
-        place = position - source.read + len(source.buffer)
-        if place < 0:
+        location = position - source.read + len(source.buffer)
+        if location < 0:
             raise CrosswalkError("this stream was made with replay=False, and response() has read on")
-        delta = source.buffer[place]
+        delta = source.buffer[location]
         self._position = position + 1
         if not self._stream._replay:
             source.drop()

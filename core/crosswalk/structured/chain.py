@@ -198,10 +198,10 @@ class _Search(Generic[T]):
         self._best = best
         self._seen: dict[str, _Found[T]] = {}
         self._closeness = 0 if best is None else _closeness(best)
-        found = scan(text)
-        self._scan = (None if found.regions else found.soft_answer()) or found
+        result = scan(text)
+        self._scan = (None if result.regions else result.soft_answer()) or result
         self._text = self._scan.text
-        self._ended = ended or (ReasonCode.TRUNCATED if found.is_thinking else None)
+        self._ended = ended or (ReasonCode.TRUNCATED if result.is_thinking else None)
 
     def run(self, lap: Callable[[str], None] | None) -> ParseResult[T]:
         if self._ended is not None and self._partial is Partial.REFUSE:
@@ -211,28 +211,30 @@ class _Search(Generic[T]):
         whole = [self._again(region) or self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        found = [
+        results = [
             each or self._again(region) or self._mended(region)
             for each, region in zip(whole, regions, strict=True)
         ]
-        for each in found:
+        for each in results:
             self._consider(each.candidate)
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
-        valid = [each for each in found if each.said]
+        valid = [each for each in results if each.said]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or self._is_begun(cut)):
             return self._cut_off(cut)
         if self._scan.awaits_answer:
             return self._failure(ReasonCode.TRUNCATED)
-        if not found and (word := self._word()) is not None:
+        if not results and (word := self._word()) is not None:
             return word
         if not valid:
             return self._failure(
                 reason_of(self._best.violations) if self._best else ReasonCode.EXTRACTION_FAILED
             )
         last = valid[-1]
-        if (problem := self._problem_around(last, found)) is not None and problem is not ReasonCode.AMBIGUOUS:
+        if (
+            problem := self._problem_around(last, results)
+        ) is not None and problem is not ReasonCode.AMBIGUOUS:
             return self._failure(problem, keep=problem is ReasonCode.TRUNCATED)
         others = [each for each in valid if not _is_same(each, last)]
         choice = _choice(self._text, others, last) if others else None
@@ -275,8 +277,8 @@ class _Search(Generic[T]):
         if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
         if (at := found.index(last)) and not (found[at - 1].said and _is_same(found[at - 1], last)):
-            rest, follows = self._scan.follower(found[at - 1].region)
-            if follows is Kind.REGION and rest.strip() == ",":  # items of a list that lost its brackets
+            tail, follows = self._scan.follower(found[at - 1].region)
+            if follows is Kind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED
@@ -327,24 +329,24 @@ class _Search(Generic[T]):
             return _Found(
                 region, Stage.FAILURE, Candidate(None, (error.violation,)), member_keys(region.text)
             )
-        found = self._found(region, Stage.REPAIR, reading.value)
-        found.has_comments = reading.has_comments
-        defaulted = found.candidate.defaulted
-        if found.said and (
+        result = self._found(region, Stage.REPAIR, reading.value)
+        result.has_comments = reading.has_comments
+        defaulted = result.candidate.defaulted
+        if result.said and (
             any(defaulted.get(each, True) for each in reading.gaps) or reading.weak_gaps - defaulted.keys()
         ):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
-            found.candidate, found.said = Candidate(None, (violation,)), b""
+            result.candidate, result.said = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
             del self._seen[region.text]  # its reading depends on the text after it
-        return found
+        return result
 
     def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, data)
-        said = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
-        found = _Found(region, stage, candidate, _keys(data), said, data=data)
-        self._seen[region.text] = found
-        return found
+        raw = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
+        result = _Found(region, stage, candidate, _keys(data), raw, data=data)
+        self._seen[region.text] = result
+        return result
 
     def _consider(self, candidate: Candidate[T]) -> None:
         closeness = _closeness(candidate)

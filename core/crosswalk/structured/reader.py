@@ -232,24 +232,24 @@ class _Reader:
             self._at, position = start, end
             if kind == "string" and self._inner_quotes and (longer := _INNER_QUOTES.match(self._text, start)):
                 position = longer.end()
-            said = self._text[start:position]
+            raw = self._text[start:position]
             if kind == "mark":
-                self._mark(said)
+                self._mark(raw)
             elif kind == "string":
-                self._string(said, position)
+                self._string(raw, position)
             elif kind == "word":
                 if (
                     self._is_cut
                     and position == size
                     and self._expected in (_KEY, _VALUE)
-                    and said not in _WORDS
+                    and raw not in _WORDS
                 ):
                     return self._ended(None)
-                self._word(said)
+                self._word(raw)
             elif kind == "assign":
                 self._mark(":")
             elif kind == "comment":
-                self._comment(said, start, position)
+                self._comment(raw, start, position)
                 continue
             elif kind == "elision":
                 self._left_out()
@@ -259,7 +259,7 @@ class _Reader:
                 return self._ended(self._text[position - 1 :])
             else:
                 self._refuse("a string without an end")
-            self._last, self._last_token = kind, said
+            self._last, self._last_token = kind, raw
 
     def _comment(self, said: str, start: int, end: int) -> None:
         """Ignore a comment, unless it is in the position of an item or member, or may correct a value."""
@@ -396,10 +396,10 @@ class _Reader:
         self._expected = _NEXT
 
     def _decoded(self, content: str, quote: str) -> str:
-        found = decode_string(content, quote)
-        if found is None or (quote == "`" and "${" in content):
+        result = decode_string(content, quote)
+        if result is None or (quote == "`" and "${" in content):
             self._refuse("a string that can be read in several ways")
-        return found
+        return result
 
     # ----------------------------------------------------------------------------------------- end
 
@@ -496,10 +496,10 @@ def decode_string(content: str, quote: str = '"') -> str | None:
         read.update({escape: f"\\\\{escape[1]}" for escape in unknown})
 
     def as_json(found: re.Match[str]) -> str:
-        said = found[0]
-        if said[0] != "\\":
-            return rf"\u{ord(said):04x}"
-        return rf"\u00{said[2:]}" if said[1] == "x" else read.get(said, said)
+        raw = found[0]
+        if raw[0] != "\\":
+            return rf"\u{ord(raw):04x}"
+        return rf"\u00{raw[2:]}" if raw[1] == "x" else read.get(raw, raw)
 
     try:
         return str(orjson.loads(f'"{_ESCAPE.sub(as_json, content)}"'))
@@ -513,8 +513,8 @@ def _is_known(escape: str) -> bool:
 
 def _whole_escapes(cut_string: str) -> str:
     """Return the whole part of a string that breaks off, without its quote."""
-    found = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
-    content, end = (found[0], found.end()) if found else ("", 1)
+    result = _WHOLE_ESCAPES[cut_string[0]].match(cut_string, 1)
+    content, end = (result[0], result.end()) if result else ("", 1)
     if not _HALF_AN_ESCAPE.match(cut_string, end):
         return cut_string[1:]  # an escape that is none: decoding refuses it
     before = content[:-6]

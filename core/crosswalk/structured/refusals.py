@@ -72,8 +72,8 @@ def _refused_field(error: BaseException) -> tuple[attrs.Attribute[Any] | None, s
     trace, field, validator = error.__traceback__, None, None
     while trace is not None:
         values = trace.tb_frame.f_locals
-        if found := next((value for value in values.values() if isinstance(value, attrs.Attribute)), None):
-            field, validator = found, values.get("self")
+        if result := next((value for value in values.values() if isinstance(value, attrs.Attribute)), None):
+            field, validator = result, values.get("self")
         trace = trace.tb_next
     if not type(validator).__module__.startswith(("attr.", "attrs.")):
         return field, ""

@@ -33,10 +33,10 @@ def _shown_of(counted: StructuredResponse | StructuredResponseV2) -> str:
     shown, total = counted.items_shown, counted.items_total
     if total is None:
         return f"Showing {shown} items." if shown else ""
-    said = {"at_least": "at least ", "approx": "approximately "}.get(counted.count_qualifier or "", "")
-    if shown == total and not said:
+    raw = {"at_least": "at least ", "approx": "approximately "}.get(counted.count_qualifier or "", "")
+    if shown == total and not raw:
         return f"Showing all {total} items."
-    return f"Showing {shown} of {said}{total} items."
+    return f"Showing {shown} of {raw}{total} items."
 
 
 class _Writable:
@@ -46,15 +46,15 @@ class _Writable:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object that reads back as this value; what is ``None`` or empty is left out."""
-        found = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}  # type: ignore[arg-type]
-        kept = {key: value for key, value in found.items() if value not in (None, (), {})}
+        results = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}  # type: ignore[arg-type]
+        stored = {key: value for key, value in results.items() if value not in (None, (), {})}
         return {
             key: value.thawed()
             if isinstance(value, FrozenObject)
             else [_plain(item) for item in value]
             if isinstance(value, tuple)
             else value
-            for key, value in kept.items()
+            for key, value in stored.items()
         }
 
 
@@ -134,8 +134,8 @@ class Citation:
     @property
     def said(self) -> dict[str, str]:
         """The fields but ``extra`` that are not ``None``."""
-        said = {key: getattr(self, key) for key in CITED}
-        return {key: value for key, value in said.items() if value is not None}
+        payload = {key: getattr(self, key) for key in CITED}
+        return {key: value for key, value in payload.items() if value is not None}
 
     @property
     def repeats_itself(self) -> bool:

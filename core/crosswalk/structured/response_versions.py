@@ -41,11 +41,11 @@ def _from_1_0(old: StructuredResponse) -> StructuredResponseV1_1:
 
 
 def _to_1_0(new: StructuredResponseV1_1) -> StructuredResponse:
-    said = _fields(new)
-    lost = [key for key in ("confidence", "metadata") if said.pop(key) not in (None, EMPTY_OBJECT)]
+    raw = _fields(new)
+    lost = [key for key in ("confidence", "metadata") if raw.pop(key) not in (None, EMPTY_OBJECT)]
     if lost:
         raise MigrationError(f"{' and '.join(lost)} would be lost")
-    return StructuredResponse(**{**said, "schema_version": "1.0"})
+    return StructuredResponse(**{**raw, "schema_version": "1.0"})
 
 
 def _from_1_1(old: StructuredResponseV1_1) -> StructuredResponseV2:
@@ -67,8 +67,8 @@ def _to_1_1(new: StructuredResponseV2) -> StructuredResponseV1_1:
 
 
 def _citation(source: FrozenObject) -> Citation:
-    said = {key: source[key] for key in CITED if isinstance(source.get(key), str)}
-    return Citation(**said, extra={key: source[key] for key in source if key not in said})
+    payload = {key: source[key] for key in CITED if isinstance(source.get(key), str)}
+    return Citation(**payload, extra={key: source[key] for key in source if key not in payload})
 
 
 RESPONSE_VERSIONS: Final[SchemaVersions[Any]] = (

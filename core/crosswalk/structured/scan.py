@@ -113,10 +113,10 @@ def scan(text: str) -> Scan:
     in that fence, the answer breaks off at the fence.
     """
     text = unwrapped(text)
-    found = Scan(text, fences_end_prose=True)
-    if found.strays and (found.strays > _MOST_STRAYS or not any(r.is_fenced for r in found.regions)):
-        found = Scan(text, fences_end_prose=False)
-    return found
+    result = Scan(text, fences_end_prose=True)
+    if result.strays and (result.strays > _MOST_STRAYS or not any(r.is_fenced for r in result.regions)):
+        result = Scan(text, fences_end_prose=False)
+    return result
 
 
 class Scan:
@@ -195,24 +195,24 @@ class Scan:
 
     def _walk(self) -> None:
         text, position = self.text, self._start
-        while found := _NEXT.search(text, position, self._end):
-            start, kind = found.start(), found.lastgroup
+        while result := _NEXT.search(text, position, self._end):
+            start, kind = result.start(), result.lastgroup
             if kind == "opener":
                 after = self._region(start)
             elif kind == "string":
                 after = self._string(start)
             elif kind == "fence_mark":
-                after = self._fence(found)
+                after = self._fence(result)
             elif kind == "opening":
-                after = self._reasoning(start, found.end(), found["name"] or "")
+                after = self._reasoning(start, result.end(), result["name"] or "")
             elif kind == "closing":
-                after = self._reasoned(found.end(), found["closed"] or "")
+                after = self._reasoned(result.end(), result["closed"] or "")
             elif kind == "channel":
-                after = self._begin_channel(found)
+                after = self._begin_channel(result)
             elif kind == "hidden":
-                after = self._hide(found)
+                after = self._hide(result)
             else:
-                after = self._tag(found)
+                after = self._tag(result)
             if after is None:
                 break
             position = after
@@ -300,14 +300,14 @@ class Scan:
     def _string(self, start: int) -> int:
         """An object in a string of JSON or YAML."""
         self._strings += 1
-        found = _STRING_OF_JSON.match(self.text, start, self._end) if self._strings <= _MOST_STRAYS else None
-        text = decode_string(found[1]) if found else None
-        if found is None or text is None:
+        result = _STRING_OF_JSON.match(self.text, start, self._end) if self._strings <= _MOST_STRAYS else None
+        text = decode_string(result[1]) if result else None
+        if result is None or text is None:
             return start + 1
-        self._strings -= bool(found[2])
+        self._strings -= bool(result[2])
         part = _Part(text, 0, len(text), False, False)
         region = part.region()
-        region.start, region.end, region.is_closed = start, found.end(), region.is_closed and bool(found[2])
+        region.start, region.end, region.is_closed = start, result.end(), region.is_closed and bool(result[2])
         if region.is_closed and text[len(region.text) :].strip():
             return start + 1
         self._take(region)
@@ -420,9 +420,9 @@ class _Part:
         position = self._start
         misses = 0  # how many objects in a row were not flat
         value_from = -1  # where a value, or a key, may begin
-        while found := _STRUCTURE.search(text, position, stop):
-            mark, at = _WIDE.get(found[0], found[0]), found.start()
-            position = found.end()
+        while result := _STRUCTURE.search(text, position, stop):
+            mark, at = _WIDE.get(result[0], result[0]), result.start()
+            position = result.end()
             if closer := _CLOSER.get(mark):
                 if mark == "{" and misses < _MOST_MISSES:
                     if flat := _FLAT.match(text, at, stop):

@@ -69,10 +69,10 @@ def reason_of(violations: tuple[Violation, ...]) -> ReasonCode:
 
 
 def _as_invariants(rules: Iterable[Invariant[T]]) -> tuple[Invariant[T], ...]:
-    found = tuple(rules)
-    if not all(isinstance(rule, Invariant) for rule in found):
+    results = tuple(rules)
+    if not all(isinstance(rule, Invariant) for rule in results):
         raise SchemaDefinitionError("an invariant is an Invariant: a message and a function")
-    return found
+    return results
 
 
 WRAPPED: Final = "value"
@@ -118,18 +118,18 @@ class Schema(Generic[T]):
         kind: Any = self.cls
         make: Callable[[Any, Any], Any] = _as_it_is
         if isinstance(kind, Mapping):
-            told = checked = plain_view(kind)
+            described = checked = plain_view(kind)
             has_decimal = False
         else:
-            told, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown)
+            described, has_decimal = schema_of(kind, forbid_unknown=self.forbid_unknown)
             checked, _ = schema_of(kind, forbid_unknown=self.forbid_unknown, with_rules=True)
             make = answer_converter().get_structure_hook(kind)
         set_field = object.__setattr__
-        set_field(self, "_json_schema", told)
+        set_field(self, "_json_schema", described)
         set_field(self, "_check", compile_schema(checked, null_is_default=self.null_is_default))
         set_field(self, "_make", make)
         set_field(self, "has_decimal", has_decimal)
-        set_field(self, "names", frozenset(map(folded_key, _property_names(told))))
+        set_field(self, "names", frozenset(map(folded_key, _property_names(described))))
 
     @property
     def name(self) -> str:
@@ -153,22 +153,24 @@ class Schema(Generic[T]):
 
     def read(self, data: Any) -> Candidate[T]:
         """Return the value of decoded JSON, or ``None`` and its violations. Never raises."""
-        report, found = Report(), []
+        report, results = Report(), []
         try:
             checked = self._check(data, "$", report)
             if report.violations and not self.is_object and type(data) is dict and [*data] == [WRAPPED]:
                 report = Report()
                 checked = self._check(data[WRAPPED], f"$.{WRAPPED}", report)
-            found = [Violation(each.message, each.path, ReasonCode(each.fault)) for each in report.violations]
+            results = [
+                Violation(each.message, each.path, ReasonCode(each.fault)) for each in report.violations
+            ]
             if any(each.fault is not Fault.RULE for each in report.violations):
-                return Candidate(None, tuple(found[:MOST]))
+                return Candidate(None, tuple(results[:MOST]))
             value = self._make(checked, self.cls)
         except Exception as error:  # a class may raise anything to refuse
-            return Candidate(None, tuple(found or violations_of(error))[:MOST])
+            return Candidate(None, tuple(results or violations_of(error))[:MOST])
         broken = _broken(self.invariants, value) if self.invariants else ()
-        if broken or found:
-            said = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
-            return Candidate(None, tuple([*said, *found][:MOST]))
+        if broken or results:
+            raw = [Violation(rule.message, code=ReasonCode.INVARIANT_VIOLATION) for rule in broken]
+            return Candidate(None, tuple([*raw, *results][:MOST]))
         if value is None:
             return Candidate(None, (Violation("expected a value, got null"),))
         unknown, renamed = tuple(report.unknown), tuple(report.renamed)

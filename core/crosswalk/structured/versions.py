@@ -29,8 +29,8 @@ Migration = Callable[[Any], Any]
 
 
 def _parts(version: str) -> tuple[int, int] | None:
-    found = _VERSION.fullmatch(version)
-    return (int(found[1]), int(found[2])) if found else None
+    result = _VERSION.fullmatch(version)
+    return (int(result[1]), int(result[2])) if result else None
 
 
 @attrs.frozen
@@ -174,8 +174,8 @@ class SchemaVersions(Generic[T]):
         version = self.read_as(named)
         if version is None:
             known = ", ".join(self._steps)
-            said = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
-            message = f"unknown schema version{said}, known are {known}"
+            raw = f" {named!r}" if _LIKE_A_VERSION.fullmatch(named) else ""
+            message = f"unknown schema version{raw}, known are {known}"
             code = ReasonCode.SCHEMA_UNKNOWN_VERSION
             return Candidate(None, (Violation(message, f"$.{self.key}", code),), named)
         return self._steps[version].lenient.read({**data, self.key: version})._replace(version=named)
@@ -186,14 +186,14 @@ class SchemaVersions(Generic[T]):
         Raises:
             UnknownSchemaVersionError: neither is registered.
         """
-        said = getattr(value, self.key, None)
-        if isinstance(said, str) and said in self._steps:
-            return said
+        raw = getattr(value, self.key, None)
+        if isinstance(raw, str) and raw in self._steps:
+            return raw
         for step in self._steps.values():
             if type(value) is step.schema.cls:
                 return step.version
         raise UnknownSchemaVersionError(
-            f"no schema version has {type(value).__name__}", version=str(said)[:40]
+            f"no schema version has {type(value).__name__}", version=str(raw)[:40]
         )
 
     def migrate(self, value: Any, target: str) -> Any:

@@ -46,15 +46,15 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
     if len(case.events) < 2 or not case.is_answer:
         return
     before = case.baseline.response
-    for place in case.places(by_value=False):
-        events = _with_null(case.events, place) or case.events
+    for location in case.places(by_value=False):
+        events = _with_null(case.events, location) or case.events
         after = case.baseline if events is case.events else case.map(events)
         for path in changed_paths(before, after.response) if after.error is None else ():
             old, new = at(before, path), at(after.response, path)
             is_gone = old is not MISSING and old and (new is MISSING or not new)
             gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
             if gone and gone & _known_before(case, events):
-                yield case.problem("P1", place, f"null in a later event erases {show_path(path)}")
+                yield case.problem("P1", location, f"null in a later event erases {show_path(path)}")
                 break
 
 
@@ -77,14 +77,14 @@ def _with_null(events: list[Any], place: Place) -> list[Any] | None:
 
     Returns ``None`` if there is no such event.
     """
-    said = place.leaves[-1]
-    for depth in range(len(said.path), 0, -1):
-        *parents, key = said.path[:depth]
-        for number in range(said.event + 1, len(events) if isinstance(key, str) else 0):
-            beside = at(events[number], tuple(parents))
-            if isinstance(beside, dict) and key not in beside:
-                return replaced(events, Leaf(number, said.path[:depth], None), None)
-    if len(said.path) == 1 < len(place.leaves) and all(leaf.value == said.value for leaf in place.leaves):
+    raw = place.leaves[-1]
+    for depth in range(len(raw.path), 0, -1):
+        *parents, key = raw.path[:depth]
+        for number in range(raw.event + 1, len(events) if isinstance(key, str) else 0):
+            extra = at(events[number], tuple(parents))
+            if isinstance(extra, dict) and key not in extra:
+                return replaced(events, Leaf(number, raw.path[:depth], None), None)
+    if len(raw.path) == 1 < len(place.leaves) and all(leaf.value == raw.value for leaf in place.leaves):
         return Place(place.leaves[1:]).put(events, None)
     return None
 
@@ -121,20 +121,22 @@ def errors_show(case: Case) -> Iterator[Problem]:
     """P4: with an error in place of an event, or of the body, the answer is an error, or it raises."""
     if not case.is_answer:
         return
-    place = len(case.events) // 2
+    location = len(case.events) // 2
     frames = case.frames.copy()
-    if frames[place][1] is not None:
-        frames[place] = (
-            frames[place][0],
+    if frames[location][1] is not None:
+        frames[location] = (
+            frames[location][0],
             "error",
         )  # an event that is named after another kind is not an error
-    is_text = frames[place][1] in case.mapper.info.text_events
+    is_text = frames[location][1] in case.mapper.info.text_events
     error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
-    events = [*case.events[:place], error, *case.events[place + 1 :]]
+    events = [*case.events[:location], error, *case.events[location + 1 :]]
     after = case.map_bytes(case.reframed(frames, case.events)(events))
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
-        yield case.problem("P4", f"event {place + 1} an error", f"the answer is whole, and the error {where}")
+        yield case.problem(
+            "P4", f"event {location + 1} an error", f"the answer is whole, and the error {where}"
+        )
 
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:
@@ -234,8 +236,8 @@ def _no_code(case: Case, info: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _extensions(response: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = response["metadata"].get("extensions", {})
-    return found
+    results: dict[str, Any] = response["metadata"].get("extensions", {})
+    return results
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
@@ -264,8 +266,8 @@ def _side_by_side(case: Case) -> Iterator[Problem]:
     for missing in dict.fromkeys((*ends, len(case.events) - 1)):
         less = [*case.chunks[:missing], *case.chunks[missing + 1 :]]
         alone = case.map_bytes(b"".join(less))
-        whole, beside = case.map_at_once(case.chunks, less)
-        if not (whole.is_like(case.baseline) and beside.is_like(alone)):
+        whole, extra = case.map_at_once(case.chunks, less)
+        if not (whole.is_like(case.baseline) and extra.is_like(alone)):
             yield case.problem("P4", "two answers at once", "one is read differently beside the other")
             return
 

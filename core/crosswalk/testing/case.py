@@ -266,17 +266,17 @@ class Case:
 
     def sampled(self) -> list[Leaf]:
         """Return the leaves to try: all, or a sample that is the same every time."""
-        found = self.some(self.leaves, self.sample)
-        self.tally.leaves += len(found)
-        return found
+        result = self.some(self.leaves, self.sample)
+        self.tally.leaves += len(result)
+        return result
 
     def unlike(self) -> list[Leaf]:
         """Return fewer leaves, for slow checks: all, or a sample without two leaves of the same meaning."""
         if self.sample is None:
             return self.sampled()
-        found = self.some(self.alike(self.leaves), max(self.sample // 4, 8))
-        self.tally.leaves += len(found)
-        return found
+        result = self.some(self.alike(self.leaves), max(self.sample // 4, 8))
+        self.tally.leaves += len(result)
+        return result
 
     def every_place(self, *types: type, by_value: bool = True) -> list[Place]:
         """Return the places with values of *types*.
@@ -285,12 +285,12 @@ class Case:
             types: the types of the values. If there are none, all values but null.
             by_value: whether a place holds one value only, or all values at its path, after the same words of a row.
         """
-        found: dict[Any, list[Leaf]] = {}
+        results: dict[Any, list[Leaf]] = {}
         for leaf in self.leaves:
             if type(leaf.value) in types or (not types and leaf.value is not None):
                 value = (type(leaf.value), leaf.value) if by_value else None
-                found.setdefault((leaf.path, value, self.words(leaf)), []).append(leaf)
-        return [Place(tuple(group)) for group in found.values()]
+                results.setdefault((leaf.path, value, self.words(leaf)), []).append(leaf)
+        return [Place(tuple(group)) for group in results.values()]
 
     def places(self, *types: type, by_value: bool = True) -> list[Place]:
         """Return a sample of :meth:`every_place`: one of each meaning, by chance."""
@@ -299,7 +299,7 @@ class Case:
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        first = {id(leaf): place for place in places for leaf in place.leaves[:1]}
+        first = {id(leaf): location for location in places for leaf in location.leaves[:1]}
         return self.some([first[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample)
 
     def meaning(self, leaf: Leaf) -> tuple[str, Any]:
@@ -341,7 +341,7 @@ class Case:
 
     def renamed(self, name: str, other: str) -> bytes:
         """Return the bytes of the capture with another name for its events of *name*."""
-        frames = [(data, other if said == name else said) for data, said in self.frames]
+        frames = [(data, other if raw == name else raw) for data, raw in self.frames]
         return self.reframed(frames, self.events)(self.events)
 
     def some(self, items: list[_T], size: int | None) -> list[_T]:
@@ -402,7 +402,7 @@ def answer(response: dict[str, Any]) -> Any:
 
 def occurrences(value: Any, text: str = MARKER) -> int:
     """Count the occurrences of *text* in the texts of *value*, a JSON value."""
-    return sum(found.count(text) for found in strings(value))
+    return sum(result.count(text) for result in strings(value))
 
 
 def strings(value: Any) -> Iterator[str]:

@@ -185,11 +185,11 @@ class Summary:
 
     def kinds(self) -> list[Kind]:
         """Return every kind of change, the most frequent first."""
-        found = [kind for key, gathering in self._found.items() for kind in gathering.kinds(*key)]
-        found.sort(key=lambda kind: -kind.captures)
+        results = [kind for key, gathering in self._found.items() for kind in gathering.kinds(*key)]
+        results.sort(key=lambda kind: -kind.captures)
         if self._further:
-            found.append(Kind("further fields", "a value", "another", self._further))
-        return found
+            results.append(Kind("further fields", "a value", "another", self._further))
+        return results
 
     def _accepts(self, provider: str, field: str, types: tuple[str, str], pair: _Values) -> bool:
         sides = product({types[0], pair[0]}, {types[1], pair[1]})
@@ -209,13 +209,13 @@ def _moves(differences: list[Difference]) -> tuple[list[tuple[str, str]], list[D
             come.setdefault(orjson.dumps(value), []).append((field, one))
     moves, used = [], []
     for one in gone:
-        found = come.get(orjson.dumps(one.before), [])
-        if len(found) == 1 and not isinstance(one.before, bool | None):
-            field, other = found[0]
+        result = come.get(orjson.dumps(one.before), [])
+        if len(result) == 1 and not isinstance(one.before, bool | None):
+            field, other = result[0]
             moves.append((one.field, field))
             used += [one, other]
-    left = [one for one in differences if not any(one is other for other in used)]
-    return moves, left
+    remaining = [one for one in differences if not any(one is other for other in used)]
+    return moves, remaining
 
 
 def _leaves(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -286,7 +286,7 @@ class _Gathering:
 
     def _show(self, pair: _Values | None, places: list[str]) -> None:
         shown = self.places.setdefault(pair, [])
-        shown += [place for place in places if place][: _MOST_EXAMPLES - len(shown)]
+        shown += [location for location in places if location][: _MOST_EXAMPLES - len(shown)]
 
     def _forget(self) -> None:
         """Keep only the types if there are too many values."""

@@ -201,5 +201,5 @@ def check_capture(
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
-    found = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
-    return [problem for problem in found if not any(one.covers(problem) for one in known)]
+    results = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
+    return [problem for problem in results if not any(one.covers(problem) for one in known)]

@@ -97,12 +97,12 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
     ):
         answer = {"response": answer}
     try:
-        found = list(_differences(capture, canonical, answer))
+        results = list(_differences(capture, canonical, answer))
     except CrosswalkError as error:
-        found = [("canonical JSON", "", f"cannot be read as a response: {error}")]
+        results = [("canonical JSON", "", f"cannot be read as a response: {error}")]
     return [
-        Problem("P4", f"{capture.case}, {place or check}", message, check, place, capture.case)
-        for check, place, message in found
+        Problem("P4", f"{capture.case}, {location or check}", message, check, location, capture.case)
+        for check, location, message in results
     ]
 
 

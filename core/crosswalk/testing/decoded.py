@@ -31,11 +31,11 @@ class Decoded:
     @cached_property
     def words(self) -> dict[str, set[str]]:
         """The texts, and the integers as text, at each :func:`position`."""
-        found: dict[str, set[str]] = {}
+        results: dict[str, set[str]] = {}
         for leaf in leaves(self.events):
             if type(leaf.value) in (str, int):
-                found.setdefault(position(leaf.path), set()).add(str(leaf.value))
-        return found
+                results.setdefault(position(leaf.path), set()).add(str(leaf.value))
+        return results
 
     @cached_property
     def texts(self) -> set[str]:

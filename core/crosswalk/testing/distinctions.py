@@ -22,8 +22,8 @@ def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
     if case.is_answer:
         texts = {
             (leaf.event, leaf.path)
-            for place in case.places(str)
-            for leaf in place.leaves
+            for location in case.places(str)
+            for leaf in location.leaves
             if _shows(case, leaf)
         }
         yield from _words(case, texts)
@@ -47,20 +47,20 @@ def _texts(outcome: Outcome) -> str:
 
 def _words(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
-    for place in case.every_place(str, int):
-        text = _text_of(place, texts)
-        kinds = {kind for kind, _ in _kinds(case, place.path, text)} if text else set()
-        own = _without_numbers(place.value)
+    for location in case.every_place(str, int):
+        text = _text_of(location, texts)
+        kinds = {kind for kind, _ in _kinds(case, location.path, text)} if text else set()
+        own = _without_numbers(location.value)
         others = sorted((kind for kind in kinds - {None} if _without_numbers(kind) != own), key=str)
         if not 0 < len(others) < _MOST_KINDS:
             continue
-        unknown = case.map(place.put(case.events, _UNKNOWN[type(place.value)]))
+        unknown = case.map(location.put(case.events, _UNKNOWN[type(location.value)]))
         if unknown.error is None and answer(unknown.response) == answer(case.baseline.response):
             continue  # it does not decide what is read
         for other in others:
-            after = case.map(place.put(case.events, other))
+            after = case.map(location.put(case.events, other))
             if after.error is None and same_json(after.response, case.baseline.response):
-                yield case.problem("P1", place, _ALIKE.format(other))
+                yield case.problem("P1", location, _ALIKE.format(other))
                 break
 
 
@@ -70,8 +70,8 @@ def _text_of(place: Place, texts: set[tuple[int, Path]]) -> Path | None:
         return None
     holder = place.path[:-1]
     events = {leaf.event for leaf in place.leaves}
-    found = (path for event, path in texts if event in events and path[: len(holder)] == holder)
-    return min(found, default=None, key=str)
+    results = (path for event, path in texts if event in events and path[: len(holder)] == holder)
+    return min(results, default=None, key=str)
 
 
 def _kinds(case: Case, word: Path, text: Path) -> Iterator[tuple[str | int | None, str | None]]:
@@ -80,8 +80,8 @@ def _kinds(case: Case, word: Path, text: Path) -> Iterator[tuple[str | int | Non
     for frames, events in ((one.frames, one.events) for one in captures):
         for number, event in enumerate(events):
             for holder in _holders(event, word[:-1]):
-                kind, told = at(holder, word[-1:]), at(holder, text[len(word) - 1 :])
-                if told and isinstance(told, str):
+                kind, described = at(holder, word[-1:]), at(holder, text[len(word) - 1 :])
+                if described and isinstance(described, str):
                     yield kind if _is_kind(kind) else None, frames[number][1] if frames else None
 
 
@@ -159,11 +159,11 @@ def failures_are_told(case: Case) -> Iterator[Problem]:
     signs = {sign for sign in signs if 2 * sum(sign in one for one in usual) < len(usual)}
     response = case.baseline.response
     for number, event in enumerate(case.events, 1):
-        found = signs & set(_signs(event))
-        if found:
+        result = signs & set(_signs(event))
+        if result:
             where, finish = f"event {number}", response["finish_reason"]
             yield case.problem(
-                "P4", where, f"has {min(found)} like every recorded failure, and the answer ends as {finish}"
+                "P4", where, f"has {min(result)} like every recorded failure, and the answer ends as {finish}"
             )
             return
 
@@ -217,7 +217,7 @@ def _end_of_calls(case: Case, others: list[Decoded]) -> Iterator[Problem]:
     if not is_mended or not raw or raw.lower() in tuple(FinishReason):
         return
     places = {position(leaf.path) for leaf in case.leaves if str(leaf.value) == raw}
-    known = [set[str]().union(*(one.words.get(place, ()) for one in others)) for place in places]
+    known = [set[str]().union(*(one.words.get(location, ()) for one in others)) for location in places]
     if any(words and raw not in words for words in known):
         yield case.problem(
             "P4", "finish_reason", f"{raw!r}, which ends answers with calls alone, is read as stop"

@@ -92,13 +92,13 @@ def _event(data: bytes, name: str | None) -> Any:
 
 def _found(events: list[Any]) -> dict[str, Any]:
     """Return the values of *events* by their paths: consecutive texts joined, for other values the last one."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for leaf in leaves(events):
         path, value = show_path(leaf.path, items=False), leaf.value
-        before = found.get(path)
+        before = results.get(path)
         is_piece = isinstance(value, str) and isinstance(before, str) and value != before
-        found[path] = f"{before}{value}" if is_piece else value
+        results[path] = f"{before}{value}" if is_piece else value
     return {
         path: f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
-        for path, value in found.items()
+        for path, value in results.items()
     }

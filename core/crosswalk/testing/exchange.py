@@ -100,10 +100,10 @@ class ReceivedRequest:
         if "streamGenerateContent" in self.path:
             return True
         try:
-            said = orjson.loads(self.body).get("stream")
+            raw = orjson.loads(self.body).get("stream")
         except (orjson.JSONDecodeError, AttributeError):
             return None
-        return said if type(said) is bool else None
+        return raw if type(raw) is bool else None
 
 
 def _header_text(_: object, __: object, headers: Mapping[str, str]) -> None:

@@ -166,21 +166,21 @@ class _Placed:
 
         A body that is shorter is sent whole, but not ended.
         """
-        events, left = self.after_events, self.after_bytes
-        if events is None and left is None:
+        events, remaining = self.after_events, self.after_bytes
+        if events is None and remaining is None:
             return [], list(steps)
         before: list[Step] = []
         for number, step in enumerate(steps):
             if isinstance(step, End):
                 return before, list(steps[number:])
             if isinstance(step, Chunk):
-                if events == 0 or left == 0:
+                if events == 0 or remaining == 0:
                     return before, list(steps[number:])
-                if left is not None and left < len(step.data):
-                    rest = Chunk(step.data[left:])
-                    return [*before, Chunk(step.data[:left])], [rest, *steps[number + 1 :]]
+                if remaining is not None and remaining < len(step.data):
+                    remainder = Chunk(step.data[remaining:])
+                    return [*before, Chunk(step.data[:remaining])], [remainder, *steps[number + 1 :]]
                 events = None if events is None else events - 1
-                left = None if left is None else left - len(step.data)
+                remaining = None if remaining is None else remaining - len(step.data)
             before.append(step)
         return before, []
 

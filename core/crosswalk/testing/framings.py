@@ -95,7 +95,7 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
     keys = [(key,) for key in (info.timestamp_key, info.number_key, info.usage_key) if key is not None]
     if not case.is_answer or len(case.frames) < 2:
         return
-    asked = attrs.evolve(case.mapper, is_unmodified=False)
+    requested = attrs.evolve(case.mapper, is_unmodified=False)
     for leaf in _some_texts(case):
         data, name = case.frames[leaf.event]
         more: list[Any] = []
@@ -112,7 +112,7 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
         frames = [*case.frames[: leaf.event], *frames, *case.frames[behind:]]
         chunks = [case.reframed(frames, events)(events)]
         case.tally.mappings += 2
-        if _shown(case.mapper, capture, chunks) != _shown(asked, capture, chunks):
+        if _shown(case.mapper, capture, chunks) != _shown(requested, capture, chunks):
             yield case.problem(
                 "P3", leaf, "an event with another text here is not read as its text_paths promise"
             )
@@ -160,23 +160,25 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
         )
         return
     frame = case.write(*case.frames[0])
-    for name, rest in (
+    for name, remainder in (
         ("bytes that are not a frame", b"\x00crosswalk" * 4),
         ("half a frame", frame[: len(frame) // 2]),
     ):
-        if case.map_bytes(body + rest).error is None:
+        if case.map_bytes(body + remainder).error is None:
             yield case.problem("P3", "the end", f"{name} behind the answer are passed over")
-    for place in case.places(str):
-        if isinstance(case.marked(place).cause, FramingError):
+    for location in case.places(str):
+        if isinstance(case.marked(location).cause, FramingError):
             yield case.problem(
-                "P3", place, f"a frame with another text is refused: {case.marked(place).error}"
+                "P3", location, f"a frame with another text is refused: {case.marked(location).error}"
             )
             break
-    for place in case.places(str):
-        if case.marked(place).error is None and occurrences(case.marked(place).response):
-            after = case.map(place.put(case.events, _LARGE))
+    for location in case.places(str):
+        if case.marked(location).error is None and occurrences(case.marked(location).response):
+            after = case.map(location.put(case.events, _LARGE))
             if after.error is not None:
-                yield case.problem("P3", place, f"a frame of {len(_LARGE)} bytes is refused: {after.error}")
+                yield case.problem(
+                    "P3", location, f"a frame of {len(_LARGE)} bytes is refused: {after.error}"
+                )
             break
     numbers = case.some(list(range(len(body))), None if case.sample is None else 4 * case.sample)
     for number in numbers:
@@ -192,10 +194,10 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     texts = case.mapper.info.text_events
-    single = [place for place in case.places(str) if len(place.leaves) == 1]
-    in_json = [place for place in single if case.frames[place.leaves[0].event][1] not in texts]
-    for place in case.some(in_json, 3):
-        events = place.put(case.events, _TOKEN)
+    single = [location for location in case.places(str) if len(location.leaves) == 1]
+    in_json = [location for location in single if case.frames[location.leaves[0].event][1] not in texts]
+    for location in case.some(in_json, 3):
+        events = location.put(case.events, _TOKEN)
         frames = [
             (data if event is old else written(event).replace(_TOKEN.encode(), _BROKEN), name)
             for event, old, (data, name) in zip(events, case.events, case.frames, strict=True)
@@ -204,4 +206,4 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
         after = case.map_bytes(body)
         is_accepted = after.error is None and after.response["finish_reason"] != "error"
         if is_accepted and not occurrences(after.response, "\ufffd"):
-            yield case.problem("P4", place, "bytes in it that are not UTF-8 are dropped")
+            yield case.problem("P4", location, "bytes in it that are not UTF-8 are dropped")

@@ -76,7 +76,7 @@ def _more_fields(case: Case) -> Iterator[Problem]:
 def _equal_arrays(case: Case) -> Iterator[Problem]:
     """An array of scalars that equals the one of an earlier event is a piece like any other."""
     rules = case.mapper.info.cumulative
-    found: dict[Path, list[Leaf]] = {}
+    results: dict[Path, list[Leaf]] = {}
     for number, event in enumerate(case.events):
         for path, items in _arrays(event):
             if (
@@ -84,9 +84,9 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
                 and isinstance(path[-1], str)
                 and not any(isinstance(item, dict | list) for item in items)
             ):
-                found.setdefault(path, []).append(Leaf(number, path, items))
-    for path in case.some([*found], None if case.sample is None else max(case.sample // 4, 2)):
-        arrays = found[path]
+                results.setdefault(path, []).append(Leaf(number, path, items))
+    for path in case.some([*results], None if case.sample is None else max(case.sample // 4, 2)):
+        arrays = results[path]
         if show_path(path, items=False) in rules:
             pairs = itertools.pairwise(arrays)
             broken = [after for before, after in pairs if after.value[: len(before.value)] != before.value]
@@ -105,13 +105,13 @@ def _more_calls(case: Case) -> Iterator[Problem]:
     """One more call after the last of an array of calls is a call, too."""
     calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
     id = calls[-1]["id"] if calls else None
-    found = [leaf for leaf in case.leaves if leaf.value == id]
+    results = [leaf for leaf in case.leaves if leaf.value == id]
     depth = max(
-        (depth for leaf in found for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=0
+        (depth for leaf in results for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=0
     )
-    if id is None or len(found) != 1 or not depth:
+    if id is None or len(results) != 1 or not depth:
         return
-    leaf = found[0]
+    leaf = results[0]
     array = Leaf(leaf.event, leaf.path[:depth], None)
     items: list[Any] = at(case.events[array.event], array.path)
     if not isinstance(items[-1], dict):

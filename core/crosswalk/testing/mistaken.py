@@ -85,7 +85,7 @@ def _coerced(before: Any, after: Any, value: Any) -> str | None:
         return None
     fresh, spellings = Counter(_texts_of(after)) - Counter(_texts_of(before)), _spellings(value)
     for text in fresh:
-        is_spelt = text == "-1" if value == -1 else any(spelt in text for spelt in spellings)
+        is_spelt = text == "-1" if value == -1 else any(encoded in text for encoded in spellings)
         if is_spelt and not _is_object(text):
             return f"the text {text[:40]!r}"
     return None
@@ -95,8 +95,8 @@ def _spellings(value: Any) -> set[str]:
     """Return the spellings of *value* in careless conversions to text. As JSON an object may represent its text."""
     if isinstance(value, str):
         return set()
-    spelt, as_json = {str(value)}, {orjson.dumps(value).decode()}
-    return spelt - as_json if isinstance(value, dict) else spelt | as_json
+    encoded, as_json = {str(value)}, {orjson.dumps(value).decode()}
+    return encoded - as_json if isinstance(value, dict) else encoded | as_json
 
 
 def _texts_of(value: Any) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _places_of(value: Any, node: Any, path: Path = ()) -> Counter[Path]:
         is_json = isinstance(value, dict) or _is_object(node)
         return Counter({path: node.count(orjson.dumps(value).decode()) if is_json else 0})
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    found: Counter[Path] = Counter()
+    results: Counter[Path] = Counter()
     for key, item in items:
-        found += _places_of(value, item, (*path, key))
-    return found
+        results += _places_of(value, item, (*path, key))
+    return results

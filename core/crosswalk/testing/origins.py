@@ -35,30 +35,30 @@ def nothing_invented(case: Case) -> Iterator[Problem]:
 
 def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
     provenance = response["metadata"].get("provenance", {})
-    found = list(leaves(events))
-    said = {str(leaf.value) for leaf in found}
-    if response["id"] not in said and provenance.get("id") != Provenance.SYNTHETIC:
+    results = list(leaves(events))
+    payload = {str(leaf.value) for leaf in results}
+    if response["id"] not in payload and provenance.get("id") != Provenance.SYNTHETIC:
         yield "id", "made up, and not marked"
-    if "created" not in provenance and not _is_told(response["created"], found):
+    if "created" not in provenance and not _is_told(response["created"], results):
         yield "created", "made up, and not marked"
-    if response["model"] not in said and provenance.get("model") != Provenance.ABSENT:
+    if response["model"] not in payload and provenance.get("model") != Provenance.ABSENT:
         yield "model", "made up, and not marked"
     ends = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if ends and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
-    if (raw := response.get("raw_finish_reason")) and not _is_made_of(raw, said | {":"}):
+    if (raw := response.get("raw_finish_reason")) and not _is_made_of(raw, payload | {":"}):
         yield "raw_finish_reason", f"{raw!r} is not a word of the payload"
     for name in ("prompt_tokens", "completion_tokens"):
         count, mark = response["usage"][name], _mark(response, name)
-        if count == 0 and "0" not in said and mark is None:
+        if count == 0 and "0" not in payload and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
     cost = response["usage"].get("cost")
-    if cost and "provenance" not in cost and _digits(cost["amount"]) not in map(_digits, said):
+    if cost and "provenance" not in cost and _digits(cost["amount"]) not in map(_digits, payload):
         yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
-        if call["id"] not in said and f"message.tool_calls[{number}].id" not in provenance:
+        if call["id"] not in payload and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
-        if not _is_made_of(call["name"], said) and f"message.tool_calls[{number}].name" not in provenance:
+        if not _is_made_of(call["name"], payload) and f"message.tool_calls[{number}].name" not in provenance:
             yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
 
 
@@ -82,8 +82,8 @@ def _is_told(created: str, found: list[Leaf]) -> bool:
             if any(abs(number - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)):
                 return True
         elif isinstance(leaf.value, str) and any(map(str.isdigit, leaf.value)):
-            said = _date(leaf.value)
-            if said is not None and abs((said - time).total_seconds()) < 1:
+            raw = _date(leaf.value)
+            if raw is not None and abs((raw - time).total_seconds()) < 1:
                 return True
     return False
 
@@ -92,8 +92,8 @@ def _date(text: str) -> datetime | None:
     """Return the time of *text*, as in ISO 8601 or in a header of HTTP, or ``None`` if it is not a time."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
-            said = read(text)
-            return said.replace(tzinfo=UTC) if said.tzinfo is None else said
+            raw = read(text)
+            return raw.replace(tzinfo=UTC) if raw.tzinfo is None else raw
     return None
 
 
@@ -102,16 +102,16 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     before = case.baseline.response
-    for place in case.places(by_value=False):
+    for location in case.places(by_value=False):
         events = case.events
-        for leaf in place.leaves:  # the item stays: those after it depend on their positions
+        for leaf in location.leaves:  # the item stays: those after it depend on their positions
             is_named = isinstance(leaf.path[-1], str)
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         after = case.map(events)
         for where, message in _invented(after.response, events) if after.response is not None else ():
-            yield case.problem("P8", place, f"without it, {where}: {message}")
+            yield case.problem("P8", location, f"without it, {where}: {message}")
         if after.error is None:
-            yield from _appears(case, place, before, after.response)
+            yield from _appears(case, location, before, after.response)
 
 
 def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Problem]:
@@ -133,8 +133,8 @@ _REASONS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
 
 def _is_part(text: str, whole: str) -> bool:
     """Whether *text* is *whole* with something left out."""
-    rest = iter(whole)
-    return all(letter in rest for letter in text)
+    remainder = iter(whole)
+    return all(letter in remainder for letter in text)
 
 
 def _is_made_of(text: str, pieces: set[str]) -> bool:
@@ -170,23 +170,23 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     response = case.baseline.response
     movers: dict[str, list[Place]] = {name: [] for name in _COUNTS}
     places, is_sure = _numbers(case)
-    for place in places:
-        after = case.map(_raised(case, place))
+    for location in places:
+        after = case.map(_raised(case, location))
         if after.error is not None or after.response["finish_reason"] == "error":
             is_sure = False  # an error has no counts
             continue
         moved = {name: _by(response, after.response, name) for name in _COUNTS}
         for name, by in moved.items():
             if by:
-                movers[name].append(place)
+                movers[name].append(location)
             if by > _MORE * (1 + len(response.get("alternatives", ()))):
-                yield case.problem("P8", place, f"it counts more than once in usage.{name}")
+                yield case.problem("P8", location, f"it counts more than once in usage.{name}")
             elif by < 0 and _mark(response, name) is None:
-                yield case.problem("P8", place, f"usage.{name} falls when it rises")
-        yield from _swapped(case, place, moved)
-        yield from _not_counted(case, place, moved)
-        yield from _no_zero(case, place, moved)
-        yield from _counted_and_kept(case, place, moved, after.response)
+                yield case.problem("P8", location, f"usage.{name} falls when it rises")
+        yield from _swapped(case, location, moved)
+        yield from _not_counted(case, location, moved)
+        yield from _no_zero(case, location, moved)
+        yield from _counted_and_kept(case, location, moved, after.response)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
@@ -194,14 +194,14 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
 
 def _numbers(case: Case) -> tuple[list[Place], bool]:
     """Return the numbers to raise, first those with names of counts, and whether these are all numbers."""
-    found = case.every_place(int, float, str, by_value=False)
-    found = [place for place in found if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
-    if case.sample is None or len(found) <= case.sample:
-        return found, True
-    found.sort(
+    result = case.every_place(int, float, str, by_value=False)
+    result = [place for place in result if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
+    if case.sample is None or len(result) <= case.sample:
+        return result, True
+    result.sort(
         key=lambda place: not re.search("usage|token|count|units", show_path(place.path), re.IGNORECASE)
     )
-    return found[: case.sample], False
+    return result[: case.sample], False
 
 
 _MORE: Final = 1_000_003
@@ -292,7 +292,7 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
     for name, places in movers.items():
         if not places:
             continue
-        leaf = max((leaf for place in places for leaf in place.leaves), key=lambda leaf: leaf.event)
+        leaf = max((leaf for location in places for leaf in location.leaves), key=lambda leaf: leaf.event)
         first = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
         if any(case.meaning(other) == case.meaning(leaf) for other in first):
             continue  # an event that begins an answer may come again, without effect
@@ -326,8 +326,8 @@ def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: An
 
 def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:
     """Whether the whole object of *place* is in the extensions: it is understood and stored, not forgotten."""
-    beside = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
-    return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= kept.keys() for one in beside)
+    extra = [at(case.events[leaf.event], leaf.path[:-1]) for leaf in place.leaves]
+    return len(place.path) > 1 and any(len(one) > 1 and one.keys() <= kept.keys() for one in extra)
 
 
 def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) -> Iterator[Problem]:
@@ -347,8 +347,8 @@ def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) 
 def _totals(places: list[Place]) -> set[int]:
     """Return the sums of some of *places*, one value of each."""
     totals = {0}
-    for place in places:
-        values = {_as_number(leaf.value) for leaf in place.leaves}
+    for location in places:
+        values = {_as_number(leaf.value) for leaf in location.leaves}
         totals |= {total + value for total in totals for value in values}
     return totals
 
@@ -356,10 +356,10 @@ def _totals(places: list[Place]) -> set[int]:
 def _beyond_the_total(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
     """A part is added to a count that already contains it: the provider's own total is less by exactly that part."""
     total = case.baseline.response["usage"]["total_tokens"]
-    said = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
-    if total in said:
+    raw = {_as_number(leaf.value) for leaf in case.leaves if "total" in str(leaf.path[-1]).lower()}
+    if total in raw:
         return
     for name in ("prompt_tokens", "completion_tokens"):
-        for place in movers[name] if len(movers[name]) > 1 else ():
-            if (part := _as_number(place.leaves[-1].value)) and total - part in said:
-                yield case.problem("P8", place, f"it is added to usage.{name}, which holds it already")
+        for location in movers[name] if len(movers[name]) > 1 else ():
+            if (part := _as_number(location.leaves[-1].value)) and total - part in raw:
+                yield case.problem("P8", location, f"it is added to usage.{name}, which holds it already")

@@ -69,8 +69,8 @@ def check_pair(
     if ends == ("error", "error"):
         return []  # a body cannot carry the output before the error
     before, after = _comparable(left["response"]), _comparable(right["response"])
-    found = [show_path(path) for path in changed_paths(before, after)]
-    different = [path for path in found if not path.startswith(tuple(ignored))]
+    results = [show_path(path) for path in changed_paths(before, after)]
+    different = [path for path in results if not path.startswith(tuple(ignored))]
     if not different:
         return []
     return [problem(f"body and stream disagree in {', '.join(different)}")]
@@ -78,13 +78,15 @@ def check_pair(
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:
     """Return *response* without the parts that differ between two exchanges of the same content."""
-    kept = _without(response, "id", "created")
-    kept["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
-    kept["metadata"] = {"provider_id": response["metadata"]["provider_id"], "model_id": response["model"]}
-    kept["metadata"]["provenance"] = response["metadata"].get("provenance", {})
-    kept.update(_without_ids(response))
-    kept["alternatives"] = [{**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())]
-    return kept
+    stored = _without(response, "id", "created")
+    stored["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
+    stored["metadata"] = {"provider_id": response["metadata"]["provider_id"], "model_id": response["model"]}
+    stored["metadata"]["provenance"] = response["metadata"].get("provenance", {})
+    stored.update(_without_ids(response))
+    stored["alternatives"] = [
+        {**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())
+    ]
+    return stored
 
 
 def _without(value: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -191,8 +191,10 @@ def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
 def without(events: list[Any], leaf: Leaf) -> list[Any]:
     """Return *events* without *leaf* of an object: without its key and value."""
     parent = Leaf(leaf.event, leaf.path[:-1], None)
-    rest = {key: item for key, item in at(events[leaf.event], parent.path).items() if key != leaf.path[-1]}
-    return replaced(events, parent, rest)
+    remainder = {
+        key: item for key, item in at(events[leaf.event], parent.path).items() if key != leaf.path[-1]
+    }
+    return replaced(events, parent, remainder)
 
 
 def _replaced(node: Any, path: Path, value: Any) -> Any:
@@ -227,15 +229,15 @@ def outcome(
         as_bytes: writes the events as the provider would, to test framing as well; ``None`` to map them directly.
     """
     # Written while it is read: an event that its framing cannot carry is refused.
-    *_, found = _reading(mapper, options, events if as_bytes is None else map(as_bytes, [events]))
-    assert found is not None
-    return found
+    *_, result = _reading(mapper, options, events if as_bytes is None else map(as_bytes, [events]))
+    assert result is not None
+    return result
 
 
 def outcomes_at_once(mapper: Mapper, answers: Iterable[list[bytes]], options: ReaderOptions) -> list[Outcome]:
     """Return the :func:`outcome` of each of *answers*, which are read at once, a chunk of each in turn."""
     steps = itertools.zip_longest(*(_reading(mapper, options, chunks) for chunks in answers))
-    return [next(filter(None, found)) for found in zip(*steps, strict=True)]
+    return [next(filter(None, result)) for result in zip(*steps, strict=True)]
 
 
 def _reading(
@@ -252,17 +254,17 @@ def _reading(
             deltas.extend(more)
             yield None
         deltas.extend(reader.finish())
-        found = Outcome(to_jsonable(reader.response()), deltas)
+        result = Outcome(to_jsonable(reader.response()), deltas)
     except CrosswalkError as error:
         partial = getattr(error, "partial", None)
-        found = Outcome(
+        result = Outcome(
             None if partial is None else to_jsonable(partial),
             deltas,
             f"{type(error).__name__}: {error}",
             untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
             cause=error,
         )
-    yield found
+    yield result
 
 
 def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:

@@ -59,9 +59,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # Not imported for a project that tests something else.
     if metafunc.cls is None or "conformance_capture" not in metafunc.fixturenames:
         if metafunc.cls is not None and "conformance_pair" in metafunc.fixturenames:
-            found = metafunc.cls.conformance_pairs()
-            ids = [whole.pair for whole, _ in found]
-            metafunc.parametrize("conformance_pair", found, ids=ids)
+            result = metafunc.cls.conformance_pairs()
+            ids = [whole.pair for whole, _ in result]
+            metafunc.parametrize("conformance_pair", result, ids=ids)
         return
     captures = metafunc.cls.conformance_captures()
     metafunc.parametrize("conformance_capture", captures, ids=[str(one.case) for one in captures])
@@ -92,13 +92,13 @@ def changes_between(before: Any, after: Any) -> list[Difference]:
     from crosswalk.types.response import ChatResponse
 
     texts = [(one.get("error"), one.get("message")) for one in (before, after)]
-    found = [Difference(("error",), _error(before), _error(after))] if texts[0] != texts[1] else []
+    result = [Difference(("error",), _error(before), _error(after))] if texts[0] != texts[1] else []
     old, new = (one.get("response", one.get("partial")) for one in (before, after))
     if old is not None and new is not None:
-        found += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
-    if not found and before.get("deltas") != after.get("deltas"):
-        found = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
-    return found
+        result += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
+    if not result and before.get("deltas") != after.get("deltas"):
+        result = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
+    return result
 
 
 def _error(snapshot: Any) -> Any:
@@ -169,11 +169,11 @@ class Summary:
         summary = Kinds()
         for changed in self._changed:
             provider, case, plain = orjson.loads(changed)
-            found = [
+            results = [
                 Difference(tuple(one["path"]), one.get("before", ABSENT), one.get("after", ABSENT))
                 for one in plain
             ]
-            summary.add(found, provider, case)
+            summary.add(results, provider, case)
         return summary.kinds()
 
     def _lines(self, kinds: list[Kind]) -> list[str]:

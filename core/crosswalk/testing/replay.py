@@ -254,7 +254,7 @@ class ReplayServer:
                 answer = rule.answer.to(request) if rule else _nothing_for(request)
                 request = attrs.evolve(request, case=rule.answer.case if rule else None)
                 with self._changed:
-                    place = len(self._requests)
+                    position = len(self._requests)
                     self._requests.append(request)
                     self._changed.notify_all()
                 steps = answer.steps()
@@ -266,7 +266,7 @@ class ReplayServer:
                 except ClientLeftError:
                     is_usable, outcome = False, Outcome.DISCONNECTED
                 with self._changed:
-                    self._requests[place] = attrs.evolve(request, outcome=outcome)
+                    self._requests[position] = attrs.evolve(request, outcome=outcome)
                     self._changed.notify_all()
                 if not is_usable or request.headers.get("connection", "").lower() == "close":
                     break
@@ -293,8 +293,8 @@ class ReplayServer:
                 return None
             if rule is None:
                 fitting = [rule for rule in self._library if rule.fits(request)]
-                said = request.wants_stream is not None
-                rule = min(fitting, key=lambda one: (not said and one.stream, one.used), default=None)
+                raw = request.wants_stream is not None
+                rule = min(fitting, key=lambda one: (not raw and one.stream, one.used), default=None)
             if rule is not None:
                 rule.used += 1
                 rule.left = None if rule.left is None else rule.left - 1

@@ -27,28 +27,30 @@ _REASONING: Final = re.compile(r"reasoning|think|thought", re.IGNORECASE)
 
 def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
     """P4: another text in place of a text shows exactly, capitals, spaces and all, or is refused."""
-    for place in _texts(case):
-        after = case.marked(place)
-        if place.value.isdecimal():
-            yield from _padded_numbers(case, place)
+    for location in _texts(case):
+        after = case.marked(location)
+        if location.value.isdecimal():
+            yield from _padded_numbers(case, location)
         if after.error is not None or after.response is None:
             continue
         if not occurrences(after.response) and not occurrences(after.deltas):
-            yield case.problem("P4", place, "another text in its place is not passed on as it is")
-        elif _says_reasoning(case, place.leaves[0]) and occurrences(after.response["message"].get("content")):
-            yield case.problem("P4", place, "reasoning is given as the text of the answer")
+            yield case.problem("P4", location, "another text in its place is not passed on as it is")
+        elif _says_reasoning(case, location.leaves[0]) and occurrences(
+            after.response["message"].get("content")
+        ):
+            yield case.problem("P4", location, "reasoning is given as the text of the answer")
         elif (
             _is_all_reasoning(case)
             and occurrences(_reasoning(after.response))
-            and not _says_reasoning(case, place.leaves[0])
+            and not _says_reasoning(case, location.leaves[0])
         ):
             yield case.problem(
-                "P4", place, "the text of an answer that ended by itself is given as reasoning"
+                "P4", location, "the text of an answer that ended by itself is given as reasoning"
             )
-        elif marker_for(place.value) == MARKER:
-            yield from _changed_texts(case, Place(place.leaves[:4]))
+        elif marker_for(location.value) == MARKER:
+            yield from _changed_texts(case, Place(location.leaves[:4]))
         else:
-            yield from _written_anew(case, place)
+            yield from _written_anew(case, location)
     yield from _equal_pieces(case)
     yield from _joined(case)
 
@@ -72,10 +74,10 @@ def _joined(case: Case) -> Iterator[Problem]:
     """One more item after the last of an array: nothing comes between its text and the one before."""
     if not case.is_answer:
         return
-    for place in _texts(case):
-        leaf = place.leaves[0]
+    for location in _texts(case):
+        leaf = location.leaves[0]
         number = max((depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None)
-        if number is None or len(place.leaves) > 1 or marker_for(place.value) != MARKER:
+        if number is None or len(location.leaves) > 1 or marker_for(location.value) != MARKER:
             continue
         array = Leaf(leaf.event, leaf.path[:number], None)
         *others, last = at(replaced(case.events, leaf, MARKER)[leaf.event], array.path)
@@ -83,7 +85,7 @@ def _joined(case: Case) -> Iterator[Problem]:
         for text in _words(after.response) if after.error is None else ():
             between = text.split(MARKER)[1:-1]
             if between and between[0] not in {"", *strings(case.events)}:
-                yield case.problem("P4", place, f"between it and the next one, {between[0]!r} is put in")
+                yield case.problem("P4", location, f"between it and the next one, {between[0]!r} is put in")
 
 
 def _words(response: dict[str, Any]) -> list[str]:
@@ -102,15 +104,15 @@ _TEXTS: Final = {
 
 def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
     """The text of the first choice at *place* is replaced by white space, or by a long text."""
-    said = "".join(_parts(case.marked(place).response))
-    for text, name in _TEXTS.items() if MARKER in said else ():
+    raw = "".join(_parts(case.marked(place).response))
+    for text, name in _TEXTS.items() if MARKER in raw else ():
         if place.value.startswith(text):
             continue  # a later event that repeats the whole would then continue where this one ended
         after = case.map(place.put(case.events, text))
         in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
         if after.error is None and "".join(_parts(after.response)) not in {
-            said.replace(MARKER, text),
-            said.replace(MARKER, in_json),
+            raw.replace(MARKER, text),
+            raw.replace(MARKER, in_json),
         }:
             yield case.problem("P4", place, f"{name} in its place is not passed on as it is")
 
@@ -143,18 +145,18 @@ def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
 
 def _equal_pieces(case: Case) -> Iterator[Problem]:
     """Consecutive pieces of text: if different ones are all passed on, equal ones are, too."""
-    for place in case.every_place(str, by_value=False):
-        few = [leaf for leaf in place.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
+    for location in case.every_place(str, by_value=False):
+        few = [leaf for leaf in location.leaves if leaf.value and marker_for(leaf.value) == MARKER][:4]
         if len({leaf.value for leaf in few}) < 2:
             continue
         events = case.events
         for number, leaf in enumerate(few):
             events = replaced(events, leaf, f"{number}{MARKER}")
-        unlike, alike = case.map(events), case.map(Place(tuple(few)).put(case.events, MARKER))
-        if unlike.error is not None or alike.error is not None:
+        unlike, similar = case.map(events), case.map(Place(tuple(few)).put(case.events, MARKER))
+        if unlike.error is not None or similar.error is not None:
             continue
-        if occurrences(_parts(alike.response)) < occurrences(_parts(unlike.response)):
-            yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
+        if occurrences(_parts(similar.response)) < occurrences(_parts(unlike.response)):
+            yield case.problem("P4", location, "the same text again, in its next event, is not passed on")
 
 
 def _parts(response: dict[str, Any]) -> list[str]:
@@ -185,8 +187,8 @@ def text_only_once(case: Case) -> Iterator[Problem]:
 
     Values derived from a stored part may repeat it: citations, verdicts, media and errors.
     """
-    for place in _texts(case):
-        after = case.marked(place)
+    for location in _texts(case):
+        after = case.marked(location)
         if after.error is not None or after.response is None:
             continue
         extensions = after.response["metadata"].get("extensions", {})
@@ -195,12 +197,12 @@ def text_only_once(case: Case) -> Iterator[Problem]:
                 path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
             )
             yield case.problem(
-                "P1", place, f"stands in a typed field and in the extensions: {show_path(where)}"
+                "P1", location, f"stands in a typed field and in the extensions: {show_path(where)}"
             )
         for kind in ("text", "reasoning", "refusal"):
             parts = [p["content"] for p in after.response.get("segments", ()) if p["type"] == kind]
-            if occurrences(parts) > occurrences(marker_for(place.value)) * len(place.leaves):
-                yield case.problem("P1", place, f"stands more than once in the {kind} of the answer")
+            if occurrences(parts) > occurrences(marker_for(location.value)) * len(location.leaves):
+                yield case.problem("P1", location, f"stands more than once in the {kind} of the answer")
     yield from _doubled(case)
 
 
@@ -211,8 +213,8 @@ def _spoken(response: dict[str, Any]) -> dict[str, Any]:
     """Return the typed fields of *response* that hold output, without those that are derived from it."""
     parts = [part for part in response.get("segments", ()) if part["type"] not in _DERIVED]
     derived = ("content_filter_results", "refusal")
-    rest = {key: value for key, value in typed(response).items() if key not in derived}
-    return {**rest, "segments": [{**part, "metadata": {}} for part in parts]}
+    remainder = {key: value for key, value in typed(response).items() if key not in derived}
+    return {**remainder, "segments": [{**part, "metadata": {}} for part in parts]}
 
 
 def _doubled(case: Case) -> Iterator[Problem]:

@@ -48,11 +48,11 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     """
     if not case.is_answer:
         return
-    for place in case.places(str):
-        if place.value.isascii() and place.value.isdecimal():
-            spelt = f"0{place.value}"
-            if case.map(place.put(case.events, spelt)).is_like(case.baseline):
-                yield case.problem("P4", place, f"the text {spelt!r} is read as {place.value!r}")
+    for location in case.places(str):
+        if location.value.isascii() and location.value.isdecimal():
+            encoded = f"0{location.value}"
+            if case.map(location.put(case.events, encoded)).is_like(case.baseline):
+                yield case.problem("P4", location, f"the text {encoded!r} is read as {location.value!r}")
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
@@ -65,19 +65,19 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     if not unsent and not all(token in in_order for token in tokens):
         yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
     count = len(tokens)
-    for place in case.places(float, by_value=False):
+    for location in case.places(float, by_value=False):
         events = case.events
-        for size, leaf in enumerate(place.leaves, 1):
+        for size, leaf in enumerate(location.leaves, 1):
             events = replaced(events, leaf, -size / 64)
         after = case.map(events)
         if after.error is None and [one["token"] for one in after.response.get("logprobs") or ()] != tokens:
-            yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
-        after = case.map(place.put(case.events, None))
+            yield case.problem("P4", location, "other numbers give other tokens, or another order of them")
+        after = case.map(location.put(case.events, None))
         if after.error is None and _zeros(after.response) > _zeros(case.baseline.response):
-            yield case.problem("P4", place, "null in its place is read as the log probability 0")
+            yield case.problem("P4", location, "null in its place is read as the log probability 0")
         for number in (_LONG, 0.0):
             events = case.events
-            for leaf in place.leaves:
+            for leaf in location.leaves:
                 events = replaced(events, leaf, -number if leaf.value < 0 else number)
             after = case.map(events)
             if after.error is not None or after.response is None:
@@ -85,8 +85,8 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             if len(after.response.get("logprobs") or ()) < count and not after.response["metadata"].get(
                 "extensions"
             ):
-                yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
-            yield from _other_digits(case, events, after.response, place)
+                yield case.problem("P4", location, f"{number} in its place is not read as a log probability")
+            yield from _other_digits(case, events, after.response, location)
 
 
 def _entries(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -142,18 +142,18 @@ def times_kept(case: Case) -> Iterator[Problem]:
         yield case.problem(
             "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
         )
-    for place in case.places(str):
-        time = _time(place.value)
-        if time is None or time != created or _created(case, place, time + timedelta(hours=1)) == created:
+    for location in case.places(str):
+        time = _time(location.value)
+        if time is None or time != created or _created(case, location, time + timedelta(hours=1)) == created:
             continue  # it is not the time of the answer
         for other, name in (
             (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
             (time.replace(microsecond=123_456), "with a fraction"),
             (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
         ):
-            read = _created(case, place, other)
+            read = _created(case, location, other)
             if read not in (None, other):
-                yield case.problem("P4", place, f"{other.isoformat()}, the time {name}, is read as {read}")
+                yield case.problem("P4", location, f"{other.isoformat()}, the time {name}, is read as {read}")
 
 
 def _created(case: Case, place: Place, time: datetime) -> datetime | None:
@@ -182,11 +182,11 @@ def _time_left(case: Case) -> Iterator[Problem]:
 
 def _time_lost(case: Case) -> Iterator[Problem]:
     """The answer has no time, and another time in place of one of the payload changes nothing."""
-    for place in case.places(str):
-        if (time := _time(place.value)) is not None:
+    for location in case.places(str):
+        if (time := _time(location.value)) is not None:
             other = (time + timedelta(days=1)).isoformat()
-            if case.map(place.put(case.events, other)).is_like(case.baseline):
-                yield case.problem("P1", place, "lost: another time in its place changes nothing")
+            if case.map(location.put(case.events, other)).is_like(case.baseline):
+                yield case.problem("P1", location, "lost: another time in its place changes nothing")
 
 
 _UNITS: Final = (1, 1e3, 1e6, 1e9)
@@ -251,13 +251,13 @@ def _arguments_in(case: Case, arguments: str) -> Leaf | None:
         value = orjson.loads(arguments)
     except orjson.JSONDecodeError:
         value = None
-    found = [
+    results = [
         Leaf(number, path, node)
         for number, event in enumerate(case.events)
         for path, node in _nodes(event)
         if path and (node == arguments or (value and isinstance(node, dict) and node == value))
     ]
-    return found[0] if len(found) == 1 else None
+    return results[0] if len(results) == 1 else None
 
 
 def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

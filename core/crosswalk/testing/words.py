@@ -19,26 +19,26 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         return
     before = answer(case.baseline.response)
     raw = case.baseline.response.get("raw_finish_reason")
-    for place in case.places(str):
-        yield from _almost_known(case, place) if raw and place.value == raw else ()
-        after = case.marked(place)
+    for location in case.places(str):
+        yield from _almost_known(case, location) if raw and location.value == raw else ()
+        after = case.marked(location)
         if after.error is not None:
             continue
         response = after.response
         finish = response["finish_reason"]
         if MARKER in str(response.get("raw_finish_reason")):
             if finish in _WHOLE and not _is_unmapped(response):
-                yield case.problem("P4", place, f"an unknown finish word is read as {finish}")
-        elif _is_name(place) and answer(response) != before and not occurrences(typed(response)):
+                yield case.problem("P4", location, f"an unknown finish word is read as {finish}")
+        elif _is_name(location) and answer(response) != before and not occurrences(typed(response)):
             yield case.problem(
-                "P4", place, "an unknown word in its place changes the answer without an error"
+                "P4", location, "an unknown word in its place changes the answer without an error"
             )
-    for place in case.places(int) if raw else ():
-        after = case.map(place.put(case.events, _CODE)) if str(place.value) == raw else case.baseline
+    for location in case.places(int) if raw else ():
+        after = case.map(location.put(case.events, _CODE)) if str(location.value) == raw else case.baseline
         if str(_CODE) in str(after.response) and after.error is None and not _is_unmapped(after.response):
             finish = after.response["finish_reason"]
             if finish in _WHOLE and after.response.get("raw_finish_reason") == str(_CODE):
-                yield case.problem("P4", place, f"an unknown finish code is read as {finish}")
+                yield case.problem("P4", location, f"an unknown finish code is read as {finish}")
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         after = case.map_bytes(case.renamed(name, "crosswalk"))
         if after.error is None and answer(after.response) != before:
@@ -58,15 +58,15 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
     near = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
     if word.lower() not in tuple(FinishReason):  # these are read in any case
         near.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
-    for said in near:
-        after = case.map(place.put(case.events, said))
+    for payload in near:
+        after = case.map(place.put(case.events, payload))
         if after.error is not None or _is_unmapped(after.response):
             continue
         finish, raw = after.response["finish_reason"], after.response.get("raw_finish_reason")
-        if finish in _WHOLE and raw == said:
-            yield case.problem("P4", place, f"the unknown finish word {said!r} is read as {finish}")
-        elif not occurrences(after.response, said) and not occurrences(after.deltas, said):
-            yield case.problem("P4", place, f"the finish word {said!r} is passed on as {raw!r}")
+        if finish in _WHOLE and raw == payload:
+            yield case.problem("P4", place, f"the unknown finish word {payload!r} is read as {finish}")
+        elif not occurrences(after.response, payload) and not occurrences(after.deltas, payload):
+            yield case.problem("P4", place, f"the finish word {payload!r} is passed on as {raw!r}")
 
 
 _WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
@@ -97,14 +97,14 @@ def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     raw = case.baseline.response.get("raw_finish_reason")
-    for place in case.places(str):
-        for word in _NEVER if place.value == raw else ():
-            spelt = word.upper() if raw.isupper() else word
-            after = case.map(place.put(case.events, spelt))
-            if after.error is not None or after.response.get("raw_finish_reason") != spelt:
+    for location in case.places(str):
+        for word in _NEVER if location.value == raw else ():
+            encoded = word.upper() if raw.isupper() else word
+            after = case.map(location.put(case.events, encoded))
+            if after.error is not None or after.response.get("raw_finish_reason") != encoded:
                 continue
             if after.response["finish_reason"] in _NEVER[word] and not _is_unmapped(after.response):
-                yield case.problem("P4", place, f"{spelt} is read as {after.response['finish_reason']}")
+                yield case.problem("P4", location, f"{encoded} is read as {after.response['finish_reason']}")
 
 
 def _is_unmapped(response: dict[str, Any]) -> bool:

@@ -63,9 +63,9 @@ def check_text(value: Any, *names: str) -> None:
         text = getattr(value, name)
         if type(text) is str and text.isascii():
             continue
-        found = as_text(text, f"{type(value).__name__}.{name}")
-        if found is not text:
-            _set(value, name, found)
+        result = as_text(text, f"{type(value).__name__}.{name}")
+        if result is not text:
+            _set(value, name, result)
 
 
 def as_text(value: object, name: str) -> str:

@@ -316,17 +316,17 @@ class Choice:
         if isinstance(part, tuple):
             kind, pieces = part
             return Segment(kind, "".join(pieces))
-        said = {"id": ids[part]}
+        payload = {"id": ids[part]}
         if part.name:
-            said["name"] = part.name
-        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(said))
+            payload["name"] = part.name
+        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(payload))
 
 
 def _with_more(segment: Segment, more: Segment | None) -> Segment:
     if more is None:
         return segment
-    said = {**segment.metadata.thawed(), **more.metadata.thawed()}
-    return Segment(segment.type, segment.content, said, (*segment.annotations, *more.annotations))
+    payload = {**segment.metadata.thawed(), **more.metadata.thawed()}
+    return Segment(segment.type, segment.content, payload, (*segment.annotations, *more.annotations))
 
 
 def _free_id(choice: int, index: int, taken: set[str | None]) -> str:
@@ -384,10 +384,10 @@ class Answer:
 
     def choice(self, number: int) -> Choice:
         """Return choice *number*, and begin it if it has not begun yet."""
-        found = self.choices.get(number)
-        if found is None:
-            found = self.choices[number] = Choice()
-        return found
+        result = self.choices.get(number)
+        if result is None:
+            result = self.choices[number] = Choice()
+        return result
 
     @property
     def others(self) -> list[int]:
@@ -453,8 +453,8 @@ class Answer:
         if len(self.choices) > 1:
             alternatives = tuple(
                 [
-                    self._alternative(place, number, provenance, failed=failed)
-                    for place, number in enumerate(self.others)
+                    self._alternative(position, number, provenance, failed=failed)
+                    for position, number in enumerate(self.others)
                 ]
             )
         segments = (*built.segments, *errors) if errors else built.segments

@@ -47,10 +47,10 @@ def dumped(value: Dumpable) -> Any:
     kind = type(value)
     if kind.__module__.startswith(_HELPERS):
         return _helpers_event(value)
-    said = _plain(_dump(value))
+    raw = _plain(_dump(value))
     if kind.__module__.startswith("google.genai"):
-        return {key: each for key, each in said.items() if key not in _GOOGLE}
-    return _without(said, _ADDED) if kind.__name__.startswith("Parsed") else said
+        return {key: each for key, each in raw.items() if key not in _GOOGLE}
+    return _without(raw, _ADDED) if kind.__name__.startswith("Parsed") else raw
 
 
 def _dump(value: Any) -> Any:

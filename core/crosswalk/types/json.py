@@ -89,32 +89,32 @@ def has_long_integer(data: bytes) -> bool:
     if len(data) <= _BRIEF:
         return data.translate(_DIGITS_AS_0).find(_LONG) >= 0
     every = data[::_STEP].translate(_DIGITS_AS_0)
-    place, looked_at = every.find(_THREE_DIGITS), 0
-    while place >= 0:
+    location, looked_at = every.find(_THREE_DIGITS), 0
+    while location >= 0:
         # They may be of several numbers: a look around shows it. If there are many, look at all of it.
         looked_at += 1
-        start = place * _STEP
+        start = location * _STEP
         around = data if looked_at > _MOST_PLACES else data[max(start - 18, 0) : start + 31]
         # `in` would raise and catch an error for each byte string: it looks for a number first.
         is_long = around.translate(_DIGITS_AS_0).find(_LONG) >= 0
         if is_long or around is data:
             return is_long
-        place = every.find(_THREE_DIGITS, place + 1)
+        location = every.find(_THREE_DIGITS, location + 1)
     return False
 
 
 def _has_few_small(value: JSONValue) -> bool:
     """Whether *value*, as orjson has read it, has few items, and no number among them that may have been a wider integer."""
-    rest, seen = [[value]], 0
-    while rest:
-        container: Any = rest.pop()
+    remainder, seen = [[value]], 0
+    while remainder:
+        container: Any = remainder.pop()
         seen += len(container)
         if seen > _FEW:
             return False
         for item in container.values() if type(container) is dict else container:
             kind = type(item)
             if kind is dict or kind is list:
-                rest.append(item)
+                remainder.append(item)
             elif kind is float and not -(2.0**63) < item < 2.0**64:
                 return False
     return True
@@ -164,10 +164,10 @@ def _load_exactly(text: str, unique_keys: bool) -> JSONValue:
 
 
 def _unique(pairs: list[tuple[str, JSONValue]]) -> dict[str, JSONValue]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    results = dict(pairs)
+    if len(results) < len(pairs):
         raise RepeatedKeyError
-    return found
+    return results
 
 
 def dump_json(

@@ -262,8 +262,8 @@ def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator
             one.items = items = _places(olds, value, arrays, table)
             yield one
             inner = [
-                (olds[place] if place < len(olds) else None, table, Placed(item, f"{path}[{place}]"))
-                for place, item in zip(items, value, strict=True)
+                (olds[location] if location < len(olds) else None, table, Placed(item, f"{path}[{location}]"))
+                for location, item in zip(items, value, strict=True)
             ]
         level += [each for each in inner if type(each[2].value) in _CONTAINERS]
 
@@ -271,7 +271,7 @@ def placed(known: Any, more: Any, arrays: Arrays, rules: MergeRules) -> Iterator
 def _places(known: list[Any], items: list[Any], arrays: Arrays, rules: MergeRules) -> Sequence[int]:
     """Return the positions of *items* once they are merged into *known*."""
     if is_indexed(items) and (not known or is_indexed(known)):
-        places = {item["index"]: place for place, item in enumerate(known)}
+        places = {item["index"]: position for position, item in enumerate(known)}
         fresh = itertools.count(len(known))
         return [
             places[index] if (index := item["index"]) in places else places.setdefault(index, next(fresh))

@@ -29,11 +29,11 @@ def is_canonical(path: str) -> bool:
     for step in path.split("."):
         if FrozenObject in kinds:
             return True
-        found = _STEP.fullmatch(step)
-        owners = [kind for kind in kinds if found is not None and _has(kind, found[1])]
-        if found is None or not owners:
+        result = _STEP.fullmatch(step)
+        owners = [kind for kind in kinds if result is not None and _has(kind, result[1])]
+        if result is None or not owners:
             return False
-        kinds = tuple(held for owner in owners for held in _held(owner, found[1]))
+        kinds = tuple(buffered for owner in owners for buffered in _held(owner, result[1]))
     return True
 
 
@@ -50,5 +50,5 @@ def _held(kind: Any, name: str) -> Iterator[Any]:
     field = attrs.fields_dict(kind).get(name)
     # Read from the text of the annotation: to evaluate the annotations of a class takes milliseconds.
     for word in re.findall(r"\w+", "" if field is None else str(field.type)):
-        found = getattr(sys.modules[kind.__module__], word, None)
-        yield from get_args(found) or (found,)
+        result = getattr(sys.modules[kind.__module__], word, None)
+        yield from get_args(result) or (result,)

@@ -127,5 +127,5 @@ _BY_KIND = {
 def error_of(response: ChatResponse, info: ErrorInfo) -> ProviderError:
     """Return the error to raise for *response*, an error response that contains *info*."""
     status = f" (HTTP {info.status})" if info.status is not None else ""
-    said = f"{response.metadata.provider_id}: {info.kind}{status}: {info.message} [{response.id[:80]}]"
-    return ProviderError.of_kind(info.kind)(said, info=info, response=response)
+    text = f"{response.metadata.provider_id}: {info.kind}{status}: {info.message} [{response.id[:80]}]"
+    return ProviderError.of_kind(info.kind)(text, info=info, response=response)

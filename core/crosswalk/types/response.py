@@ -269,11 +269,11 @@ class ChatResponse:
         fields = (f.name for f in attrs.fields(type(self)) if f.name not in ignored)
         metadata = self.metadata
         # An id and a time are made up or sent, measured or not: none of it is content.
-        said = {path: why for path, why in metadata.provenance.items() if path not in _NO_CONTENT}
+        payload = {path: why for path, why in metadata.provenance.items() if path not in _NO_CONTENT}
         return (
             *(getattr(self, name) for name in fields),
             tuple(attrs.evolve(attempt, latency_ms=None) for attempt in self.attempts),
-            (metadata.provider_id, metadata.model_id, metadata.extensions, said),
+            (metadata.provider_id, metadata.model_id, metadata.extensions, payload),
         )
 
     @property

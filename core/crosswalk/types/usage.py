@@ -349,10 +349,10 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent: Collection[str] =
         or old.details is not UsageDetails.EMPTY
     ):
         return new  # most of any stream that counts in every event
-    kept: dict[str, Any] = {
+    stored: dict[str, Any] = {
         name: getattr(old, name) for name in _FIELDS if getattr(new, name) is None or name in absent
     }
-    return attrs.evolve(new, **kept, details=_later_details(old.details, new.details))
+    return attrs.evolve(new, **stored, details=_later_details(old.details, new.details))
 
 
 def _later_details(old: UsageDetails, new: UsageDetails) -> UsageDetails:

@@ -1,4 +1,4 @@
-"""From bytes to parsed events: framing, and JSON within limits; no I/O."""
+"""From bytes to parsed events: framing, and JSON within limits, without I/O."""
 
 from __future__ import annotations
 

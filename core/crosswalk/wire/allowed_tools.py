@@ -51,5 +51,5 @@ def read_allowed_tools(value: Any, format: str) -> dict[str, Any] | None:
             )
     except (AttributeError, KeyError, TypeError, StopIteration):
         return None
-    found = {"mode": mode, "tools": tools}
-    return found if write_allowed_tools(found, format) == value else None
+    results = {"mode": mode, "tools": tools}
+    return results if write_allowed_tools(results, format) == value else None

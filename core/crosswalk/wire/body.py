@@ -12,14 +12,14 @@ class BodyDecoder(PushDecoder):
     """
     Keep everything until :meth:`flush` and give it as one frame, less a leading byte order mark.
 
-    An empty body, or one of nothing but whitespace, gives no frame. Any other body is given as it
-    is, be it JSON, a proxy's HTML or plain text.
+    An empty body, or one of only whitespace, has no frame. Any other body is returned unchanged,
+    whether it is JSON, a proxy's HTML or plain text.
 
     Args:
-        limits: ``line_bytes`` holds for the whole body.
+        limits: ``line_bytes`` applies to the whole body.
 
     Raises:
-        LineTooLongError: the body is longer than ``line_bytes``; raised as soon as that is known.
+        LineTooLongError: the body is longer than ``line_bytes``. Raised as early as possible.
         StreamTooLargeError: the body is longer than ``total_bytes``.
     """
 
@@ -29,14 +29,14 @@ class BodyDecoder(PushDecoder):
         self._size = 0
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
         self._size += len(chunk)
         if self._size > self.limits.line_bytes:
             raise self.too_long("the body")
         self._pieces.append(chunk)
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
+        """Return the last frame, see :class:`PushDecoder`."""
         body = b"".join(self._pieces)
         self._pieces.clear()
         if body and not body.isspace():

@@ -1,7 +1,7 @@
-"""Chat Completions on the wire: what a choice says and where, the words for its end, where the counts stand.
+"""Chat Completions on the wire: the fields of a choice, its finish words, and the paths of the counts.
 
-Plain data, known once: the dialect that reads the form and the writer of the conversion both work by it.
-Facts: provider document "OpenAI Chat Completions"; what other servers add says whose it is.
+Plain data, stated once, for the dialect that reads the form and the writer of the conversion.
+Facts: provider document "OpenAI Chat Completions". Additions of other servers name their server.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FIELDS: Final[Mapping[str, SegmentType]] = MappingProxyType(
         "images": SegmentType.MEDIA,  # OpenRouter
     }
 )
-"""What a message or a delta says, by the name of the field; of several names for one thing the first is written."""
+"""The fields of a message or a delta, by name. If several names mean the same, the first is written."""
 
 SPEECH: Final = tuple(
     name for name, kind in FIELDS.items() if kind not in (SegmentType.CITATION, SegmentType.MEDIA)
@@ -58,12 +58,12 @@ SPEECH: Final = tuple(
 CITATION: Final[Mapping[str, type]] = MappingProxyType(
     {"start_index": int, "end_index": int, "title": str, "url": str}
 )
-"""What an annotation of the type ``url_citation`` has under its type."""
+"""The fields of an annotation of the type ``url_citation``."""
 
 AUDIO: Final[Mapping[str, type]] = MappingProxyType(
     {"data": str, "id": str, "expires_at": int, "transcript": str}
 )
-"""What a sound has."""
+"""The fields of a sound."""
 
 WRITTEN: Final[Mapping[str, FinishReason]] = MappingProxyType(
     {
@@ -89,4 +89,4 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
         "repetition": FinishReason.LENGTH,  # vLLM's detector cut the text: incomplete, if not for its length
     }
 )
-"""What a finish word means."""
+"""The meaning of each finish word."""

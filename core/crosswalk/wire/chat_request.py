@@ -1,7 +1,7 @@
-"""Reads what requests in the form of Chat Completions are made of: messages, parts, calls, tools, choices and formats.
+"""Reads the parts of requests in the form of Chat Completions: messages, parts, calls, tools, choices and formats.
 
-A program's dictionaries and a client's JSON are read by the same functions. What has no canonical place stays in the
-:class:`~crosswalk.wire.fields.Fields`, with its path.
+The same functions read a program's dictionaries and a client's JSON. Fields without a canonical counterpart stay in the
+:class:`~crosswalk.wire.fields.Fields`, with their path.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_role(message: Fields) -> Role:
 
 
 def read_message(message: Fields, role: Role) -> ChatMessage:
-    """*message*, which *role* says."""
+    """Return *message*, with this *role*."""
     content = read_content(message)
     if role is not Role.ASSISTANT:
         content = message.need("content", content)
@@ -56,7 +56,7 @@ def read_message(message: Fields, role: Role) -> ChatMessage:
 
 
 def read_content(message: Fields) -> str | list[ContentPart] | None:
-    """What *message* says: a text, or parts."""
+    """Return the content of *message*: a text, or parts."""
     content = message.look("content")
     if isinstance(content, str | None):
         message.take("content")
@@ -67,7 +67,7 @@ def read_content(message: Fields) -> str | list[ContentPart] | None:
 
 
 def _part(part: Fields) -> ContentPart | None:
-    """*part* as a canonical one; ``None`` for one that has no such, which stays unread."""
+    """Return *part* as a canonical one, or ``None`` if there is none. Then it stays unread."""
     kind = part.need("type", part.text("type"))
     if kind in ("text", "refusal"):
         with placed(part, kind):
@@ -106,7 +106,7 @@ def read_file(file: Fields) -> FilePart:
 
 
 def read_source(url: str) -> dict[str, str]:
-    """Where something lies: in its own URL, if that holds base64, else there."""
+    """Return the source of a file: the data of a base64 URL, or the URL."""
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
         kind = head[len("data:") : -len(";base64")].partition(";")[0]
@@ -115,7 +115,7 @@ def read_source(url: str) -> dict[str, str]:
 
 
 def read_calls(message: Fields) -> Iterator[ToolCall]:
-    """The calls in *message*; those of an unknown type stay unread."""
+    """Return the calls in *message*. Those of an unknown type stay unread."""
     for call in message.each("tool_calls", ToolCall):
         if isinstance(call, ToolCall):
             yield call
@@ -142,13 +142,13 @@ def _call(call: Fields, kind: str) -> ToolCall:
 
 def read_tool(tool: Fields, parameters: str = "parameters") -> dict[str, Any]:
     """The fields of the ``ToolDefinition`` that *tool* is, with the schema of its arguments under *parameters*."""
-    said = {
+    payload = {
         "name": tool.need("name", tool.text("name")),
         "description": tool.text("description"),
         "parameters": tool.plain(parameters),
         "strict": tool.flag("strict"),
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in payload.items() if value is not None}
 
 
 def read_custom_tool(tool: Fields) -> dict[str, Any]:
@@ -180,11 +180,11 @@ def read_choice(choice: Fields, *, is_nested: bool = True) -> str | None:
 
 
 def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str, Any] | None:
-    """The fields of the ``ResponseFormat`` that *wanted* is; ``None`` for free text, and for a kind that stays unread.
+    """Return the fields of the ``ResponseFormat`` in *wanted*, or ``None`` for free text and for unknown kinds.
 
     Args:
         wanted: the format.
-        nested: the field with the description of a schema; ``None`` where that is flat.
+        nested: the field with the description of a schema, or ``None`` if that is flat.
     """
     kind = wanted.need("type", wanted.text("type"))
     if kind == "text":
@@ -195,9 +195,9 @@ def read_format(wanted: Fields, nested: str | None = "json_schema") -> dict[str,
         wanted.leave()
         return None
     about = wanted if nested is None else wanted.need(nested, wanted.object(nested))
-    said = {
+    payload = {
         "schema": about.need("schema", about.plain("schema")),
         "name": about.text("name"),
         "strict": bool(about.flag("strict")),
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in payload.items() if value is not None}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Halves", "load_event"]
 
 Halves: TypeAlias = Literal["refuse", "keep", "mend"]
-"""What becomes of half of a surrogate pair; see :func:`load_event`."""
+"""How to treat half of a surrogate pair, see :func:`load_event`."""
 
 # How deep orjson itself goes.
 ORJSON_READ_DEPTH = 1024
@@ -33,7 +33,7 @@ ORJSON_WRITE_DEPTH = 254
 _SHORT = 2_048
 """Up to here counting brackets takes less time than looking for the few containers of a long text."""
 
-# Possessive, so that a hostile string costs no memory; a string that is cut off counts to its end.
+# Possessive, so that a hostile string costs no memory. A truncated string counts to its end.
 _STRUCTURE = pattern(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
@@ -43,22 +43,22 @@ def load_event(
     """
     Parse one frame, or one whole body, as JSON.
 
-    What JSON does not allow is refused, such as ``NaN``. An error never quotes the payload.
+    Invalid JSON such as ``NaN`` is refused. An error never quotes the payload.
 
     Args:
         data: the JSON text in UTF-8, without a byte order mark.
-        limits: ``line_bytes`` and ``depth`` hold.
-        place: where in the input, for the error's ``place``; ``None`` leaves that to
+        limits: ``line_bytes`` and ``depth`` apply.
+        place: the position in the input, for the error's ``place``. ``None`` leaves it to
             :meth:`crosswalk.errors.MappingError.locate`.
-        halves: what becomes of half of a surrogate pair: ``"refuse"`` the JSON, ``"keep"`` the half, or ``"mend"`` it:
-            it becomes U+FFFD.
+        halves: how to treat half of a surrogate pair: ``"refuse"`` the JSON, ``"keep"`` the half, or ``"mend"`` it
+            to U+FFFD.
 
     Returns:
-        What ``orjson.loads`` gives: dicts, lists, strings, numbers, booleans and ``None``; and integers of any
-        length in all their digits.
+        The values of ``orjson.loads``: dicts, lists, strings, numbers, booleans and ``None``. Integers of any
+        length keep all digits.
 
     Raises:
-        InvalidJSONError: it is not JSON or not UTF-8; ``offset`` is the byte where reading failed.
+        InvalidJSONError: it is not JSON or not UTF-8. ``offset`` is the byte at which reading failed.
         LineTooLongError: it is longer than ``limits.line_bytes``.
         NestingTooDeepError: it is nested deeper than ``limits.depth``, or than the 1024 of orjson.
     """
@@ -125,15 +125,15 @@ def _is_flat(depth: int, event: Any) -> bool:
 
 
 def _has_few_containers(event: Any, limit: int) -> bool:
-    """Tell whether *event* holds fewer than *limit* objects and arrays; ``False`` also where looking takes long.
+    """Return whether *event* has fewer than *limit* objects and arrays. ``False`` also if counting takes long.
 
     The commonest long event is a text: its few containers are found faster than its brackets are counted.
     """
-    found = _containers([event])
-    for container in found:
-        if len(found) > limit or len(container) > limit:
+    result = _containers([event])
+    for container in result:
+        if len(result) > limit or len(container) > limit:
             return False
-        found += _containers(container.values() if type(container) is dict else container)
+        result += _containers(container.values() if type(container) is dict else container)
     return True
 
 

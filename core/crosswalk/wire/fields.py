@@ -1,4 +1,4 @@
-"""A client's JSON, read by taking: what nobody takes is what no canonical field says."""
+"""A client's JSON, read by taking fields. The residue has no canonical counterpart."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["FieldError", "Fields", "Place", "Unread", "path_of", "placed"]
 
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: keys of objects and numbers of items, outermost first."""
+"""The path of a value: keys of objects and numbers of items, outermost first."""
 _LONGEST = 60
 
 
 def path_of(place: Place) -> str:
     """*place* as people write it: ``messages[0].content``."""
-    said = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
-    return said.removeprefix(".")
+    raw = "".join(f"[{step}]" if isinstance(step, int) else f".{step:.{_LONGEST}}" for step in place)
+    return raw.removeprefix(".")
 
 
 class FieldError(ResponseValidationError):
-    """A field is not what its format allows. The message names the place and quotes no content.
+    """A field violates its format. The message names the path and quotes no content.
 
     Attributes:
-        path: where it stands, such as ``messages[0].content[1].type``; ``""`` for the body as a whole.
-        problem: what is wrong there.
+        path: its path, such as ``messages[0].content[1].type``, or ``""`` for the body as a whole.
+        problem: the problem.
     """
 
     def __init__(self, problem: str, path: str = "") -> None:
@@ -41,12 +41,12 @@ class FieldError(ResponseValidationError):
 
 @attrs.frozen
 class Unread:
-    """A part of a client's request that no canonical field says.
+    """A part of a client's request without a canonical field.
 
     Attributes:
-        place: where it stands.
-        value: what is there, as the client sent it.
-        why: why it is not read.
+        place: its path.
+        value: the value, as the client sent it.
+        why: the reason why it is not read.
     """
 
     place: Place
@@ -60,28 +60,28 @@ class Unread:
 
     @property
     def option(self) -> str:
-        """What the table of options would call the place: an item of a list by its value."""
+        """The name of the path in the table of options, with the value of a list's item."""
         if isinstance(self.place[-1], int) and isinstance(self.value, str):
             return f"{self.place[0]}[]={self.value}"
         return self.path
 
 
 class Fields:
-    """An object of a client's request. Each ``take`` removes a field; ``None`` is given for one that is absent or null.
+    """An object of a client's request. Each ``take`` removes a field, and returns ``None`` if it is absent or null.
 
     Args:
         value: the object.
-        place: where it stands.
+        place: its path.
 
     Raises:
-        FieldError: *value* is no object; and from each method, a field has another type.
+        FieldError: *value* is not an object. From each method: a field has a wrong type.
     """
 
     def __init__(self, value: Any, place: Place = ()) -> None:
         self.place = place
         if not isinstance(value, dict):
             self.refuse(f"must be an object, not {json_type_name(value)}")
-        self._left: dict[str, Any] = {name: said for name, said in value.items() if said is not None}
+        self._left: dict[str, Any] = {name: raw for name, raw in value.items() if raw is not None}
         self._below: list[Fields] = []
         self.given, self._why = value, ""
         self._names: set[str] = set()
@@ -93,7 +93,7 @@ class Fields:
         return iter(self._left)
 
     def look(self, name: str) -> Any:
-        """The field *name* as it is, which stays."""
+        """Return the field *name* unchanged, without taking it."""
         return self._left.get(name)
 
     def take(self, name: str) -> Any:
@@ -134,18 +134,18 @@ class Fields:
         return self._typed(name, dict, "an object")  # type: ignore[no-any-return]
 
     def object(self, name: str) -> Fields | None:
-        """An object whose fields are then taken one by one."""
+        """Return an object, to take its fields one by one."""
         if name not in self._left:
             return None
         return self._kept(Fields(self.take(name), (*self.place, name)))
 
     def objects(self, name: str) -> Iterator[Fields]:
-        """The objects of a list, each of whose fields are then taken one by one; none where it is absent."""
+        """Return the objects of a list, to take their fields one by one, or none if it is absent."""
         for number, item in enumerate(self.items(name) or ()):
             yield self._kept(Fields(item, (*self.place, name, number)))
 
     def each(self, name: str, *ready: type) -> Iterator[Any]:
-        """The items of a list as :meth:`objects` gives them; what is *ready*, a value of these types, as it is."""
+        """Return the items of a list like :meth:`objects`. Values of the types *ready* are returned unchanged."""
         for number, item in enumerate(self.items(name) or ()):
             is_ready = isinstance(item, ready)
             yield item if is_ready else self._kept(Fields(item, (*self.place, name, number)))
@@ -153,8 +153,8 @@ class Fields:
     def last(self, name: str) -> Fields | None:
         """Return the last item of the list *name*, which was taken as objects, or ``None`` if it is not an object."""
         items = self.given.get(name) or ()
-        place = (*self.place, name, len(items) - 1)
-        return next((fields for fields in self._below if fields.place == place), None)
+        location = (*self.place, name, len(items) - 1)
+        return next((fields for fields in self._below if fields.place == location), None)
 
     def need(self, name: str, value: Any) -> Any:
         """*value*, which was taken as *name* and must not be absent."""
@@ -180,15 +180,15 @@ class Fields:
 
     def rest(self) -> dict[str, Any]:
         """All fields that are left."""
-        rest, self._left = self._left, {}
-        return rest
+        remainder, self._left = self._left, {}
+        return remainder
 
     def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
         """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
         self._why = why
 
     def unread(self) -> Iterator[Unread]:
-        """What nobody has taken, of this object and of those below it."""
+        """Return the residue of this object and of those inside it."""
         if self._why:
             yield Unread(self.place, self.given, self._why)
             return
@@ -222,7 +222,7 @@ class Fields:
 
 @contextmanager
 def placed(fields: Fields, *at: str | int) -> Iterator[None]:
-    """Say of what goes wrong within where it stands: in *fields*, at *at*."""
+    """Add the path *at* in *fields* to errors of the block."""
     try:
         yield
     except FieldError:

@@ -1,8 +1,8 @@
-"""What all framings share: the frame, and the push decoder that turns chunks into frames.
+"""The base of all framings: the frame, and the push decoder that turns chunks into frames.
 
-A decoder does no I/O: it is fed chunks as they come, cut anywhere, and gives the frames that are
-complete. What it gives never depends on where the chunks were cut, and what it has to keep for later
-is never scanned again.
+A decoder does no I/O. You feed it chunks of any length, and it returns the complete frames.
+The result never depends on the lengths of the chunks, and buffered bytes are never scanned
+again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LF = ord("\n")  # `in` finds a number seven times as fast as a byte string of le
 Frame: TypeAlias = tuple[bytes, str | None]
 """
 One undecoded unit of a stream, or one whole body: its bytes without their framing, usually JSON, and
-the name from an SSE ``event:`` line; ``None`` when the server gave none, and in every other framing.
+the name from an SSE ``event:`` line, or ``None`` without any and in every other framing.
 
 A plain tuple, because a named one costs as much to make as all the rest of cutting it out.
 """
@@ -71,7 +71,7 @@ CustomFraming: TypeAlias = Callable[[bytes, Limits, str], Decoder | NeedMore | N
 Chooses the decoder of an answer: ``framing(start, limits, content_type)``.
 
 ``start`` has the first bytes of the answer, at least one, without white space and a byte order mark before it.
-``content_type`` is that of the HTTP answer, in lower case without parameters; ``""`` where it is not known. The result
+``content_type`` is that of the HTTP answer, in lower case without parameters, or ``""`` if unknown. The result
 is a decoder, ``None`` for SSE, NDJSON and JSON, or :data:`NEED_MORE` to be asked again with more bytes.
 """
 
@@ -80,7 +80,7 @@ def is_done(data: bytes) -> bool:
     """
     Tell whether a frame's *data* is OpenAI's end-of-stream sentinel ``[DONE]`` instead of JSON.
 
-    Whitespace before it and anything after it are let pass; the openai SDK, too, looks at the start alone.
+    Whitespace before it and anything after it are allowed. The openai SDK too only checks the start.
     """
     # The first test alone settles all frames that hold an object.
     return data[:1] != b"{" and data.lstrip().startswith(b"[DONE]")
@@ -88,25 +88,25 @@ def is_done(data: bytes) -> bool:
 
 class PushDecoder:
     """
-    Do for a decoder what does not depend on the framing; the base of all of them.
+    The parts of a decoder that do not depend on the framing.
 
-    It counts the bytes, takes off a leading byte order mark, and holds an error back until the frames
-    before it are out. A framing implements :meth:`read` and :meth:`finish`.
+    It counts the bytes, removes a leading byte order mark, and delays an error until the frames
+    before it are returned. A framing implements :meth:`read` and :meth:`finish`.
 
     Attributes:
-        limits: what holds.
-        room: how many bytes may still come; who reads some between two events, in its place, counts them.
+        limits: the limits.
+        room: the number of bytes that may follow. A reader that bypasses the decoder counts its bytes here.
     """
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self.limits = limits
         self.room = limits.total_bytes
-        # What may yet turn out to be a byte order mark; None once that is settled.
+        # The beginning of a possible byte order mark, or None once that is decided.
         self._head: bytes | None = b""
         self._failure: MappingError | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
-        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         if self._failure is not None:
             raise self._failure
         too_large = len(chunk) > self.room
@@ -129,7 +129,7 @@ class PushDecoder:
         return frames
 
     def flush(self) -> list[Frame]:
-        """Take the end of the input and give what was left; see :class:`Decoder`."""
+        """Take the end of the input and return the remaining frames, see :class:`Decoder`."""
         if self._failure is not None:
             raise self._failure
         frames: list[Frame] = []
@@ -154,7 +154,7 @@ class PushDecoder:
         return LineTooLongError(f"{what} is longer than {limit} bytes", limit=limit)
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Append to *frames* those that *chunk*, the next bytes, completes; store the rest for the next call.
+        """Append to *frames* those that *chunk*, the next bytes, completes. Store the remainder for the next call.
 
         Raise a :class:`~crosswalk.errors.FramingError` for bytes that are not a frame. Frames before it still come out.
         """
@@ -184,7 +184,7 @@ class LineDecoder(PushDecoder):
         self.tail = bytearray()
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Cut *chunk* into lines; see :class:`PushDecoder`."""
+        """Cut *chunk* into lines, see :class:`PushDecoder`."""
         if LF in chunk:
             # The tail is joined only once its line is complete, so that it is scanned once.
             if self.tail:

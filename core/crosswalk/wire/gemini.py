@@ -46,7 +46,7 @@ SERVER_TOOLS: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType(
 """The parts of the server's own tools: the field that is the segment's content, and whether as JSON."""
 
 PARTS: Final = frozenset({"text", "functionCall", "functionResponse", *MEDIA, *SERVER_TOOLS})
-"""What a part may hold; one that holds nothing of it is new."""
+"""The known members of a part. A part without any of them is new."""
 
 _FILTERED: Final = (
     "SAFETY",
@@ -62,7 +62,7 @@ _FILTERED: Final = (
     "ESCALATION",
 )
 VAGUE: Final = ("OTHER", "IMAGE_OTHER", "NO_IMAGE", "FINISH_REASON_UNSPECIFIED")
-"""They say nothing about whether the answer is whole: it is an error if nothing was produced."""
+"""They do not decide whether the answer is complete. It is an error if nothing was produced."""
 FAILED: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {
         "MALFORMED_FUNCTION_CALL": ErrorKind.TOOL_CALL_VALIDATION,
@@ -84,7 +84,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
         **dict.fromkeys(_FILTERED, FinishReason.CONTENT_FILTER),
     }
 )
-"""What the other words mean; of several for one meaning the first is written."""
+"""The meaning of the other words. If several mean the same, the first is written."""
 
 COUNTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -95,7 +95,7 @@ COUNTS: Final[Mapping[str, str]] = MappingProxyType(
         "total_tokens": "totalTokenCount",
     }
 )
-"""Where a usage has each count."""
+"""The path of each count in a usage."""
 
 MODALITIES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -126,7 +126,7 @@ ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
         "UNKNOWN": ErrorKind.UNKNOWN,
     }
 )
-"""The words that Google's services write in the ``status`` of an error, beside its number, each with its nearest kind."""
+"""The words in the ``status`` of errors of Google's services, each with its nearest kind."""
 
 
 def proto_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""How much of a stranger's bytes Crosswalk is willing to hold."""
+"""The limits of untrusted input."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def _positive(limits: Limits, attribute: attrs.Attribute[int], value: Any) -> No
 @attrs.frozen(kw_only=True)
 class Limits:
     """
-    Bound what one stream or body may cost, each bound with an error of its own.
+    The bounds of the cost of one stream or body, each with a separate error.
 
-    The defaults are far above anything a model writes: they stop a broken or hostile server,
-    never an answer. No limit can be switched off; a larger number does the same.
+    The defaults are far above any model's output. They stop a broken or hostile server,
+    but not an answer. You cannot turn a limit off, but you can set a larger number.
 
     Attributes:
-        line_bytes: the longest line, frame or single body, in bytes; 64 MiB. Passing it raises
+        line_bytes: the longest line, frame or single body, in bytes. Default: 64 MiB. Passing it raises
             :class:`crosswalk.errors.LineTooLongError`.
-        depth: the deepest nesting of arrays and objects in one event, where ``[]`` is 1 deep; 200.
+        depth: the deepest nesting of arrays and objects in one event, where ``[]`` is 1 deep. Default: 200.
             orjson itself reads no deeper than 1024. Passing it raises
             :class:`crosswalk.errors.NestingTooDeepError`.
-        events: the most events of one stream; 10 million. The reader counts them and raises
+        events: the most events of one stream. Default: 10 million. The reader counts them and raises
             :class:`crosswalk.errors.TooManyEventsError`.
-        total_bytes: the most bytes of one stream, framing included; 4 GiB. Passing it raises
+        total_bytes: the most bytes of one stream, with framing. Default: 4 GiB. Passing it raises
             :class:`crosswalk.errors.StreamTooLargeError`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What bytes that are no JSON look like, to be told to whoever took them for an answer."""
+"""Describes bytes that are not JSON, for error messages."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _BASE64: Final = pattern(rb"(?:[A-Za-z0-9+/_-]{4}){6,}[A-Za-z0-9+/_-]*={0,2}\s*"
 
 
 def looks_like(data: bytes) -> str | None:
-    """What *data* look like, and what to do about it, in a few words; ``None`` where nothing is recognized.
+    """Return a short description of *data* with advice, or ``None`` if nothing is recognized.
 
-    Nothing of the data is quoted. They should be known not to be JSON.
+    It quotes no data. Pass only data that is not JSON.
     """
     start = data[:1024]
     for signature, name in _SIGNATURES:

@@ -19,12 +19,12 @@ class NDJSONDecoder(LineDecoder):
     are content. Whitespace around a line is dropped, blank lines are skipped, and the last line needs
     no end.
 
-    Where a stream is expected, servers also answer with one JSON document printed over many lines, or
-    with a page of HTML. So when the first line that is not blank is complete and does not end in ``}``
-    or ``]``, the input from there on is one frame, given at :meth:`flush`.
+    Servers also answer with one JSON document printed over many lines, or with a page of HTML. So if
+    the first line that is not blank is complete and does not end in ``}`` or ``]``, the input from
+    there on is one frame, returned by :meth:`flush`.
 
     Args:
-        limits: ``line_bytes`` holds for each line, and for the whole of such a document.
+        limits: ``line_bytes`` applies to each line, and to the whole of such a document.
 
     Raises:
         LineTooLongError: a line, or such a document, is longer than ``line_bytes``.
@@ -39,7 +39,7 @@ class NDJSONDecoder(LineDecoder):
         self._document: BodyDecoder | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
-        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         # A server that flushes each line sends it as one chunk, which needs no line loop.
         size = len(chunk)
         if self._is_idle and chunk.find(b"\n") == size - 1 and size <= self._longest and size <= self.room:
@@ -57,7 +57,7 @@ class NDJSONDecoder(LineDecoder):
         return self._begun and self._document is None and not (self.tail or self._failure)
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
         if self._document is None:
             super().read(chunk, frames)
             if self._document is None:
@@ -67,7 +67,7 @@ class NDJSONDecoder(LineDecoder):
         self._document.read(chunk, frames)
 
     def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
-        """Give the frames that *lines* complete; see :class:`LineDecoder`."""
+        """Return the frames that *lines* complete, see :class:`LineDecoder`."""
         if not self._begun:
             lines = list(dropwhile(_is_blank, lines))
             if not lines:
@@ -80,7 +80,7 @@ class NDJSONDecoder(LineDecoder):
         frames += zip(filter(None, map(bytes.strip, lines)), repeat(None))  # endless
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
+        """Return the last frame, see :class:`PushDecoder`."""
         if self._document is not None:
             self._document.finish(frames)
         elif last := self.tail.strip():

@@ -13,7 +13,7 @@ from crosswalk.wire.ndjson import NDJSONDecoder
 __all__ = ["Framing", "SniffingDecoder"]
 
 Framing = Literal["sse", "ndjson", "json"]
-"""How the events of an answer are told apart: server-sent events, a line of JSON each, or one body."""
+"""The framing of an answer: server-sent events, a line of JSON each, or one body."""
 
 _SSE_STARTS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _SSE_FIELDS = tuple(start[:-1] for start in _SSE_STARTS[1:])
@@ -24,7 +24,7 @@ _MOST_ASKED: Final = 4096
 
 class SniffingDecoder(PushDecoder):
     """
-    Choose the framing by what stands first after a byte order mark and whitespace, then decode so.
+    Choose the framing by the first bytes after a byte order mark and whitespace, then decode with it.
 
     ``{`` is newline-delimited JSON, of which a single object is the shortest case, and ``[`` is one JSON
     body. A line that begins with ``data:``, ``event:``, ``id:``, ``retry:`` or ``:``, or is just such a
@@ -36,11 +36,11 @@ class SniffingDecoder(PushDecoder):
         own: asked first, with the first bytes, for a framing that only one provider has; with 4096 bytes, or all of a
             shorter answer, "need more" counts as ``None``.
         content_type: passed to *own*.
-        text_events: the names of server-sent events whose data is text; they come out as ``{"data": …}``.
+        text_events: the names of server-sent events with text as data. They come out as ``{"data": …}``.
 
     Attributes:
-        framing: ``"sse"``, ``"ndjson"`` or ``"json"`` (one body, whatever it holds); ``None`` while too
-            little has come to tell.
+        framing: ``"sse"``, ``"ndjson"`` or ``"json"`` (one body with any content), or ``None`` while there
+            are too few bytes.
 
     Raises:
         LineTooLongError: as in the decoder that is chosen.
@@ -66,7 +66,7 @@ class SniffingDecoder(PushDecoder):
         self._indented = False  # whether whitespace stood before it on its line
 
     def decode(self, chunk: bytes) -> list[Frame]:
-        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         if self._chosen is None or self._failure is not None:
             return super().decode(chunk)
         return self._chosen.decode(chunk)  # which counts on
@@ -77,13 +77,13 @@ class SniffingDecoder(PushDecoder):
         return self.decode if self._chosen is None or self._failure is not None else self._chosen.decode
 
     def flush(self) -> list[Frame]:
-        """Take the end of the input and give what was left; see :class:`Decoder`."""
+        """Take the end of the input and return the remaining frames, see :class:`Decoder`."""
         if self._chosen is None or self._failure is not None:
             return super().flush()
         return self._chosen.flush()
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
         if self._foreign is not None:
             frames += self._foreign.decode(chunk)
             return
@@ -105,7 +105,7 @@ class SniffingDecoder(PushDecoder):
             self._choose(framing).read(chunk, frames)
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
+        """Return the last frame, see :class:`PushDecoder`."""
         if self._foreign is not None:
             frames += self._foreign.flush()
             return
@@ -137,7 +137,7 @@ class SniffingDecoder(PushDecoder):
 
 
 def _framing_of(start: bytes, *, indented: bool) -> Framing | None:
-    """Name the framing of an input by the *start* of its first line with content; ``None``: too short."""
+    """Return the framing of an input by the *start* of its first line with content, or ``None`` if too short."""
     if start.startswith(b"{"):
         return "ndjson"
     if start.startswith(b"[") or (start and indented):

@@ -19,14 +19,14 @@ class SSEDecoder(LineDecoder):
 
     Lines end with ``\r\n``, ``\n`` or ``\r``, comments and unknown fields are ignored, ``data:`` lines
     are joined with ``\n``, and a blank line dispatches the event if it has any. ``[DONE]`` is a frame like
-    any other. Data stays bytes; in names invalid UTF-8 becomes U+FFFD. ``id`` and ``retry`` are ignored, too: they are for
-    clients that connect again, which no answer of a model can be continued by.
+    any other. Data stays bytes; in names invalid UTF-8 becomes U+FFFD. ``id`` and ``retry`` are ignored, too. They are for
+    reconnecting, which cannot continue a model's answer.
 
     Beyond the standard, an event that has data but no blank line after it is dispatched at
     :meth:`flush`: servers end their streams so, and its loss would be silent.
 
     Args:
-        limits: ``line_bytes`` holds for each line and for the data of each event.
+        limits: ``line_bytes`` applies to each line and to the data of each event.
 
     Raises:
         LineTooLongError: a line, or the joined data of an event, is longer than ``line_bytes``.
@@ -38,14 +38,14 @@ class SSEDecoder(LineDecoder):
         self._longest = limits.line_bytes
         self._is_idle = False  # whether the next bytes are read as if nothing had come before
         self._after_cr = False
-        self._held = b""  # complete lines, of which none completes an event, before the tail
+        self._held = b""  # complete lines of an incomplete event, before the tail
         # The fields of the event that is being read.
         self._data: list[bytes] = []
         self._size = 0
         self._event: str | None = None
 
     def decode(self, chunk: bytes) -> list[Frame]:
-        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         # A server that flushes each event sends it as one chunk, which needs no line loop.
         size = len(chunk)
         if (
@@ -69,7 +69,7 @@ class SSEDecoder(LineDecoder):
         return super().decode(chunk)
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
         self._is_idle = False  # also where this fails
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
         if self._after_cr:
@@ -147,7 +147,7 @@ class SSEDecoder(LineDecoder):
         return text[end + 2 :]
 
     def read_lines(self, lines: list[bytes], frames: list[Frame]) -> None:
-        """Give the frames that *lines* complete; see :class:`LineDecoder`."""
+        """Return the frames that *lines* complete, see :class:`LineDecoder`."""
         data = self._data
         for line in lines:
             if not line:
@@ -178,11 +178,11 @@ class SSEDecoder(LineDecoder):
         self._data.append(value)
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
+        """Return the last frame, see :class:`PushDecoder`."""
         if self._held:
-            held, self._held = self._held, b""
-            super()._take_lines(held, frames)
-        # Of a line that was cut off only data is of use: half a name or id would be a wrong one.
+            buffered, self._held = self._held, b""
+            super()._take_lines(buffered, frames)
+        # Only data of a truncated line is used, because half a name or id would be wrong.
         if self.tail.startswith(b"data:"):
             self.read_lines([bytes(self.tail)], frames)
         self.tail.clear()
@@ -191,9 +191,9 @@ class SSEDecoder(LineDecoder):
 
 class TextEventDecoder(SSEDecoder):
     """
-    Decode server-sent events of which some carry text instead of JSON.
+    Decode server-sent events, some of them with text instead of JSON.
 
-    The data of such an event comes out as the JSON object ``{"data": text}``, whatever the text looks like: also
+    The data of such an event comes out as the JSON object ``{"data": text}``, for any text, also
     ``[DONE]``, or a text that is JSON. All other events are as in :class:`SSEDecoder`.
 
     Args:
@@ -201,7 +201,7 @@ class TextEventDecoder(SSEDecoder):
         names: the names of the events that carry text.
 
     Raises:
-        FramingError: a text is not UTF-8; and as :class:`SSEDecoder`.
+        FramingError: a text is not UTF-8, or as for :class:`SSEDecoder`.
     """
 
     def __init__(self, limits: Limits, names: Collection[str]) -> None:
@@ -209,22 +209,22 @@ class TextEventDecoder(SSEDecoder):
         self._names = frozenset(names)
 
     def decode(self, chunk: bytes) -> list[Frame]:
-        """Take the next bytes and give the frames that they complete; see :class:`Decoder`."""
+        """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         return PushDecoder.decode(self, chunk)
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
-        """Give the frames that *chunk* completes; see :class:`PushDecoder`."""
-        found: list[Frame] = []
+        """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
+        results: list[Frame] = []
         try:
-            super().read(chunk, found)
+            super().read(chunk, results)
         finally:
-            frames.extend(map(self._as_json, found))
+            frames.extend(map(self._as_json, results))
 
     def finish(self, frames: list[Frame]) -> None:
-        """Give the last frame; see :class:`PushDecoder`."""
-        found: list[Frame] = []
-        super().finish(found)
-        frames.extend(map(self._as_json, found))
+        """Return the last frame, see :class:`PushDecoder`."""
+        results: list[Frame] = []
+        super().finish(results)
+        frames.extend(map(self._as_json, results))
 
     def _as_json(self, frame: Frame) -> Frame:
         data, name = frame

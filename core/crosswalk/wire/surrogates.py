@@ -25,8 +25,8 @@ class HeldEvent:
     Attributes:
         event: the event, decoded.
         name: its SSE name.
-        source: what it was parsed from.
-        open_strings: how many of its strings end with the first half of a pair.
+        source: its original bytes or object.
+        open_strings: the number of its strings that end with the first half of a pair.
     """
 
     event: Any
@@ -49,23 +49,23 @@ class HalfBuffer:
         self._open: dict[tuple[Any, ...], tuple[HeldEvent, Any, Any]] = {}
 
     def push(self, event: Any, name: str | None, source: Any) -> list[HeldEvent]:
-        """The events that are complete with the next *event*; a second half goes to the event that has the first."""
-        held = HeldEvent(event, name, source)
-        self.waiting.append(held)
+        """Return the events that the next *event* completes. A second half goes to the event with the first."""
+        buffered = HeldEvent(event, name, source)
+        self.waiting.append(buffered)
         for container, key, path in [*_strings(event)]:
             text = container[key]
             if path in self._open and text:
-                earlier, holder, place = self._open.pop(path)
+                earlier, holder, position = self._open.pop(path)
                 earlier.open_strings -= 1
                 if _is_second(text[0]):
-                    holder[place] = _whole(holder[place] + text[0])
+                    holder[position] = _whole(holder[position] + text[0])
                     container[key] = text = text[1:]
             if _is_first(text[-1:]):
-                self._open[path] = held, container, key
-                held.open_strings += 1
+                self._open[path] = buffered, container, key
+                buffered.open_strings += 1
         if len(self.waiting) > _MOST_WAITING:
             return self.flush()
-        ready = next((place for place, one in enumerate(self.waiting) if one.open_strings), None)
+        ready = next((position for position, one in enumerate(self.waiting) if one.open_strings), None)
         complete, self.waiting = self.waiting[:ready], [] if ready is None else self.waiting[ready:]
         return complete
 
@@ -97,16 +97,16 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def mend_halves(event: Any) -> bool:
-    """Replace each half without its other half; whether there was one."""
-    found = False
+    """Replace each half without its other half. Return whether there was one."""
+    result = False
     for holder, key, _ in [*_strings(event)]:
         text = holder[key]
         try:
             text.encode()
         except UnicodeEncodeError:
             holder[key] = _whole(text)
-            found = True
-    return found
+            result = True
+    return result
 
 
 def _whole(text: str) -> str:
@@ -124,7 +124,7 @@ def _is_second(character: str) -> bool:
 def _strings(value: Any) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
     """Each string in *value*, as its container, its key there, and its path.
 
-    Where an object has an index, as choices, calls and blocks do, the path has it in place of the position.
+    If an object has an index, like choices, calls and blocks, the path has it in place of the position.
     """
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())]
     while level:

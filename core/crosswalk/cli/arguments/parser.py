@@ -37,11 +37,11 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.exit(USAGE)
     command = parser.commands.get(given[0], parser)
     command.refuse_unknown(given[:1] if command is parser else given[1:])
-    arguments, rest = parser.parse_known_args(given)
+    arguments, remainder = parser.parse_known_args(given)
     # Paths may stand on both sides of an option, which argparse does not understand.
-    paths = [path for path in rest if path == "-" or not path.startswith("-")]
-    if paths != rest or (rest and not hasattr(arguments, "paths")):
-        command.error(f"unrecognized arguments: {' '.join(rest)}")
+    paths = [path for path in remainder if path == "-" or not path.startswith("-")]
+    if paths != remainder or (remainder and not hasattr(arguments, "paths")):
+        command.error(f"unrecognized arguments: {' '.join(remainder)}")
     if paths:
         arguments.paths = [*arguments.paths, *paths]
     return arguments

@@ -128,9 +128,9 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     yield "</tr></thead>"
     numbered = enumerate(matrix.lines)
     for group, lines in groupby(numbered, key=lambda line: _group(line[1].path)):
-        kept = ' class="kept"' if group == _KEPT else ""
+        stored = ' class="kept"' if group == _KEPT else ""
         span = len(matrix.crosswalks) + 1
-        yield f'<tbody{kept}><tr><th colspan="{span}" scope="rowgroup">{group}</th></tr>'
+        yield f'<tbody{stored}><tr><th colspan="{span}" scope="rowgroup">{group}</th></tr>'
         for number, line in lines:
             yield _line(number, line, matrix.crosswalks)
         yield "</tbody>"
@@ -201,8 +201,8 @@ def _piece(piece: Piece) -> str:
 def _example(row: Row) -> str:
     """The value on the wire, the value in the response if it differs, and a capture that shows both."""
     sent = _value(row.example.value)
-    said = dict.fromkeys(_value(value) for value in row.example.canonical.values())
-    becomes = "".join(f" → <code>{value}</code>" for value in said if value != sent)
+    raw = dict.fromkeys(_value(value) for value in row.example.canonical.values())
+    becomes = "".join(f" → <code>{value}</code>" for value in raw if value != sent)
     return f"<code>{sent}</code>{becomes} <small>{_html(row.example.case)}</small>"
 
 

@@ -50,7 +50,7 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[Kind]) -> str:
         counts: the number of answers compared, and of each result by its name.
         kinds: every kind of change, in the order in which they are shown.
     """
-    said = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items())
+    raw = ", ".join(f"{count} {word.replace('_', ' ')}" for word, count in counts.items())
     heads = "".join(f"<th>{head}</th>" for head in ("answers", "provider", "field", "change", "for example"))
     rows = "\n".join(map(_row, kinds)) or '<tr><td colspan="5">Nothing differs.</td></tr>'
     return f"""<!doctype html>
@@ -60,7 +60,7 @@ def diff_page(counts: Mapping[str, int], kinds: Sequence[Kind]) -> str:
 <style>{_STYLE}</style></head>
 <body>
 <h1>What changed</h1>
-<p>Answers: {_text(said)}.</p>
+<p>Answers: {_text(raw)}.</p>
 <table><thead><tr>{heads}</tr></thead><tbody>
 {rows}
 </tbody></table>

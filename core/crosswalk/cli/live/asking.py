@@ -143,9 +143,9 @@ def ask(service: SyncLLMService, request: ChatRequest, screen: Screen, *, stream
         KeyboardInterrupt: the user ended the wait for a whole answer before any of it arrived.
     """
     with screen:
-        asked = _streamed(service, request, screen) if stream else _whole(service, request)
-        screen.finish(asked.response)
-    return asked
+        requested = _streamed(service, request, screen) if stream else _whole(service, request)
+        screen.finish(requested.response)
+    return requested
 
 
 def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:

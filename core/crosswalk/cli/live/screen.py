@@ -116,8 +116,8 @@ class _Channel:
 
     def rest_of(self, whole: str) -> str:
         """The rest of *whole* after the text so far, or empty if *whole* begins otherwise."""
-        said = "".join(self.said)
-        return whole[len(said) :] if whole.startswith(said) else ""
+        raw = "".join(self.said)
+        return whole[len(raw) :] if whole.startswith(raw) else ""
 
     def write(self, text: str) -> None:
         """Write *text*, which is not empty."""

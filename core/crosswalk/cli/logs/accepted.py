@@ -35,17 +35,17 @@ def read_accepted(path: str) -> Accepted:
         text = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
-    found = set()
+    results = set()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith(b"#"):
             continue
         try:
-            said = orjson.loads(line)
-            provider, field, before, after = (said[key] for key in _KEYS)
-            found.add((str(provider), str(field), str(before), str(after)))
+            raw = orjson.loads(line)
+            provider, field, before, after = (raw[key] for key in _KEYS)
+            results.add((str(provider), str(field), str(before), str(after)))
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{path}:{number}: expected an object with {', '.join(_KEYS)}") from None
-    return frozenset(found)
+    return frozenset(results)
 
 
 def write_accepted(path: str, kinds: Iterable[Kind]) -> None:

@@ -44,9 +44,9 @@ class Comparison:
             before: the stored form.
             after: the result of mapping it now.
         """
-        found = between(before, after)
-        self.count(place, provider_of_both(before, after), found)
-        return found
+        result = between(before, after)
+        self.count(place, provider_of_both(before, after), result)
+        return result
 
     def count(self, place: str, provider: str, found: list[Difference]) -> None:
         """Count one answer that was compared.

@@ -80,8 +80,8 @@ def failed(answer: Answer | Fault, error: CrosswalkError | None = None) -> Faile
     """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
     if isinstance(answer, Fault) or error is None:
         return Failed(answer.place, getattr(answer, "cause", ""))
-    place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-    return Failed(place, f"{type(error).__name__}: {error}", type(error).__name__)
+    location = f"{answer.place} ({answer.id})" if answer.id else answer.place
+    return Failed(location, f"{type(error).__name__}: {error}", type(error).__name__)
 
 
 class Tally:

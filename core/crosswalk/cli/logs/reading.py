@@ -123,8 +123,8 @@ def _digest(*chunks: bytes) -> hashlib._Hash:
     except ImportError:  # a Python without it
         from hashlib import sha1
 
-    found: hashlib._Hash = sha1(b"".join(chunks), usedforsecurity=False)
-    return found
+    result: hashlib._Hash = sha1(b"".join(chunks), usedforsecurity=False)
+    return result
 
 
 def _id(digest: hashlib._Hash) -> str:

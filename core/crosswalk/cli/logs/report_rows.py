@@ -184,8 +184,8 @@ def groups_of(rows: Sequence[ReportRow] | list[ReportRow], by: Sequence[str]) ->
     groups: dict[tuple[str, ...], Group] = {}
     total = Group(values=("all",))
     for row in rows:
-        found = (GROUPINGS[name](row) for name in by)
-        values = tuple("-" if value is None else str(value) for value in found)
+        results = (GROUPINGS[name](row) for name in by)
+        values = tuple("-" if value is None else str(value) for value in results)
         groups.setdefault(values, Group(values=values)).add(row)
         total.add(row)
     return [groups[values] for values in sorted(groups)], total

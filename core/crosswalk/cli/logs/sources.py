@@ -297,11 +297,11 @@ def items(source: Source) -> Iterator[Item]:
 def _answer_of(line: Line, name: str, layout: Layout | None) -> Answer | Fault:
     from crosswalk.records import BadRecord
 
-    record, place = line.read(layout), f"{name}:{line.number}"
+    record, location = line.read(layout), f"{name}:{line.number}"
     if isinstance(record, BadRecord):
-        return Fault(place, record.cause, record.size, record.line)
+        return Fault(location, record.cause, record.size, record.line)
     return Answer(
-        place,
+        location,
         [record.body],
         record.status,
         provider=record.provider,

@@ -80,10 +80,10 @@ def stored_json(outcome: Outcome, *, indent: bool, include_raw: bool) -> bytes:
     """The stored form of *outcome*, which :func:`outcome_of` returned."""
     if isinstance(outcome, ChatResponse):
         return to_json(outcome, indent=indent, include_raw=include_raw)
-    said: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
+    payload: dict[str, Any] = {"error": outcome.error, "message": outcome.message}
     if outcome.partial is not None:
-        said["partial"] = load_json(to_json(outcome.partial, include_raw=include_raw))
-    return dump_json(said, option=orjson.OPT_INDENT_2 if indent else 0)
+        payload["partial"] = load_json(to_json(outcome.partial, include_raw=include_raw))
+    return dump_json(payload, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
 def read_stored(stored: Any) -> Outcome:

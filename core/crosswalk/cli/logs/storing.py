@@ -44,8 +44,8 @@ def store_all(arguments: argparse.Namespace) -> int:
         for fault in faults:
             tally.report(failed(fault))
         files = dict(_files(sources, folder, tally))
-        found = worked(list(files), arguments, partial(_stored, arguments))
-        for source, of_source in groupby(found, lambda one: one[0].source):
+        result = worked(list(files), arguments, partial(_stored, arguments))
+        for source, of_source in groupby(result, lambda one: one[0].source):
             _store(files.pop(source), _pieces(of_source, tally))
         for file in files.values():  # of logs that are empty
             _store(file, iter(()))
@@ -108,8 +108,8 @@ def _stored(
     raw = arguments.raw
     outcome = outcome_of(answer, arguments, keep_raw=raw)
     if isinstance(outcome, Failure):
-        place = f"{answer.place} ({answer.id})" if answer.id else answer.place
-        yield Failed(place, f"{outcome.error}: {outcome.message}", outcome.error)
+        location = f"{answer.place} ({answer.id})" if answer.id else answer.place
+        yield Failed(location, f"{outcome.error}: {outcome.message}", outcome.error)
     else:
         yield from guesses(outcome)
     stored = stored_json(outcome, indent=answer.record is None, include_raw=raw)

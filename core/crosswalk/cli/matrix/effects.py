@@ -63,8 +63,8 @@ def response_effects(leaf: Leaf, value: Any, before: Any, after: Any) -> list[Ef
         before: the canonical JSON without the change, or ``None`` if there is no response.
         after: the same with it.
     """
-    found = _effects(leaf, value, _differences(before or {}, after or {}))
-    return list(dict.fromkeys(_in_segment(effect, after) for effect in found))
+    result = _effects(leaf, value, _differences(before or {}, after or {}))
+    return list(dict.fromkeys(_in_segment(effect, after) for effect in result))
 
 
 def delta_effects(leaf: Leaf, value: Any, before: list[Any], after: list[Any]) -> list[Effect]:
@@ -78,23 +78,23 @@ _Difference: TypeAlias = tuple[Path, Any, Any]
 def _effects(leaf: Leaf, value: Any, changed: Iterable[_Difference]) -> Iterator[Effect]:
     """The paths of canonical JSON that change when *leaf* becomes *value*."""
     typed: list[_Difference] = []
-    kept: list[_Difference] = []
+    stored: list[_Difference] = []
     for path, old, new in changed:
         if "extensions" in path[:2]:
-            kept.append((path, old, new))
+            stored.append((path, old, new))
         elif "provenance" not in path[:2] and path[-1] not in _COMPUTED:
             typed.append((path, old, new))
-    held = [(path, old) for path, old, new in typed if _holds(new, value)]
-    if held:
-        for path, old in held:
+    buffered = [(path, old) for path, old, new in typed if _holds(new, value)]
+    if buffered:
+        for path, old in buffered:
             is_empty = leaf.value is None and old is not None
             yield Effect(path, How.EMPTY if is_empty else How.TYPED)
     else:
         # A path that only appears or disappears along with a change is a consequence of it.
-        for path, old, new in [found for found in typed if MISSING not in found] or typed:
+        for path, old, new in [result for result in typed if MISSING not in result] or typed:
             is_said = not isinstance(leaf.value, bool) and _is_quantity(new if old is MISSING else old)
             yield Effect(path, How.CONVERTED if is_said else How.DECIDES)
-    now_kept = [(path, old) for path, old, new in kept if equals(new, value)]
+    now_kept = [(path, old) for path, old, new in stored if equals(new, value)]
     in_place = [(path, old) for path, old in now_kept if path[-len(leaf.path) :] == leaf.path]
     for path, old in in_place or now_kept:
         yield Effect(path, How.OTHERWISE if old is MISSING else How.EXTENSIONS)
@@ -120,9 +120,9 @@ def _differences(before: Any, after: Any) -> Iterator[_Difference]:
     for path in changed_paths(before, after):
         old, new = at(before, path), at(after, path)
         if new is MISSING:
-            yield from ((found, value, MISSING) for found, value in scalars(old, path))
+            yield from ((result, value, MISSING) for result, value in scalars(old, path))
         elif old is MISSING or isinstance(new, dict | list):
-            yield from ((found, MISSING, value) for found, value in scalars(new, path))
+            yield from ((result, MISSING, value) for result, value in scalars(new, path))
         else:
             yield path, old, new
 

@@ -186,8 +186,8 @@ _EXPECTED: Final[list[Shape]] = [
 
 def _place(path: Shape) -> tuple[int, Shape]:
     """The position of a field: as in the canonical JSON, the extensions last."""
-    alike = [_alike(path, known) for known in _EXPECTED]
-    return (len(alike) if path[:2] == EXTENSIONS else alike.index(max(alike))), path
+    similar = [_alike(path, known) for known in _EXPECTED]
+    return (len(similar) if path[:2] == EXTENSIONS else similar.index(max(similar))), path
 
 
 def _alike(path: Shape, known: Shape) -> int:

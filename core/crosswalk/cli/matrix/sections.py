@@ -91,12 +91,14 @@ class Row:
 
     def trace(self, tracer: Tracer, leaf: Leaf) -> None:
         """Trace *leaf* and count it."""
-        found = tracer.trace(leaf)
-        self.response |= _shapes(found.response)
-        self.delta |= _shapes(found.delta)
-        self.refused |= {found.refused} if found.refused else set()
-        self.is_lost |= found.is_lost
-        stands = ((_shape_of(effect), at(tracer.baseline.response, effect.path)) for effect in found.response)
+        result = tracer.trace(leaf)
+        self.response |= _shapes(result.response)
+        self.delta |= _shapes(result.delta)
+        self.refused |= {result.refused} if result.refused else set()
+        self.is_lost |= result.is_lost
+        stands = (
+            (_shape_of(effect), at(tracer.baseline.response, effect.path)) for effect in result.response
+        )
         canonical = {path: value for path, value in stands if value is not MISSING}
         self._see(Example(tracer.case, leaf.value, canonical))
 
@@ -148,8 +150,8 @@ class Section:
 
 def endpoint_of(capture: Capture, endpoints: Iterable[str]) -> str | None:
     """The member of *endpoints* that *capture* comes from, also behind a gateway's prefix, or ``None`` if it is another."""
-    asked = (capture.path or "").partition("?")[0]
-    return max((known for known in endpoints if _pattern(known).search(asked)), key=len, default=None)
+    requested = (capture.path or "").partition("?")[0]
+    return max((known for known in endpoints if _pattern(known).search(requested)), key=len, default=None)
 
 
 @lru_cache(maxsize=512)
@@ -160,27 +162,27 @@ def _pattern(endpoint: str) -> re.Pattern[str]:
 
 def sections(mapper: Mapper, captures: Iterable[Capture]) -> list[Section]:
     """The crosswalk of *mapper*'s provider, as far as *captures* show it."""
-    found: dict[_Key, _Gathering] = defaultdict(_Gathering)
+    results: dict[_Key, _Gathering] = defaultdict(_Gathering)
     endpoints = mapper.endpoints()
     for capture in captures:
         tracer = Tracer(mapper, capture)
         keys = [_key(capture, event, len(tracer.events), endpoints) for event in tracer.events]
-        told = (
+        described = (
             {_shape_of(effect) for effect in said(tracer.baseline.response)}
             if tracer.baseline.response
             else set()
         )
         for key in dict.fromkeys(keys):
-            found[key].captures += 1
-            found[key].said |= told
-        alike: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
+            results[key].captures += 1
+            results[key].said |= described
+        similar: dict[tuple[_Key, Shape, str], list[Leaf]] = defaultdict(list)
         for leaf in tracer.leaves():
-            alike[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
-        for (key, path, kind), leaves in alike.items():
-            found[key].add(tracer, path, kind, leaves)
+            similar[keys[leaf.event], shape(leaf.path), _type_of(leaf.value)].append(leaf)
+        for (key, path, kind), leaves in similar.items():
+            results[key].add(tracer, path, kind, leaves)
     return [
         Section(key.title, key.is_stream, gathering.captures, gathering.rows(), gathering.said)
-        for key, gathering in sorted(found.items())
+        for key, gathering in sorted(results.items())
     ]
 
 
@@ -205,10 +207,10 @@ def _key(capture: Capture, event: Any, events: int, endpoints: tuple[str, ...]) 
     if capture.status >= 400:
         return _Key(len(endpoints) + 1, "")
     endpoint = endpoint_of(capture, endpoints)
-    place = endpoints.index(endpoint) if endpoint else len(endpoints)
+    location = endpoints.index(endpoint) if endpoint else len(endpoints)
     is_stream = events > 1 or not capture.body.lstrip().startswith(b"{")
     word = event.get("type") if isinstance(event, dict) else None
-    return _Key(place, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else "")
+    return _Key(location, endpoint or "unknown endpoint", is_stream, word if isinstance(word, str) else "")
 
 
 def _type_of(value: Any) -> str:

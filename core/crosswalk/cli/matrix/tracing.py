@@ -70,19 +70,19 @@ class Tracer:
 
     def trace(self, leaf: Leaf) -> Trace:
         """Find the canonical places of *leaf*."""
-        found = _Found(leaf, self.baseline)
+        result = _Found(leaf, self.baseline)
         for value in _trials(leaf.value):
-            found.add(value, self._map(replaced(self.events, leaf, value)))
-        if found.is_untold and type(leaf.value) is int and len(self.events) > 1:
+            result.add(value, self._map(replaced(self.events, leaf, value)))
+        if result.is_untold and type(leaf.value) is int and len(self.events) > 1:
             # It may distinguish items. Then it has to change in all events at once.
             for value in _trials(leaf.value):
-                found.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
-        refused = found.refused
-        if not found.has_changed and refused is None:
+                result.add(value, self._map([_everywhere(event, leaf, value) for event in self.events]))
+        refused = result.refused
+        if not result.has_changed and refused is None:
             refused = self._refused(leaf)
-        response = tuple(with_same(leaf, found.response, self.baseline.response))
-        is_lost = not found.has_changed and refused is None
-        return Trace(leaf, response, tuple(found.delta), refused, is_lost)
+        response = tuple(with_same(leaf, result.response, self.baseline.response))
+        is_lost = not result.has_changed and refused is None
+        return Trace(leaf, response, tuple(result.delta), refused, is_lost)
 
     def _refused(self, leaf: Leaf) -> str | None:
         """The error that another value causes if nothing unknown is kept."""
@@ -143,8 +143,8 @@ class _Found:
         _extend(self.response, response_effects(leaf, value, before.response, after.response))
         paths = {effect.path for effect in self.response}
         moved = delta_effects(leaf, value, before.deltas, after.deltas)
-        told = [effect for effect in moved if not _is_consequence(effect, paths)]
-        _extend(self.delta, told if told or self.response else moved)
+        described = [effect for effect in moved if not _is_consequence(effect, paths)]
+        _extend(self.delta, described if described or self.response else moved)
 
 
 def _extend(known: list[Effect], found: list[Effect]) -> None:

@@ -73,13 +73,13 @@ def told(effects: set[tuple[Shape, How]]) -> list[tuple[Shape, How]]:
     """*effects* in their order, without those that others make redundant."""
     paths = {path for path, how in effects if how is not How.OTHERWISE}
     is_typed = any(how is How.TYPED for _, how in effects)
-    found: list[tuple[Shape, How]] = []
+    results: list[tuple[Shape, How]] = []
     for path, how in sorted(effects, key=_order_of_telling):
         is_consequence = is_typed and how in (How.CONVERTED, How.DECIDES, How.SAME)
         is_repeated = path[:2] == ("alternatives", "[]") and path[2:] in paths
         if how is not How.OTHERWISE and not is_consequence and not is_repeated:
-            found.append((path, how))
-    return found
+            results.append((path, how))
+    return results
 
 
 def _order_of_telling(effect: tuple[Shape, How]) -> tuple[int, bool, int, Shape]:
@@ -107,11 +107,11 @@ def pieces(row: Row, section: Section) -> list[list[Piece]]:
     elsewhere -= {path for path, _ in response}
     is_switch = not response or How.DECIDES in how
     refused = row.refused if is_switch and row.types != {"null"} else ()
-    said = [
+    raw = [
         *map(Piece, how),
         *(Piece(path, is_path=True, label=ELSEWHERE) for path in sorted(map(shown, elsewhere))),
         *(Piece(error, label=REFUSED) for error in sorted(refused)),
         *([Piece(LOST)] if row.is_lost and LOST not in how else []),
     ]
     wire, types = [Piece(shown(row.path), is_path=True)], [Piece(kind) for kind in sorted(row.types)]
-    return [wire, types, *canonical, said]
+    return [wire, types, *canonical, raw]

@@ -169,12 +169,12 @@ def _item(draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutp
 
 def _of(draft: Draft, event: Any, kind: type[Item]) -> DraftItem:
     """Return the item of *event*, which must be of this *kind*, or unknown."""
-    found = draft.find(event.output_index, getattr(event, "item_id", None))
-    if found.kind is not None and not issubclass(found.kind, (kind, Unknown)):
-        raise _misfit(event, f"is about a {found.kind.__name__}")
-    if found.kind is None and kind is not Item:
-        found.open_as(draft.version, kind)
-    return found
+    result = draft.find(event.output_index, getattr(event, "item_id", None))
+    if result.kind is not None and not issubclass(result.kind, (kind, Unknown)):
+        raise _misfit(event, f"is about a {result.kind.__name__}")
+    if result.kind is None and kind is not Item:
+        result.open_as(draft.version, kind)
+    return result
 
 
 def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) -> None:
@@ -185,27 +185,27 @@ def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) 
 
 
 def _part(known: WireEvent) -> _Fold:
-    place, index = known.of, LISTS[known.of]
-    holder = ResponseReasoningItem if place == "summary" else Item
+    location, index = known.of, LISTS[known.of]
+    holder = ResponseReasoningItem if location == "summary" else Item
 
     def fold(draft: Draft, event: Any) -> None:
         part = PARTS.get(event.part.type)
-        if part is not None and part.list != place:
-            raise _misfit(event, f"has {event.part.type} in the {place}")
+        if part is not None and part.list != location:
+            raise _misfit(event, f"has {event.part.type} in the {location}")
         kind = holder if part is None else ITEM_CLASSES[part.item]
-        _of(draft, event, kind).put_part(draft.version, place, getattr(event, index) or 0, event.part)
+        _of(draft, event, kind).put_part(draft.version, location, getattr(event, index) or 0, event.part)
 
     return fold
 
 
 def _text(known: WireEvent) -> _Fold:
     type, leaf, whole = known.of, known.leaf, known.word != "delta"
-    kind, place = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
-    index = LISTS[place]
+    kind, location = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
+    index = LISTS[location]
 
     def fold(draft: Draft, event: Any) -> None:
         item, number = _of(draft, event, kind), getattr(event, index) or 0
-        item.write_part(draft.version, place, number, type, getattr(event, leaf), whole=whole)
+        item.write_part(draft.version, location, number, type, getattr(event, leaf), whole=whole)
         if not whole and getattr(event, "logprobs", None):
             item.add_logprobs(draft.version, number, event.logprobs)
 

@@ -111,10 +111,10 @@ class DraftItem:
 
     def log(self, *name: Any) -> Log:
         """Return the draft of the item's part with this name."""
-        found = self._logs.get(name)
-        if found is None:
-            found = self._logs[name] = Log()
-        return found
+        result = self._logs.get(name)
+        if result is None:
+            result = self._logs[name] = Log()
+        return result
 
     @property
     def kind(self) -> type[Any] | None:
@@ -192,8 +192,8 @@ class DraftItem:
 
     def _numbered(self, first: str, version: int, since: int) -> dict[int, str]:
         """Return the numbered texts."""
-        found = {name[0]: log.text(version, since) for name, log in self._named(first)}
-        return {index: text for index, text in found.items() if text is not None}
+        results = {name[0]: log.text(version, since) for name, log in self._named(first)}
+        return {index: text for index, text in results.items() if text is not None}
 
     def _parts(
         self, into: str, base: tuple[StreamedPart, ...], version: int, since: int
@@ -261,15 +261,15 @@ class Draft:
     def find(self, index: int | None, id: str | None) -> DraftItem:
         """Return the item at *index*, or the one with this *id* if the server gives no index. Create it if needed."""
         by_id = self._by_id.get(id or "")
-        found = by_id if index is None or (by_id and by_id.order is None) else self._by_index.get(index)
-        if found is None:
-            found = DraftItem(index, self.version, id)
-            self._items.append(found)
+        result = by_id if index is None or (by_id and by_id.order is None) else self._by_index.get(index)
+        if result is None:
+            result = DraftItem(index, self.version, id)
+            self._items.append(result)
             if index is not None:
-                self._by_index[index] = found
+                self._by_index[index] = result
         if id is not None:
-            self._by_id.setdefault(id, found)
-        return found
+            self._by_id.setdefault(id, result)
+        return result
 
     def at(self, version: int) -> Response:
         """The response at *version*."""

@@ -49,8 +49,8 @@ _WIDEST_RANGE: Final = 50
 def _list_of(before: str, after: str) -> str:
     """Return the pattern of numbers between *before* and *after*, with commas, as ranges, or as footnotes."""
     one = rf"\^?{_NUMBER}(?:\s?{_DASH}\s?\^?{_NUMBER})?"
-    said = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # the form of ChatGPT
-    return rf"{before}({one}(?:\s?(?:[,;&\u3001\uff0c]|\band\b)\s?{one}){{0,99}}){said}{after}"
+    text = r"(?:\u2020(?:source|L[0-9]{1,9}(?:-L?[0-9]{1,9})?))?"  # the form of ChatGPT
+    return rf"{before}({one}(?:\s?(?:[,;&\u3001\uff0c]|\band\b)\s?{one}){{0,99}}){text}{after}"
 
 
 _PART: Final = re.compile(rf"({_NUMBER})(?:\s?{_DASH}\s?\^?({_NUMBER}))?")
@@ -105,9 +105,9 @@ class CitationMarker:
 
     def find(self, text: str) -> Iterator[tuple[int, int, int]]:
         """Yield each number of a marker in *text*, with the marker's first character and the one after its last."""
-        for found in self._pattern.finditer(text):
-            for number in _numbers(found[1]):
-                yield number, found.start(), found.end()
+        for result in self._pattern.finditer(text):
+            for number in _numbers(result[1]):
+                yield number, result.start(), result.end()
 
     def find_unread(self, text: str, numbers: Collection[int]) -> Iterator[str]:
         """Return texts that resemble a marker but are not read as one, such as ``[doc 3]``, ``¹`` and ``[4:0†source]``.
@@ -117,12 +117,12 @@ class CitationMarker:
             numbers: the numbers of the citations. ``(3)`` is ignored if there is no third citation.
         """
         read = {start for _, start, _ in self.find(text)}
-        for found in _UNREAD.finditer(text):
-            if found.start() not in read:
-                yield found[0]
-        for found in _ROUND.finditer(text):
-            if found.start() not in read and not {*_numbers(found[1])}.isdisjoint(numbers):
-                yield found[0]
+        for result in _UNREAD.finditer(text):
+            if result.start() not in read:
+                yield result[0]
+        for result in _ROUND.finditer(text):
+            if result.start() not in read and not {*_numbers(result[1])}.isdisjoint(numbers):
+                yield result[0]
 
 
 def _numbers(said: str) -> list[int]:

@@ -68,23 +68,23 @@ def compress(
             f"expected {', '.join(get_args(CompressionMode))}", path="compress_chunks.mode"
         )
     if mode == "all":
-        left = tuple(_shorter(chunk, marker) for chunk in chunks)
+        remaining = tuple(_shorter(chunk, marker) for chunk in chunks)
     elif unread:
-        left = tuple(chunks)
+        remaining = tuple(chunks)
     elif mode == "deduplicate":
-        left = tuple(_first_ones(chunks))
+        remaining = tuple(_first_ones(chunks))
     else:
         # A chunk that is not a source cannot be referenced, and the answer may rely on it all the same.
         numbers = frozenset(referenced)
-        left = tuple(chunk for chunk in chunks if chunk.number is None or chunk.number in numbers)
+        remaining = tuple(chunk for chunk in chunks if chunk.number is None or chunk.number in numbers)
     report = CompressionReport(
         mode=mode,
         chunks_before=len(chunks),
-        chunks_after=len(left),
+        chunks_after=len(remaining),
         characters_before=sum(len(chunk.content) for chunk in chunks),
-        characters_after=sum(len(chunk.content) for chunk in left),
+        characters_after=sum(len(chunk.content) for chunk in remaining),
     )
-    return left, report
+    return remaining, report
 
 
 def _first_ones(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

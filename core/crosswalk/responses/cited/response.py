@@ -95,7 +95,7 @@ class CitedResponse:
             response=response,
             tool_calls=calls,
             chunks=tuple(
-                _located(chunk, place) for place, call in enumerate(calls) for chunk in call.chunkify()
+                _located(chunk, position) for position, call in enumerate(calls) for chunk in call.chunkify()
             ),
             citations=tuple(citations),
             marker=CitationMarker(marker),
@@ -131,7 +131,9 @@ class CitedResponse:
     def unread_markers(self) -> tuple[str, ...]:
         """Texts with a digit that may be markers in an unknown form."""
         numbers = {citation.number for citation in self.citations}
-        return tuple(found for part in self._texts() for found in self.marker.find_unread(part.text, numbers))
+        return tuple(
+            result for part in self._texts() for result in self.marker.find_unread(part.text, numbers)
+        )
 
     def compress_chunks(self, mode: CompressionMode) -> Self:
         """Return a copy with compressed chunks. The last of :attr:`reports` has the savings.
@@ -157,10 +159,10 @@ class CitedResponse:
     @property
     def compressed_calls(self) -> tuple[ResponseToolCall[Any], ...]:
         """The tool calls with only :attr:`chunks` as their results."""
-        found: list[list[Chunk]] = [[] for _ in self.tool_calls]
+        results: list[list[Chunk]] = [[] for _ in self.tool_calls]
         for chunk in self.chunks:
-            found[chunk.call].append(chunk)
-        return tuple(call.with_chunks(chunks) for call, chunks in zip(self.tool_calls, found, strict=True))
+            results[chunk.call].append(chunk)
+        return tuple(call.with_chunks(chunks) for call, chunks in zip(self.tool_calls, results, strict=True))
 
     @property
     def compressed_response(self) -> Response:
@@ -187,7 +189,7 @@ class CitedResponse:
     def _annotated(self, known: dict[int, CitationAnnotation], part: Any) -> Any:
         if not isinstance(part, ResponseOutputText):
             return part
-        there = {_place(found) for found in part.annotations if isinstance(found, CitationAnnotation)}
+        there = {_place(result) for result in part.annotations if isinstance(result, CitationAnnotation)}
         added = []
         for number, start, end in self.marker.find(part.text):
             if number in known:

@@ -81,9 +81,9 @@ class _Screen:
         self._last: tuple[str, str | None] | None = None
 
     def add(self, update: Update) -> None:
-        place = (update.kind, update.key)
+        location = (update.kind, update.key)
         pieces = None if update.key is None else self._by_key.get((update.kind, update.key))
-        if pieces is None and place == self._last and update.is_written:
+        if pieces is None and location == self._last and update.is_written:
             pieces = self._blocks[-1][1]
         if pieces is None:
             pieces = []
@@ -94,7 +94,7 @@ class _Screen:
             pieces.clear()
         if update.text:
             pieces.append(harmless(update.text, lines=update.is_written))
-        self._last = place
+        self._last = location
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = Text("\n").join(self._texts())
@@ -106,14 +106,14 @@ class _Screen:
 
     def _texts(self) -> list[Text]:
         """The blocks, or those at the end that may be on the screen, in order."""
-        found = []
-        left = sys.maxsize if self.whole else _DRAWN_CHARACTERS
+        results = []
+        remaining = sys.maxsize if self.whole else _DRAWN_CHARACTERS
         for kind, pieces in reversed(self._blocks.copy()):  # drawn in a thread of rich's
-            if left <= 0:
+            if remaining <= 0:
                 break
             # A slice is atomic. No piece is empty, so it has enough characters.
-            content = "".join(pieces[-left:])[-left:].strip("\n")
-            left -= len(content) + 1
+            content = "".join(pieces[-remaining:])[-remaining:].strip("\n")
+            remaining -= len(content) + 1
             label = "" if kind in (UpdateKind.TEXT, UpdateKind.REASONING) else f"[{harmless(kind)}] "
-            found.append(Text(label + content, style=_STYLES.get(kind, "")))  # type: ignore[call-overload]
-        return found[::-1]
+            results.append(Text(label + content, style=_STYLES.get(kind, "")))  # type: ignore[call-overload]
+        return results[::-1]

@@ -38,11 +38,11 @@ class StageFailure:
     error: Exception
 
     def __str__(self) -> str:
-        place = clean_message(self.event_type or "opening or closing", 80)
+        location = clean_message(self.event_type or "opening or closing", 80)
         if self.sequence_number is not None:
-            place = f"{place} (sequence_number {self.sequence_number})"
+            location = f"{location} (sequence_number {self.sequence_number})"
         # Its message may quote content, so it is only in the cause.
-        return f"{self.stage} {self.name!r} failed at {place}: {type(self.error).__name__}"
+        return f"{self.stage} {self.name!r} failed at {location}: {type(self.error).__name__}"
 
 
 class PipelineError(ResponsesError):

@@ -184,12 +184,12 @@ class StreamHandler:
 
     def _call_stage(self, stage: Stage, snapshot: ResponseSnapshot) -> Steps[tuple[Update, ...]]:
         try:
-            said = stage.call(snapshot)
-            if inspect.isawaitable(said):
-                said = yield said
+            raw = stage.call(snapshot)
+            if inspect.isawaitable(raw):
+                raw = yield raw
             if stage.kind == "handler":
                 return ()
-            updates = tuple(said or ())
+            updates = tuple(raw or ())
             for update in updates:
                 if not isinstance(update, Update):
                     raise TypeError(f"a processor gives updates, not {type(update).__name__}")

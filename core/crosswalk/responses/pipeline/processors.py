@@ -50,11 +50,13 @@ class ToolProcessor:
         if isinstance(event, ev.PartEvent):
             return ()
         if isinstance(event, ev.ItemEvent):
-            told = call_status(event)
-            if told is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
+            described = call_status(event)
+            if described is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
                 return ()
-            place = self._places.of(event.output_index, event.item_id)
-            return self._line(place, self._calls.setdefault(place, told[0].removesuffix("_call")), told[1])
+            location = self._places.of(event.output_index, event.item_id)
+            return self._line(
+                location, self._calls.setdefault(location, described[0].removesuffix("_call")), described[1]
+            )
         return self._rest(snapshot.response)
 
     def _rest(self, response: Response) -> Iterator[Update]:
@@ -81,8 +83,8 @@ def _described(tool: str, item: Any) -> str:
         given = getattr(item, "arguments", None) or getattr(item, "input", None) or ""
         return f"{name}({shortened(str(given))})"
     action = getattr(item, "action", None)
-    asked = getattr(item, "queries", None) or getattr(action, "queries", None) or ()
-    about = "; ".join(asked) or getattr(action, "query", None) or getattr(action, "url", None) or ""
+    requested = getattr(item, "queries", None) or getattr(action, "queries", None) or ()
+    about = "; ".join(requested) or getattr(action, "query", None) or getattr(action, "url", None) or ""
     return f"{tool}({shortened(about)})" if about else tool
 
 

@@ -119,12 +119,12 @@ class EventRouter:
     def route(self, event: ResponseStreamEvent) -> tuple[Stage, ...]:
         """The stages that take *event*, in order."""
         key = (type(event), event.type)
-        found = self._routes.get(key)
-        if found is None:
-            found = tuple(stage for stage in self._stages if stage.takes(event))
+        result = self._routes.get(key)
+        if result is None:
+            result = tuple(stage for stage in self._stages if stage.takes(event))
             if len(self._routes) < _MOST_ROUTES:  # a server can make up any number of types
-                self._routes[key] = found
-        return found
+                self._routes[key] = result
+        return result
 
 
 _MOST_ROUTES = 1000

@@ -127,7 +127,7 @@ def _json_problem(body: bytes) -> NotAStreamError:
 
 def _message(value: dict[str, Any], error: Any) -> str | None:
     inside = error.get("message") if isinstance(error, dict) else error
-    for said in (inside, value.get("message"), value.get("detail")):
-        if isinstance(said, str):
-            return clean_message(said, 200)
+    for raw in (inside, value.get("message"), value.get("detail")):
+        if isinstance(raw, str):
+            return clean_message(raw, 200)
     return None

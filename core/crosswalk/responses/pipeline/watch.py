@@ -83,13 +83,13 @@ class ProgressWatch:
         cls = self._registry.get(tool)
         if cls is None or status is None:
             return
-        word, place = str(status), self._places.of(event.output_index, item_id)
+        word, location = str(status), self._places.of(event.output_index, item_id)
         if isinstance(event, ItemEvent) and word not in cls.progression.words:
             return  # an event of the tool's own, which tells no status
         if isinstance(event, ResponseOutputItemAddedEvent):
-            if self._opened.get(place, item_id) != item_id:
-                self._statuses.pop(place, None)  # a server that gives all its items the same place
-            self._opened[place] = item_id
-        before = self._statuses.get(place)
-        self._statuses[place] = word
+            if self._opened.get(location, item_id) != item_id:
+                self._statuses.pop(location, None)  # a server that gives all its items the same place
+            self._opened[location] = item_id
+        before = self._statuses.get(location)
+        self._statuses[location] = word
         cls.progression.check(before, word, tool=cls.tool(), call_id=item_id)

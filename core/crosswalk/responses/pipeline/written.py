@@ -54,9 +54,9 @@ class WrittenProcessor:
         if type(event) not in self.events:
             return ()
         known = EVENTS[event.type]
-        place = PARTS[known.of].list
-        index = getattr(event, LISTS[place]) or 0
-        key = f"{self._places.of(event.output_index, event.item_id)}.{place}.{index}"
+        location = PARTS[known.of].list
+        index = getattr(event, LISTS[location]) or 0
+        key = f"{self._places.of(event.output_index, event.item_id)}.{location}.{index}"
         text = getattr(event, known.leaf)
         return self._piece(key, text) if known.word == "delta" else self._whole(key, text)
 

@@ -103,14 +103,14 @@ class ResponseToolCall(ABC, Generic[ItemT]):
     @property
     def id(self) -> str | None:
         """The id that answers name: ``call_id``, or the item's ``id`` if the server answers."""
-        found: str | None = getattr(self.item, "call_id", None) or self.item.id
-        return found
+        result: str | None = getattr(self.item, "call_id", None) or self.item.id
+        return result
 
     @property
     def status(self) -> str | None:
         """Its status, or ``None`` if unknown."""
-        found = getattr(self.item, "status", None)
-        return None if found is None else str(found)
+        result = getattr(self.item, "status", None)
+        return None if result is None else str(result)
 
     def advance(self, status: str) -> Self:
         """Return the call with its next status, or with the same one.

@@ -78,18 +78,20 @@ class FunctionToolCall(ResponseToolCall[ResponseFunctionToolCall]):
         output = self._output()
         if self.output is None:
             return self
-        left = {chunk.index: chunk.content for chunk in chunks}
-        kept: Any = left.get(0, "")
+        remaining = {chunk.index: chunk.content for chunk in chunks}
+        stored: Any = remaining.get(0, "")
         if not isinstance(output, str):
-            found = {chunk.index for chunk in self.chunkify()}
+            results = {chunk.index for chunk in self.chunkify()}
             parts = [
-                (index, part) for index, part in enumerate(output) if index in left or index not in found
+                (index, part)
+                for index, part in enumerate(output)
+                if index in remaining or index not in results
             ]
-            kept = tuple(
-                part.replace(text=left[index]) if isinstance(part, ResponseInputText) else part
+            stored = tuple(
+                part.replace(text=remaining[index]) if isinstance(part, ResponseInputText) else part
                 for index, part in parts
             )
-        return attrs.evolve(self, output=self.output.replace(output=kept))
+        return attrs.evolve(self, output=self.output.replace(output=stored))
 
     def _output(self) -> ToolOutput:
         return self.output.output if isinstance(self.output, ResponseFunctionToolCallOutputItem) else ()
@@ -120,15 +122,15 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
         """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``action`` or ``actions``."""
-        asked = read_arguments(tool_call, _ComputerArguments, cls)
-        if asked.action is None and asked.actions is None:
+        requested = read_arguments(tool_call, _ComputerArguments, cls)
+        if requested.action is None and requested.actions is None:
             raise wrong_arguments(tool_call, "nothing is to be done")
         return cls(
             ResponseComputerToolCall(
                 call_id=tool_call.id,
-                action=asked.action,
-                actions=asked.actions,
-                pending_safety_checks=asked.pending_safety_checks or (),
+                action=requested.action,
+                actions=requested.actions,
+                pending_safety_checks=requested.pending_safety_checks or (),
                 status=ItemStatus.IN_PROGRESS,
             )
         )
@@ -147,5 +149,5 @@ class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
         """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
         if not isinstance(self.output, ResponseComputerToolCallOutputItem):
             return ()
-        place = self.output.output.file_id or self.output.output.image_url or "data:"
-        return () if place.startswith("data:") else (Chunk(content=place, title="screenshot"),)
+        location = self.output.output.file_id or self.output.output.image_url or "data:"
+        return () if location.startswith("data:") else (Chunk(content=location, title="screenshot"),)

@@ -139,13 +139,13 @@ class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
         """A chunk for each document."""
         return tuple(
             Chunk(
-                content=found.text or "",
-                title=found.title or found.filename,
-                annotation=_file_citation(found) or url_citation(found.url, found.title),
-                score=found.score,
+                content=result.text or "",
+                title=result.title or result.filename,
+                annotation=_file_citation(result) or url_citation(result.url, result.title),
+                score=result.score,
                 index=index,
             )
-            for index, found in enumerate(self.item.results or ())
+            for index, result in enumerate(self.item.results or ())
         )
 
     def with_chunks(self, chunks: Sequence[Chunk]) -> Self:

@@ -87,17 +87,17 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
 
     def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
         """See :meth:`ResponseToolCall.with_chunks`. Sources other than pages stay."""
-        left = {chunk.index: chunk for chunk in chunks}
+        remaining = {chunk.index: chunk for chunk in chunks}
         pages = {chunk.index for chunk in self.chunkify()}
         action = self.item.action
         if not isinstance(action, ActionSearch) or not action.sources:
             return self
-        kept = tuple(
-            with_text(source, left[index].content) if isinstance(source, WebSearchResult) else source
+        stored = tuple(
+            with_text(source, remaining[index].content) if isinstance(source, WebSearchResult) else source
             for index, source in enumerate(action.sources)
-            if index in left or index not in pages
+            if index in remaining or index not in pages
         )
-        return self._having(action=action.replace(sources=kept))
+        return self._having(action=action.replace(sources=stored))
 
     def _sources(self) -> tuple[WebSearchSource, ...]:
         return (self.item.action.sources or ()) if isinstance(self.item.action, ActionSearch) else ()

@@ -104,18 +104,18 @@ def _answer(message: Fields) -> Turn:
     """Return an answer with more than text and calls, as its server sent it."""
     content = read_content(message)
     text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
-    said: dict[str, Any] = {"role": "assistant", "content": text}
+    payload: dict[str, Any] = {"role": "assistant", "content": text}
     for name in _OF_ANSWERS:
         kind = message.items if name == "reasoning_details" else message.text
         if (value := kind(name)) is not None:
-            said[name] = value
+            payload[name] = value
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in read_calls(message)
     ]
     if calls:
-        said["tool_calls"] = calls
-    choice = {"index": 0, "message": said, "finish_reason": "tool_calls" if calls else "stop"}
+        payload["tool_calls"] = calls
+    choice = {"index": 0, "message": payload, "finish_reason": "tool_calls" if calls else "stop"}
     return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
 
 
@@ -159,10 +159,10 @@ def choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
     """Return whether the model may call tools, or which one it must call."""
     if not isinstance(body.look("tool_choice"), dict):
         return word(body, "tool_choice", read_words("tool_choice", "chat"))
-    said = body.object("tool_choice")
-    assert said is not None, "it is an object"
-    name = read_choice(said, is_nested=is_nested)
-    with placed(said, "name"):
+    raw = body.object("tool_choice")
+    assert raw is not None, "it is an object"
+    name = read_choice(raw, is_nested=is_nested)
+    with placed(raw, "name"):
         return None if name is None else NamedTool(name)
 
 
@@ -170,10 +170,10 @@ def _legacy_choice(body: Fields) -> str | NamedTool | None:
     """Return the choice among the legacy ``functions``."""
     if not isinstance(body.look("function_call"), dict):
         return word(body, "function_call", {"auto": "auto", "none": "none"})
-    said = body.object("function_call")
-    assert said is not None, "it is an object"
-    with placed(said, "name"):
-        return NamedTool(said.need("name", said.text("name")))
+    raw = body.object("function_call")
+    assert raw is not None, "it is an object"
+    with placed(raw, "name"):
+        return NamedTool(raw.need("name", raw.text("name")))
 
 
 def answer_format(said: Fields | None, nested: str | None = "json_schema") -> ResponseFormat | None:

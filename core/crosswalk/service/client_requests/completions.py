@@ -21,8 +21,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     """
     echo, user, n = body.flag("echo"), body.is_text("user"), body.is_whole("n")
     logprobs = body.is_whole("logprobs")
-    asked = body.object("stream_options")
-    usage = None if asked is None else asked.flag("include_usage")
+    requested = body.object("stream_options")
+    usage = None if requested is None else requested.flag("include_usage")
     defaults = take_neutral(body, "completions", {"suffix": ""})
     prompt = _prompt(body)
     with placed(body, "prompt"):

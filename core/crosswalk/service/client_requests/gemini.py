@@ -182,20 +182,20 @@ class _Conversation:
         """Return the answer as its server sent it, each call with an id."""
         parts = content.items("parts") or []
         self._open = []
-        said: list[Any] = []
+        raw: list[Any] = []
         for number, part in enumerate(parts):
             call = part.get("functionCall", part.get("function_call")) if isinstance(part, dict) else None
             if isinstance(call, dict):
                 id = call.get("id") or f"call_{len(self.turns)}_{number}"
                 self._open.append((id, str(call.get("name"))))
-                rest = {
+                remainder = {
                     key: value for key, value in part.items() if key not in ("functionCall", "function_call")
                 }
-                part = {**rest, "functionCall": {**call, "id": id}}
-            said.append(part)
-        if not said:
+                part = {**remainder, "functionCall": {**call, "id": id}}
+            raw.append(part)
+        if not raw:
             content.refuse("must have at least one part", "parts")
-        candidate = {"content": {"role": "model", "parts": said}, "finishReason": "STOP", "index": 0}
+        candidate = {"content": {"role": "model", "parts": raw}, "finishReason": "STOP", "index": 0}
         self.turns.append(answer(content, {"candidates": [candidate]}, WireForm.GEMINI.provider))
 
 

@@ -96,11 +96,13 @@ class ClientRequest(ChatRequest):
 
     def _with_headers(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built* with the options of the client's headers, if the server speaks the client's form."""
-        told = dict(self.headers) if self._is_own(built) else {}
-        told.pop(VERSION, None)
+        described = dict(self.headers) if self._is_own(built) else {}
+        described.pop(VERSION, None)
         why = "the header asks what this API does not know"
-        left = (Dropped(name, why, refuses=False) for name in self.headers if name not in told)
-        return attrs.evolve(built, headers={**built.headers, **told}, dropped=(*built.dropped, *left))
+        remaining = (Dropped(name, why, refuses=False) for name in self.headers if name not in described)
+        return attrs.evolve(
+            built, headers={**built.headers, **described}, dropped=(*built.dropped, *remaining)
+        )
 
     def _is_own(self, built: HTTPRequest) -> bool:
         """Return whether *built* is for an API of the client's form."""
@@ -175,19 +177,19 @@ class ClientRequest(ChatRequest):
         known = {(dropped.option, dropped.reason) for dropped in asked.dropped}
         new = tuple(one for one in built.dropped if (one.option, one.reason) not in known)
         why = "thinking with an empty signature"
-        unsigned = (Dropped(place, why, refuses=False) for place in self.unsigned)
+        unsigned = (Dropped(location, why, refuses=False) for location in self.unsigned)
         return attrs.evolve(built, body=body, dropped=(*new, *unsigned))
 
     def _with_unread(self, built: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
         """Return *built* with each *unread* value in its place, as far as the lists there have the same items."""
         body = copy_json(built.body)
         waiting = sorted(unread, key=lambda one: one.place)
-        left = []
+        remaining = []
         while waiting:
             if not _put(body, self.said, waiting[0].place, waiting):
-                left.append(waiting[0])
+                remaining.append(waiting[0])
             del waiting[0]
-        lost = (dropped for one in left for dropped in _dropped(one, format_of_path(built.path)))
+        lost = (dropped for one in remaining for dropped in _dropped(one, format_of_path(built.path)))
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
 
 
@@ -256,7 +258,7 @@ def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
 
     In a list it is there if the list has as many items as the client's, apart from those still waiting.
     """
-    step, *rest = place
+    step, *remainder = place
     is_there = isinstance(body, list if isinstance(step, int) else dict)
     if not is_there:
         return False
@@ -264,14 +266,14 @@ def _put(body: Any, said: Any, place: Place, waiting: list[Unread]) -> bool:
         own = waiting[0].place[: -len(place)]
         if len(body) != len(said) - sum(other.place[:-1] == own for other in waiting):
             return False
-        if not rest:
+        if not remainder:
             body.insert(step, waiting[0].value)
             return True
-        return _put(body[step], said[step], tuple(rest), waiting)
-    if not rest:
+        return _put(body[step], said[step], tuple(remainder), waiting)
+    if not remainder:
         return body.setdefault(step, waiting[0].value) is waiting[0].value
     inner = body.get(step, type(said[step])())
-    is_there = _put(inner, said[step], tuple(rest), waiting)
+    is_there = _put(inner, said[step], tuple(remainder), waiting)
     if is_there:
         body[step] = inner
     return is_there
@@ -303,9 +305,9 @@ class Incoming:
 
     def without(self, *paths: str) -> Incoming:
         """Return the same without the unread fields *paths*, which the gateway handles. They are sent to no server."""
-        kept = tuple(unread for unread in self.request.unread if unread.path not in paths)
+        stored = tuple(unread for unread in self.request.unread if unread.path not in paths)
         gone: set[Place] = {unread.place for unread in self.request.unread if unread.path in paths}
         if not gone:
             return self
-        said = {name: value for name, value in self.request.said.items() if (name,) not in gone}
-        return attrs.evolve(self, request=attrs.evolve(self.request, unread=kept, said=said))
+        payload = {name: value for name, value in self.request.said.items() if (name,) not in gone}
+        return attrs.evolve(self, request=attrs.evolve(self.request, unread=stored, said=payload))

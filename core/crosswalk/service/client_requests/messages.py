@@ -80,18 +80,18 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
 def _without_unsigned(said: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return *said* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
     messages = said.get("messages")
-    found: list[str] = []
-    kept: list[Any] = []
+    results: list[str] = []
+    stored: list[Any] = []
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and message.get("role") == "assistant":
-            places = [place for place, block in enumerate(content) if _is_unsigned(block)]
+            places = [position for position, block in enumerate(content) if _is_unsigned(block)]
             if places and len(places) < len(content):
-                found += [f"messages[{number}].content[{place}]" for place in places]
-                blocks = [block for place, block in enumerate(content) if place not in places]
+                results += [f"messages[{number}].content[{position}]" for position in places]
+                blocks = [block for position, block in enumerate(content) if position not in places]
                 message = {**message, "content": blocks}
-        kept.append(message)
-    return ({**said, "messages": kept}, tuple(found)) if found else (said, ())
+        stored.append(message)
+    return ({**said, "messages": stored}, tuple(results)) if results else (said, ())
 
 
 def _is_unsigned(block: Any) -> bool:
@@ -233,8 +233,8 @@ class _Conversation:
         )
         if marked is not None:
             self._mark(marked, turn)
-        said = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
-        self.turns.append(_plain(said, message) or _whole(said, message))
+        raw = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
+        self.turns.append(_plain(raw, message) or _whole(raw, message))
 
     # Tools.
 
@@ -341,5 +341,5 @@ def _whole(blocks: list[dict[str, Any]], message: Fields) -> Turn:
     """Return the answer of *blocks*, as its server sent it."""
     end = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
     ended = {"stop_reason": end, "stop_sequence": None, "usage": {"output_tokens": 0}}
-    said = {"type": "message", "role": "assistant", "content": blocks, **ended}
-    return answer(message, said, WireForm.ANTHROPIC.provider)
+    payload = {"type": "message", "role": "assistant", "content": blocks, **ended}
+    return answer(message, payload, WireForm.ANTHROPIC.provider)

@@ -72,11 +72,11 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
 
 def _loading(body: Fields) -> str:
     """What a request that says nothing wants of the model: that it be kept for no time is to unload it."""
-    kept = body.look("keep_alive")
-    if isinstance(kept, str):  # as Go writes durations: 0, 0s, 0m0.0s
-        is_zero = "0" in kept and not any(digit in kept for digit in "123456789")
+    stored = body.look("keep_alive")
+    if isinstance(stored, str):  # as Go writes durations: 0, 0s, 0m0.0s
+        is_zero = "0" in stored and not any(digit in stored for digit in "123456789")
     else:
-        is_zero = type(kept) in (int, float) and 0 <= kept < 1
+        is_zero = type(stored) in (int, float) and 0 <= stored < 1
     return "unload" if is_zero else "load"
 
 
@@ -102,18 +102,18 @@ def _incoming(
 
 
 def _options(body: Fields) -> dict[str, Any]:
-    said = body.object("options")
-    if said is None:
+    raw = body.object("options")
+    if raw is None:
         return {}
-    kept = {name: said.is_whole(name) for name in _AT_LEAST_1}
-    for name, value in kept.items():
+    stored = {name: raw.is_whole(name) for name in _AT_LEAST_1}
+    for name, value in stored.items():
         if value is not None and value < 1:
-            said.take(name)
-    found = options(said, "ollama", "options.")
-    for name, value in kept.items():
+            raw.take(name)
+    result = options(raw, "ollama", "options.")
+    for name, value in stored.items():
         if value is not None and value < 1:
-            said.give(name, value)
-    return found
+            raw.give(name, value)
+    return result
 
 
 # The conversation.
@@ -147,7 +147,7 @@ class _Conversation:
     def _answer(self, message: Fields, text: str) -> Turn:
         thinking = message.text("thinking")
         calls: list[ToolCall] = []
-        said: list[dict[str, Any]] = []
+        raw: list[dict[str, Any]] = []
         for call in message.objects("tool_calls"):
             if call.look("type") == "function":
                 call.take("type")
@@ -158,14 +158,14 @@ class _Conversation:
             id = call.text("id") or f"call_{len(self.turns)}_{len(calls)}"
             with placed(call):
                 calls.append(ToolCall(id, name, dump_json(arguments).decode()))
-            said.append({"id": id, "function": {"index": len(said), "name": name, "arguments": arguments}})
+            raw.append({"id": id, "function": {"index": len(raw), "name": name, "arguments": arguments}})
         self._open = calls
         if not thinking:
             with placed(message, "content"):
                 return ChatMessage(Role.ASSISTANT, _content(text, message), tool_calls=calls or None)
         whole: dict[str, Any] = {"role": "assistant", "content": text, "thinking": thinking}
-        if said:
-            whole["tool_calls"] = said
+        if raw:
+            whole["tool_calls"] = raw
         line = {"model": "-", "message": whole, "done": True, "done_reason": "stop"}
         return answer(message, line, WireForm.OLLAMA.provider)
 

@@ -63,14 +63,14 @@ def options(fields: Fields, format: str, under: str = "") -> dict[str, Any]:
 
     Of two spellings of one option the later one in the table counts, and the other stays.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for path, known in reversed(options_read(format).items()):
         name = path.removeprefix(under)
         if format == "gemini" and name not in fields:
             name = proto_name(name)
-        if known.name in _TAKERS and known.name not in found and name in fields:
-            found[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
-    return found
+        if known.name in _TAKERS and known.name not in results and name in fields:
+            results[known.name] = option(fields, name, known.name, _TAKERS[known.name](fields, name))
+    return results
 
 
 def _stop(fields: Fields, name: str) -> Any:
@@ -84,12 +84,12 @@ def _stop(fields: Fields, name: str) -> Any:
 def take_neutral(body: Fields, format: str, more: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *more* with their values."""
     neutral = {path: known.neutral for path, known in options_read(format).items() if known.name != "store"}
-    found = {}
+    results = {}
     for name, value in {**neutral, **more}.items():
-        said = body.look(name)
-        if said is not None and said == value and (type(said) is bool) is (type(value) is bool):
-            found[name] = body.take(name)
-    return found
+        raw = body.look(name)
+        if raw is not None and raw == value and (type(raw) is bool) is (type(value) is bool):
+            results[name] = body.take(name)
+    return results
 
 
 def option(fields: Fields, name: str, field: str, value: Any) -> Any:
@@ -105,20 +105,20 @@ def option(fields: Fields, name: str, field: str, value: Any) -> Any:
 
 def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
     """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
-    said = fields.look(name)
-    if said is None:
+    raw = fields.look(name)
+    if raw is None:
         return None
-    if not isinstance(said, str):
+    if not isinstance(raw, str):
         return fields.text(name)  # type: ignore[return-value]  # it raises
-    if said not in words:
+    if raw not in words:
         return None
     fields.take(name)
-    return words[said]
+    return words[raw]
 
 
 def read_words(option: str, format: str) -> dict[str, str]:
     """What each word of *format* for *option* means."""
-    return {said: name for name, said in WORDS[option][format].items() if isinstance(said, str)}
+    return {raw: name for name, raw in WORDS[option][format].items() if isinstance(raw, str)}
 
 
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:

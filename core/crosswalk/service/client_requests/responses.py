@@ -191,19 +191,19 @@ def _answer(items: list[Fields]) -> Turn:
     text: str | None = None
     calls: list[ToolCall] = []
     for item in items:
-        kind, said = _kind(item), set(item)
+        kind, raw = _kind(item), set(item)
         content = item.look("content")
         if (
             kind == "message"
-            and said <= {"type", "role", "content"}
+            and raw <= {"type", "role", "content"}
             and isinstance(content, str)
             and not (text or calls)
         ):
             text = content
-        elif kind in _CALLS and said == {"type", "call_id", "name", _CALLS[kind]}:
+        elif kind in _CALLS and raw == {"type", "call_id", "name", _CALLS[kind]}:
             with placed(item):
-                asked, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
-                calls.append(ToolCall(item.look("call_id"), item.look("name"), asked, word))
+                requested, word = item.look(_CALLS[kind]), "custom" if kind == "custom_tool_call" else None
+                calls.append(ToolCall(item.look("call_id"), item.look("name"), requested, word))
         else:
             return _whole(items)
     for item in items:
@@ -221,10 +221,10 @@ def _whole(items: list[Fields]) -> Turn:
 
 def _spelled_out(item: Fields) -> dict[str, Any]:
     """Return *item* as a server sends it: a message that is only a text becomes parts."""
-    kind, said = _kind(item), item.rest()
-    if kind == "message" and isinstance(said.get("content"), str):
-        said["content"] = [{"type": "output_text", "text": said["content"], "annotations": []}]
-    return {**said, "type": kind}
+    kind, raw = _kind(item), item.rest()
+    if kind == "message" and isinstance(raw.get("content"), str):
+        raw["content"] = [{"type": "output_text", "text": raw["content"], "annotations": []}]
+    return {**raw, "type": kind}
 
 
 # Options.
@@ -243,7 +243,7 @@ def _tools(
     custom: list[str] = []
     namespaces: dict[str, tuple[str, str]] = {}
     waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
-    found: list[tuple[Fields, str | None]] = []
+    results: list[tuple[Fields, str | None]] = []
     while waiting:
         tool, namespace = waiting.pop(0)
         if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
@@ -252,9 +252,9 @@ def _tools(
             name = tool.need("name", tool.text("name"))
             waiting[:0] = [(inner, name) for inner in tool.objects("tools")]
         else:
-            found.append((tool, namespace))
-    names = Counter(str(tool.look("name")) for tool, _ in found if "name" in tool)
-    for tool, namespace in found:
+            results.append((tool, namespace))
+    names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
+    for tool, namespace in results:
         kind = tool.need("type", tool.text("type"))
         if kind in ("function", "custom"):
             inner = tool.need("name", tool.text("name"))

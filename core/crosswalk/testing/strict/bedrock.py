@@ -55,10 +55,10 @@ def _content_is_not_empty(request: StrictRequest) -> Iterator[Refusal]:
 
 def _texts_are_not_blank(request: StrictRequest) -> Iterator[Refusal]:
     for number, (_, blocks) in enumerate(_messages(request)):
-        for place, block in enumerate(blocks):
+        for position, block in enumerate(blocks):
             if "text" in block and not text_at(block, "text").strip():
                 yield Refusal(
-                    f"The text field in the ContentBlock object at messages.{number}.content.{place} is blank. "
+                    f"The text field in the ContentBlock object at messages.{number}.content.{position} is blank. "
                     "Add text to the text field, and try again."
                 )
 
@@ -123,9 +123,9 @@ def _calls_have_declared_tools(request: StrictRequest) -> Iterator[Refusal]:
 def _reasoning(request: StrictRequest) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each block of reasoning, with its path."""
     for number, (_, blocks) in enumerate(_messages(request)):
-        for place, block in enumerate(blocks):
+        for position, block in enumerate(blocks):
             if isinstance(block.get("reasoningContent"), dict):
-                yield f"messages.{number}.content.{place}", block["reasoningContent"]
+                yield f"messages.{number}.content.{position}", block["reasoningContent"]
 
 
 def _reasoning_of_claude_is_signed(request: StrictRequest) -> Iterator[Refusal]:

@@ -41,14 +41,14 @@ def call_ids(message: dict[str, Any]) -> list[str]:
 
 def rounds(request: StrictRequest) -> Iterator[tuple[int, list[str], list[tuple[int, str]]]]:
     """Each answer or start of the conversation: its place, the ids of its calls, the results right after it."""
-    place, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
+    location, calls, results = 0, [], []  # type: int, list[str], list[tuple[int, str]]
     for number, message in messages_of(request):
         if message.get("role") == "tool":
             results.append((number, text_at(message, "tool_call_id")))
         else:
-            yield place, calls, results
-            place, calls, results = number, call_ids(message), []
-    yield place, calls, results
+            yield location, calls, results
+            location, calls, results = number, call_ids(message), []
+    yield location, calls, results
 
 
 def _has_messages(request: StrictRequest) -> Iterator[Refusal]:
@@ -58,7 +58,7 @@ def _has_messages(request: StrictRequest) -> Iterator[Refusal]:
 
 
 def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
-    for place, calls, results in rounds(request):
+    for location, calls, results in rounds(request):
         answered = [id for _, id in results]
         missing = [id for id in calls if id not in answered]
         if missing:
@@ -66,7 +66,7 @@ def _calls_have_results(request: StrictRequest) -> Iterator[Refusal]:
                 "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
                 f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing)}"
             )
-            yield Refusal(message, f"messages.[{place}].role")
+            yield Refusal(message, f"messages.[{location}].role")
 
 
 def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
@@ -82,8 +82,8 @@ def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
 
 def _one_result_for_a_call(request: StrictRequest) -> Iterator[Refusal]:
     for _, _, results in rounds(request):
-        for place, (number, id) in enumerate(results):
-            for other, same in results[:place]:
+        for position, (number, id) in enumerate(results):
+            for other, same in results[:position]:
                 if same == id:
                     message = (
                         f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id}', "

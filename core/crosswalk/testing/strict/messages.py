@@ -29,8 +29,8 @@ def _messages(request: StrictRequest) -> list[tuple[str, list[dict[str, Any]]]]:
 def _blocks(request: StrictRequest) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each block with the path that errors call it by."""
     for number, (_, blocks) in enumerate(_messages(request)):
-        for place, block in enumerate(blocks):
-            yield f"messages.{number}.content.{place}", block
+        for position, block in enumerate(blocks):
+            yield f"messages.{number}.content.{position}", block
 
 
 def _ids(blocks: list[dict[str, Any]], type: str, key: str) -> list[str]:
@@ -87,10 +87,10 @@ def _results_have_calls(request: StrictRequest) -> Iterator[Refusal]:
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
         calls = _ids(messages[number - 1][1], "tool_use", "id") if number else []
-        for place, block in enumerate(blocks):
+        for position, block in enumerate(blocks):
             if block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in calls:
                 yield Refusal(
-                    f"messages.{number}.content.{place}: unexpected `tool_use_id` found in `tool_result` blocks: "
+                    f"messages.{number}.content.{position}: unexpected `tool_use_id` found in `tool_result` blocks: "
                     f"{block.get('tool_use_id')}. Each `tool_result` block must have a corresponding `tool_use` "
                     "block in the previous message."
                 )
@@ -128,10 +128,10 @@ def _pending(request: StrictRequest) -> Iterator[tuple[int, dict[str, Any], bool
     """
     messages = _messages(request)
     for number, (_, blocks) in enumerate(messages):
-        for place, block in enumerate(blocks):
+        for position, block in enumerate(blocks):
             if block.get("type") not in _SERVER_CALLS:
                 continue
-            later = [*blocks[place:], *(one for _, more in messages[number + 1 :] for one in more)]
+            later = [*blocks[position:], *(one for _, more in messages[number + 1 :] for one in more)]
             if any(_is_server_result(one) and one.get("tool_use_id") == block.get("id") for one in later):
                 continue
             follows = [(role, one) for role, more in messages[number + 1 :] for one in more]
