@@ -1,4 +1,4 @@
-"""What was asked, in the words of OpenTelemetry's GenAI conventions, whatever the dialect of the request."""
+"""The request in the words of OpenTelemetry's GenAI conventions, for every dialect."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _TAKEN: Final = frozenset(
         *("server_tool_call", "server_tool_call_response", "compaction"),
     }
 )
-"""What a part of such a type looks like, the conventions say."""
+"""The types of parts that the conventions define."""
 
 
 def input_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The conversation in the JSON *body* of a request, without what stands apart as system instructions.
+    """Return the conversation in the JSON *body* of a request, without separate system instructions.
 
-    What a part says that the conventions have no words for is kept as it was sent.
+    Fields of a part without a word in the conventions are stored as sent.
     """
     results = []
     for name in ("chat_history", "messages", "contents", "input"):
@@ -42,12 +42,12 @@ def input_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def system_instructions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The instructions that stand apart from the conversation in the JSON *body* of a request."""
+    """Return the system instructions outside the conversation in the JSON *body* of a request."""
     return [part for name in _SYSTEM for part in _parts(body.get(name))]
 
 
 def tool_definitions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tools that the JSON *body* of a request offers; those of the provider's own with all that was sent of them."""
+    """Return the tools in the JSON *body* of a request. Tools that the provider runs keep all their fields."""
     config = body.get("toolConfig")
     tools = config.get("tools") if isinstance(config, dict) else body.get("tools")
     results = [_tool(each) for one in _objects(tools) for each in _declared(one)]
@@ -55,7 +55,7 @@ def tool_definitions(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _declared(tool: dict[str, Any]) -> Iterable[dict[str, Any]]:
-    """The functions that *tool* declares, or itself."""
+    """Return the functions that *tool* declares, or *tool*."""
     for name in ("functionDeclarations", "function_declarations"):
         if isinstance(tool.get(name), list):
             return [{"type": "function", **one} for one in _objects(tool[name])]
@@ -151,7 +151,7 @@ def _result(id: object, response: Any) -> dict[str, Any]:
 
 
 def _media(key: str, said: dict[str, Any]) -> dict[str, Any] | None:
-    """The part for an image, a sound or a document; ``None`` where *said* is none that is known."""
+    """Return the part for an image, a sound or a document, or ``None`` if *said* is not a known one."""
     url, source = said.get("image_url") or said.get("url"), said.get("source")
     if isinstance(url, str) and key in ("image_url", "input_image"):
         return {"type": "uri", "modality": "image", "uri": url}

@@ -110,12 +110,12 @@ class OpenAI(ChatDialect):
                 choice["finish_details"] = {"type": choice.pop("finish_reason")}
 
 
-# Verdicts of moderation: Azure's content filters and OpenAI's own (sections 2 and 8). They stay whole in the extensions,
-# where all of them are; one that is not harmless is a segment as well, so that nobody has to look for it.
+# Verdicts of moderation: Azure's content filters and OpenAI's own (sections 2 and 8). They stay completely in the
+# extensions. A verdict above harmless is also a segment, which is easier to find.
 
 
 def prompt_verdicts(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """What the filter found in each prompt; older versions of the API say ``prompt_annotations``."""
+    """Take the verdicts on each prompt. Older versions of the API send ``prompt_annotations``."""
     for key in ("prompt_filter_results", "prompt_annotations"):
         for result in accept_objects(event, key):
             index = look_at(result, "prompt_index", int) or 0
@@ -130,7 +130,7 @@ def _verdict(
     holder: dict[str, Any], about: dict[str, Any], choice: int, state: MappingState
 ) -> Iterator[ResponseDelta]:
     results = tuple(_findings(accept_object(holder, "content_filter_results") or {}, state))
-    # Azure repeats the verdicts with every piece of text: what was said, of a prompt or a choice, is not said again.
+    # Azure repeats the verdicts with every piece of text. Each verdict on a prompt or a choice is yielded once.
     raw = state.own(_Said)
     key = (*about.values(), choice)
     if results and raw.get(key) != results:
@@ -143,7 +143,7 @@ _SEVERITIES = frozenset(ContentFilterSeverity)
 
 
 def _findings(results: dict[str, Any], state: MappingState) -> Iterator[Annotation]:
-    """The categories that are not harmless, in order; the four of the canonical vocabulary are judged, harmless or not."""
+    """Return the categories above harmless, in order. The four of the canonical vocabulary are always judged."""
     for category, value in results.items():
         for verdict in value if type(value) is list else [value]:
             if type(verdict) is not dict:
@@ -164,7 +164,7 @@ def _findings(results: dict[str, Any], state: MappingState) -> Iterator[Annotati
 
 
 def moderation_verdicts(event: dict[str, Any]) -> Iterator[ResponseDelta]:
-    """What OpenAI's moderation flagged in the input and in the output."""
+    """Return the findings of OpenAI's moderation in the input and in the output."""
     moderation = accept_object(event, "moderation") or {}
     for side, target in (("input", "prompt"), ("output", "completion")):
         for result in accept_objects(accept_object(moderation, side) or {}, "results"):

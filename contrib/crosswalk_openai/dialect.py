@@ -1,4 +1,4 @@
-"""What servers of this family add to OpenAI's dialect: reasoning in details, sources, audio, images, a way to be asked.
+"""The additions to OpenAI's dialect by servers of this family: reasoning details, sources, audio, images, requests.
 
 Facts: provider document "OpenAI Chat Completions", sections 2, 3, 9 and 10.
 """
@@ -43,9 +43,9 @@ It is a space because an empty text is refused by some of DeepSeek's models (Nou
 
 _TEXTS: Mapping[str | None, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
 _OPAQUE: Mapping[str | None, str] = {"reasoning.text": "signature", "reasoning.encrypted": "data"}
-"""For each type of a reasoning detail: where its text and its opaque value stand."""
+"""For each type of a reasoning detail: the keys of its text and its opaque value."""
 _NAMES = {"signature": "signature", "data": "encrypted"}
-"""What the segment's metadata calls an opaque value."""
+"""The key of an opaque value in the segment's metadata."""
 _PLAIN = ("reasoning", "reasoning_content")
 
 
@@ -53,7 +53,7 @@ class ChatDialect(OpenAIChatDialect):
     """The hooks for a server that speaks OpenAI's dialect, with annotations, audio and images as segments.
 
     Attributes:
-        style: in what its requests differ from OpenAI's: the arguments of an ``OpenAIChatStyle``.
+        style: the differences of its requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
     """
 
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
@@ -66,7 +66,7 @@ class ChatDialect(OpenAIChatDialect):
         return self.built(request)
 
     def built(self, request: ChatRequest, **more: Any) -> HTTPRequest:
-        """*request* in this server's style, of which *more* says more."""
+        """Return *request* in this server's style, refined by *more*."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
         fields = {"reasoning": self.reasoning_name, **self.style, **more}
@@ -76,7 +76,7 @@ class ChatDialect(OpenAIChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice: its reasoning in the order of its details, then the rest."""
+        """Return the deltas of one choice: its reasoning in the order of its details, then the others."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         return _take_details(part, index, state, deltas) if "reasoning_details" in part else deltas
 
@@ -94,7 +94,7 @@ class ChatDialect(OpenAIChatDialect):
         super().spell(event)
 
     def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterator[Segment]:
-        """The segments of a message or delta that are neither text nor tool calls."""
+        """Return the segments of a message or delta other than text and tool calls."""
         for name, segments in _SEGMENTS.items():
             if name in part:
                 yield from segments(part)
@@ -103,10 +103,10 @@ class ChatDialect(OpenAIChatDialect):
 def _take_details(
     part: dict[str, Any], choice: int, state: MappingState, others: Iterable[ResponseDelta]
 ) -> Iterator[ResponseDelta]:
-    """The reasoning of a message or delta in the order of its ``reasoning_details``, then *others*, the deltas of its rest.
+    """Return the reasoning of a message or delta in the order of its ``reasoning_details``, then the deltas *others*.
 
-    An opaque value, which must be sent back, is a segment. Where the details have text it is the text that counts: the
-    same under a plain name is taken, another one stays.
+    An opaque value, which must be sent back, is a segment. If the details have text, that text counts. The
+    same text under a plain name is taken, and another one stays.
 
     Raises:
         WireTypeError: a detail, its type, text or opaque value has another type than the API promises.
@@ -150,7 +150,7 @@ def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
         _NAMES[name]: opaque,
     }
     if detail and index is not None:
-        detail["index"] = index  # what is left of it says whose it is
+        detail["index"] = index  # identifies the remainder
     known = {key: value for key, value in about.items() if value is not None}
     return text, Segment(SegmentType.REASONING, "", known)
 
@@ -185,9 +185,9 @@ class _Sources:
 
 
 def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """The sources that *event* lists at its top and no event before it did, as segments.
+    """Return the new sources at the top of *event*, as segments.
 
-    ``[1]`` in the text means the first of them. A list that does not go on where the last one ended stays.
+    ``[1]`` in the text means the first of them. A list that does not continue the last one stays.
     """
     shown = state.own(_Sources)
     results = [
@@ -214,7 +214,7 @@ def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[Respons
 
 
 def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
-    """The audio of a message, or the piece of it that a delta brings: each piece is base64 of its own."""
+    """Return the audio of a message, or its piece in a delta. Each piece is separate base64."""
     audio = accept_object(part, "audio")
     if not audio:
         return
@@ -233,7 +233,7 @@ def _audio_segments(part: dict[str, Any]) -> Iterator[Segment]:
 
 
 def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
-    """The images of a message or delta: an address, or the image itself as a ``data:`` URL."""
+    """Return the images of a message or delta: a URL, or the image as a ``data:`` URL."""
     for image in accept_objects(part, "images"):
         holder = accept_object(image, "image_url") or {}
         url = accept_string(holder, "url")

@@ -1,4 +1,4 @@
-"""What some services want to be told otherwise than OpenAI: reasoning, marks for the cache, an order of their own.
+"""The requests of services that differ from OpenAI's: reasoning, cache marks, and the order of messages.
 
 Facts: each provider's reference of its chat endpoint; provider document "OpenAI Chat Completions", section 9; for
 Mistral's order the validator of requests in ``mistral_common`` and the error 3230 of its API; for Perplexity's its error
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def add_chunks(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
-    """Add what Mistral sent: its content in chunks, where it is more than text."""
+    """Add Mistral's content in chunks, if it is more than text."""
     if said["role"] != "assistant" or not isinstance(turn, ChatResponse):
         return
     chunks = own_items(turn, [_chunk(segment) for segment in turn.segments], inside="content")
@@ -56,9 +56,9 @@ def _chunk(segment: Segment) -> dict[str, Any] | None:
 
 
 def add_details(turn: Turn, request: ChatRequest, said: dict[str, Any]) -> None:
-    """Add what OpenRouter wants: reasoning back in details, each with the signature that came with it.
+    """Add the reasoning details that OpenRouter expects, each with its signature.
 
-    It takes marks for the cache on the parts of a message, and passes them on to who has such.
+    It takes cache marks on the parts of a message, and passes them on to providers that have them.
     """
     if request.cache_marks:
         systems = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
@@ -80,7 +80,7 @@ def _mark(said: dict[str, Any], mark: CacheMark) -> None:
 
 
 def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
-    """The details of the reasoning of *turn*, each with its state: of a plain text what nobody else has taken."""
+    """Return the reasoning details of *turn*, each with its state. Plain text without a detail is one more."""
     state = own_fields(turn).get("reasoning_details")
     entries = [entry for entry in state if isinstance(entry, dict)] if isinstance(state, list) else []
     plain = [entry for entry in entries if "type" in entry]
@@ -101,7 +101,7 @@ def _details(turn: ChatResponse) -> Iterator[dict[str, Any]]:
 
 
 def _is_same(entry: dict[str, Any], said: dict[str, Any]) -> bool:
-    """Whether *entry* is left of the detail that a segment *said*: both have its number."""
+    """Return whether *entry* is the remainder of the detail in a segment's metadata *said*, by its number."""
     return "index" in entry and entry["index"] == said.get("index")
 
 
@@ -111,14 +111,14 @@ def _plain_detail(text: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def continue_last_answer(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """*messages* as Moonshot takes them: it continues an answer at the end only where that is marked as partial."""
+    """Return *messages* for Moonshot, which continues an answer at the end only if it is marked as partial."""
     if messages[-1]["role"] == "assistant":
         return [*messages[:-1], {**messages[-1], "partial": True}]
     return messages
 
 
 def with_one_system_message(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """*messages* as MiniMax takes them: all that the system says in one message, at the beginning."""
+    """Return *messages* for MiniMax, with all system messages as one message at the beginning."""
     systems, others = _system_first(messages)
     if not systems:
         return others
@@ -129,10 +129,10 @@ def with_one_system_message(messages: list[dict[str, Any]]) -> list[dict[str, An
 
 
 def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """*messages* as Mistral takes them.
+    """Return *messages* for Mistral.
 
-    The system speaks at the beginning alone. The user does not speak behind the results of tools ("Unexpected role 'user'
-    after role 'tool'"): the model has to say something between. An answer at the end is one to go on with.
+    System messages are only allowed at the beginning. A user message directly after tool results is refused ("Unexpected
+    role 'user' after role 'tool'"), so a message of the model separates them. The model continues an answer at the end.
     """
     result, others = _system_first(messages)
     for message in others:
@@ -145,9 +145,9 @@ def in_mistrals_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def in_perplexitys_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """*messages* as Perplexity takes them: the system's, then the user's and the model's in turn, a user's at both ends.
+    """Return *messages* for Perplexity: the system's, then the user's and the model's in turn, a user's at both ends.
 
-    What one of them says in several messages is said in one. There are no tools: calls and results are told in words.
+    Consecutive messages of one role are joined. There are no tools, so calls and results become text.
     """
     result, others = _system_first(messages)
     start = len(result)
@@ -169,13 +169,13 @@ _BEGIN = {"role": "user", "content": "(The conversation begins.)"}
 
 
 def _system_first(messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The messages of the system, and all others."""
+    """Return the messages of the system, and all others."""
     systems = [message for message in messages if message["role"] == "system"]
     return systems, [message for message in messages if message["role"] != "system"]
 
 
 def _told(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """*messages* with calls as words of the model, and results as words of the user."""
+    """Return *messages* with calls as text of the model, and results as text of the user."""
     names: dict[str, str] = {}
     for message in messages:
         content = message["content"]
@@ -194,7 +194,7 @@ def _told(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _joined(one: Any, other: Any) -> Any:
-    """Two contents as one: texts with an empty line between them, else parts."""
+    """Join two contents: texts with an empty line between them, else parts."""
     if not (one and other):
         return one or other
     if isinstance(one, str) and isinstance(other, str):

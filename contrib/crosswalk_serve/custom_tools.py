@@ -1,6 +1,6 @@
-"""Custom tools: a client's tools that take free text, which most servers know as functions with one string.
+"""Custom tools: a client's tools that take free text. Most servers need functions with one string instead.
 
-The server is asked for a function with one argument, ``input``. Its call goes to the client as the custom call that it is.
+The server gets a function with one argument, ``input``. The client gets its call as a custom call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CustomCalls", "as_custom", "with_custom_calls"]
 
 
 def as_custom(call: ToolCall) -> ToolCall:
-    """*call* of a function that stands for a custom tool as the custom call; as it is where its arguments are others."""
+    """Return *call* of such a function as a custom call, or unchanged if its arguments differ."""
     try:
         arguments = call.parsed()
     except ToolCallArgumentsError:
@@ -37,7 +37,7 @@ def as_custom(call: ToolCall) -> ToolCall:
 
 
 def with_custom_calls(response: ChatResponse, names: Collection[str]) -> ChatResponse:
-    """*response* with the calls of the tools called *names* as custom calls."""
+    """Return *response* with the calls of the tools *names* as custom calls."""
     calls = [as_custom(call) if call.name in names else call for call in response.tool_calls]
     if tuple(calls) == response.tool_calls:
         return response
@@ -56,7 +56,7 @@ def _with_text(segment: Segment, texts: dict[tuple[str, str], str]) -> Segment:
 
 
 class CustomCalls:
-    """Holds back the calls of custom tools in a stream: what their input is shows when their arguments are whole.
+    """Buffers the calls of custom tools in a stream, because their input is known only with the complete arguments.
 
     Args:
         names: the names of the custom tools.
@@ -67,7 +67,7 @@ class CustomCalls:
         self._held: dict[tuple[int, int], list[ToolCallDelta]] = {}  # by choice and index
 
     def of(self, delta: ResponseDelta | None) -> Iterator[ResponseDelta]:
-        """What may be written of *delta* now."""
+        """Return the part of *delta* that may be written now."""
         if delta is None:
             return
         call = delta.tool_call_delta
@@ -84,7 +84,7 @@ class CustomCalls:
         return (choice, call.index) in self._held or (call.name in self._names and call.kind is None)
 
     def rest(self) -> Iterator[ResponseDelta]:
-        """What was held back."""
+        """Return the buffered calls."""
         buffered, self._held = self._held, {}
         for (choice, index), fragments in buffered.items():
             id = next((one.id for one in fragments if one.id), None)
@@ -99,4 +99,4 @@ _OTHERS: Final = (
     *("content_delta", "finish_reason", "usage", "reasoning_delta", "refusal_delta", "segment"),
     *("raw_finish_reason", "logprobs", "extensions"),
 )
-"""What a delta may say beside a fragment of a call."""
+"""The other fields of a delta with a fragment of a call."""

@@ -1,4 +1,4 @@
-"""What clients are told of a request that is not served, in no form yet."""
+"""Refusals of requests, before they are written in the client's format."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 __all__ = ["LEFT", "Refusal", "for_client"]
 
 LEFT: Final = 499
-"""The status of a request whose client has left, as nginx has it; nobody is sent it."""
+"""The status in logs if the client has left, as in nginx. It is never sent."""
 
 
 class Refusal(CrosswalkError):
-    """A request is refused; whoever knows the client's form writes it.
+    """A request is refused. The endpoint writes the error in the client's format.
 
     Attributes:
-        info: what is wrong, in canonical words; its status is that of the answer.
-        retry_after: in how many seconds to come again, or ``None`` to say nothing of it.
+        info: the error. Its status is that of the answer.
+        retry_after: the seconds until the next attempt, or ``None`` for no advice.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ _UNREACHED: Final = {
     "decoding_error": ("sent what cannot be unpacked", 502),
     "transport_timeout": ("took too long", 504),
 }
-"""What the service tells with a server's address; by its codes."""
+"""Messages in place of those that contain a server's address, by code."""
 
 
 def for_client(error: ErrorInfo) -> ErrorInfo:
-    """A provider's *error* as a client is to see it: whose credentials were refused are the gateway's, not the client's, and
-    where its servers stand, and whether they are elsewhere now, is nobody's business."""
+    """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
+    addresses of servers are private."""
     if error.code in _UNREACHED:
         text, status = _UNREACHED[error.code]
         return attrs.evolve(error, message=f"the server of this model {text}", status=status)
@@ -64,5 +64,5 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
             code="bad_credentials",
         )
     if error.status is None and error.kind in (ErrorKind.SERVER, ErrorKind.UNKNOWN):
-        return attrs.evolve(error, status=502)  # what came cannot be read, or has no end
+        return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
     return error

@@ -1,8 +1,8 @@
-"""Packages whose names are imported when they are first used, so that importing a package costs nothing (promise P7), and
-modules that are imported and regular expressions that are compiled then.
+"""Imports the names of packages on first use, so that importing a package costs nothing (promise P7). Does the same for
+modules and for compiling regular expressions.
 
-A public name stands in the ``__all__`` of its module and nowhere else. A package says from which modules it takes all of
-them: to type checkers and editors with imports that never run, to the interpreter with :func:`lazy`::
+A public name is only listed in the ``__all__`` of its module. A package lists the modules of its names twice: for type
+checkers and editors with imports that never run, and for the interpreter with :func:`lazy`::
 
     if TYPE_CHECKING:
         from crosswalk.agent.chat import *
@@ -31,10 +31,10 @@ _Functions = tuple[Callable[[str], Any], Callable[[], list[str]]]
 def lazy(
     package: str, modules: str, *, beside: Iterable[str] = (), submodules: Mapping[str, str] = _NONE
 ) -> _Functions:
-    """The ``__getattr__`` and ``__dir__`` of *package*, which has all names of its *modules*, separated by spaces.
+    """Return ``__getattr__`` and ``__dir__`` of *package*, which has all names of its *modules*, separated by spaces.
 
-    Of a module of ours that is none of its own, the path below ``crosswalk`` is given. *beside* are the public names that it
-    has at once, *submodules* the modules which it has as a whole, by name.
+    A module outside the package is given by its path below ``crosswalk``. *beside* are the public names that the package
+    defines, and *submodules* the modules that are attributes, by name.
     """
     paths = {
         module: f"crosswalk.{module}" if "." in module else f"{package}.{module}"
@@ -43,7 +43,7 @@ def lazy(
 
     names_of = cache(_names_of)
 
-    def home_of(name: str) -> str | None:  # those behind the one that has it need not be looked at
+    def home_of(name: str) -> str | None:  # stops at the first module that has it
         return next((path for path in paths.values() if name in names_of(path)), None)
 
     def names() -> set[str]:
@@ -59,13 +59,13 @@ def imported_when_used(
     *,
     submodules: Mapping[str, str] = _NONE,
 ) -> _Functions:
-    """The ``__getattr__`` and ``__dir__`` of *package*.
+    """Return ``__getattr__`` and ``__dir__`` of *package*.
 
     Args:
         package: its full name.
-        home_of: tells the module of a name that is used for the first time, or ``None`` for a name that it does not have.
+        home_of: returns the module of a name on its first use, or ``None`` for an unknown name.
         names: all of its public names.
-        submodules: modules that are its attributes too, also where nobody has imported them, by name.
+        submodules: modules that are its attributes too, even before their import, by name.
     """
 
     def __getattr__(name: str) -> Any:
@@ -87,10 +87,10 @@ def imported_when_used(
 
 
 def _names_of(module: str) -> list[str]:
-    """The ``__all__`` of *module*.
+    """Return the ``__all__`` of *module*.
 
-    It is read off the module's text, so that the module need not run; where there is no text, or no list in it, the
-    module is imported.
+    It is read from the module's text, so that the module need not run. Without a text, or a list in it, the module is
+    imported.
     """
     import re
     from importlib.util import find_spec
@@ -102,9 +102,9 @@ def _names_of(module: str) -> list[str]:
 
 
 def later(module: str) -> Any:
-    """The *module*, imported when something of it is first used; for type checkers import it where they alone see it.
+    """Return *module*, imported on first use. For type checkers, import it under ``TYPE_CHECKING``.
 
-    An annotation such as ``decimal.Decimal`` can be resolved all the same.
+    Annotations such as ``decimal.Decimal`` can still be resolved.
     """
     return _Later(module)
 
@@ -120,7 +120,7 @@ class _Later:
 
 
 def pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """``re.compile(source, flags)``, compiled when it is first used; for a module that is read to answer."""
+    """Return ``re.compile(source, flags)``, compiled on first use."""
     return cast("re.Pattern[AnyStr]", _Pattern(source, flags))
 
 
