@@ -58,8 +58,8 @@ class NativeDialect:
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* has a response, which the padding ``p`` of a stream marks as Cloudflare's."""
-        if not isinstance(event, dict) or "done" in event:
-            return Recognition.NO  # Ollama's lines have a response, too
+        if not isinstance(event, dict) or "done" in event or "type" in event:
+            return Recognition.NO  # lines of Ollama and events of the Responses API have a response, too
         if "response" not in event:
             return Recognition.NO
         return Recognition.CERTAIN if "p" in event else Recognition.POSSIBLE

@@ -220,3 +220,18 @@ def test_the_account_is_part_of_the_address(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("CLOUDFLARE_ACCOUNT_ID")
     with pytest.raises(ConfigurationError, match="CLOUDFLARE_ACCOUNT_ID"):
         resolve(endpoint, mapper)
+
+
+@pytest.mark.parametrize("provider", ["cloudflare", None])
+def test_a_stream_of_the_responses_api_is_not_the_native_one(provider: str | None) -> None:
+    """Its events have a ``response`` too. Without a provider, all that speak the API read it alike."""
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    item["content"] = [{"type": "output_text", "text": "Hi", "annotations": []}]  # type: ignore[assignment]
+    about = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m"}
+    events = [
+        {"type": "response.created", "response": {**about, "status": "in_progress", "output": []}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {**about, "status": "completed", "output": [item]}},
+    ]
+    response = normalize(sse(*events), provider)
+    assert (response.text, response.is_complete) == ("Hi", True)
