@@ -51,8 +51,9 @@ class SyncEventStream(Iterator[StreamEvent]):
             raise CrosswalkError("the stream belongs to the process from which this one was forked")
         while not self._ready:
             if self._ahead is None:
-                self._ahead = ReadAhead(self._stream, self._thread)
-                weakref.finalize(self, _abandon, self._ahead, self._forks).atexit = False
+                self._ahead = ReadAhead(self._stream, self._thread)  # known before an observer runs
+                self._ahead.start()
+                weakref.finalize(self, _abandon, self._ahead, self._thread, self._forks).atexit = False
             events = self._ahead.take()
             if not events:
                 raise StopIteration
@@ -91,11 +92,12 @@ class SyncEventStream(Iterator[StreamEvent]):
         """
         if self._forks != fork_count():
             return
-        if self._ahead is not None and self._thread.is_current:
-            self._ahead.abandon()  # an observer cannot wait for its own thread
-            return
+        ending = (self._ahead or self._stream).cancel()
         with contextlib.suppress(StoppedError):
-            self._thread.run((self._ahead or self._stream).cancel())
+            if self._thread.is_current:  # an observer cannot wait for its own thread
+                self._thread.begin(ending)
+            else:
+                self._thread.run(ending)
 
     def close(self) -> None:
         """Like :meth:`cancel`, for a stream that is not read any further."""
@@ -108,10 +110,11 @@ class SyncEventStream(Iterator[StreamEvent]):
         self.close()
 
 
-def _abandon(ahead: ReadAhead, forks: int) -> None:
+def _abandon(ahead: ReadAhead, thread: ServiceThread, forks: int) -> None:
     """End a stream that nobody can read any more, unless it belongs to the parent of this process."""
     if forks == fork_count():
-        ahead.abandon()
+        with contextlib.suppress(StoppedError):
+            thread.begin(ahead.cancel())
 
 
 class SyncLLMService:

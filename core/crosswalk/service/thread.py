@@ -162,8 +162,19 @@ class ReadAhead:
         self._batches: SimpleQueue[list[StreamEvent] | concurrent.futures.Future[None]] = SimpleQueue()
         self._room = asyncio.Semaphore(READ_AHEAD)
         self._taken = 0
-        # However it ends, also if the thread is stopped before it begins.
-        thread.begin(self._read()).add_done_callback(self._batches.put)
+
+    def start(self) -> None:
+        """Begin to read.
+
+        Raises:
+            CrosswalkError: the thread was stopped.
+        """
+        try:
+            reading = self._thread.begin(self._read())
+        except StoppedError:
+            self._batches.put([])
+            raise
+        reading.add_done_callback(self._batches.put)  # however it ends
 
     def take(self) -> list[StreamEvent]:
         """Wait for the next events and return them, or an empty list at the end.
@@ -188,11 +199,6 @@ class ReadAhead:
             self._taken = 0
             self._thread.call(self._make_room, READ_AHEAD // 2)
         return batch
-
-    def abandon(self) -> None:
-        """End the stream, which is not read any further, without waiting for its end."""
-        with suppress(StoppedError):
-            self._thread.begin(self.cancel())
 
     async def cancel(self) -> None:
         """End the stream, for :meth:`ServiceThread.run`."""
