@@ -17,8 +17,9 @@ from crosswalk.responses.messages import ResponseOutputMessage
 from crosswalk.responses.reading import load_json
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
-from crosswalk.schemas.check import Check, Report, compile_schema
+from crosswalk.schemas.check import compile_schema
 from crosswalk.schemas.json_schema import schema_of
+from crosswalk.schemas.report import Check, Report
 from crosswalk.schemas.values import answer_converter
 
 __all__ = ["ParsedResponse", "ParsedText", "parse_output"]

@@ -5,162 +5,23 @@ A schema is compiled once into functions. Nothing is coerced. A key that is near
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
-from datetime import date, datetime, time
-from decimal import Decimal
-from enum import StrEnum
-from types import NoneType
-from typing import Any, Final, TypeAlias
-from uuid import UUID
+from typing import Any, Final
 
-import attrs
-
-from crosswalk.codec.problems import shortened, step
+from crosswalk.codec.problems import step
 from crosswalk.schemas.errors import SchemaDefinitionError
 from crosswalk.schemas.json_schema import RULES
+from crosswalk.schemas.report import Check, ExactFloat, Fault, Report
+from crosswalk.schemas.rules import KEYWORDS, TYPES, anything, names_of, of_type, of_words, rule
 from crosswalk.text import json_type_name
 
-__all__ = [
-    "MOST",
-    "ExactFloat",
-    "Fault",
-    "Finding",
-    "Report",
-    "compile_schema",
-    "folded_key",
-    "read_datetime",
-]
+__all__ = ["compile_schema", "folded_key"]
 
-
-MOST: Final = 50
-"""The greatest number of violations, unknown keys and renamed keys in a report."""
-
-
-class Fault(StrEnum):
-    """The kind of a violation. The words are those of ``Fault`` in structured answers."""
-
-    TYPE = "schema_type_error"
-    MISSING = "schema_missing_field"
-    UNKNOWN = "schema_unknown_field"
-    DUPLICATE = "duplicate_key"
-    RULE = "invariant_violation"
-
-
-@attrs.frozen
-class Finding:
-    """One violation of a value.
-
-    Attributes:
-        message: what is wrong, with no value of the document.
-        path: where, as a JSON path.
-        fault: the kind of the violation.
-        is_of_constant: whether one of several words was expected.
-    """
-
-    message: str
-    path: str
-    fault: Fault
-    is_of_constant: bool = False
-
-
-class ExactFloat(float):
-    """A number with the digits that the text has.
-
-    Attributes:
-        text: the digits.
-    """
-
-    text: str
-
-    def __new__(cls, text: str) -> ExactFloat:
-        """The number that *text* represents."""
-        self = super().__new__(cls, text)
-        self.text = text
-        return self
-
-
-@attrs.define
-class Report:
-    """The result of a check.
-
-    Attributes:
-        violations: what is wrong.
-        unknown: the paths of keys that the schema does not have.
-        renamed: the paths of keys that were read as another, with that one.
-        defaulted: for each object with given keys, by its ``id``, whether an optional one is not there.
-    """
-
-    violations: list[Finding] = attrs.field(factory=list)
-    unknown: list[str] = attrs.field(factory=list)
-    renamed: list[tuple[str, str]] = attrs.field(factory=list)
-    defaulted: dict[int, bool] = attrs.field(factory=dict)
-    _seen: dict[tuple[int, int], tuple[Any, Report, Any]] = attrs.field(factory=dict, repr=False)
-
-    def add(self, message: str, path: str, fault: Fault = Fault.TYPE) -> None:
-        """Note a violation."""
-        self.violations.append(Finding(message, path, fault))
-
-    def take(self, other: Report) -> None:
-        """Add all entries of *other*."""
-        self.defaulted |= other.defaulted
-        for mine, theirs in (
-            (self.violations, other.violations),
-            (self.unknown, other.unknown),
-            (self.renamed, other.renamed),
-        ):
-            mine += theirs[: max(MOST - len(mine), 0)]  # type: ignore[operator]
-
-    def distance(self) -> tuple[int, ...]:
-        """The distance of the value from the schema: constants first, then missing keys, then unread keys."""
-        missing = [each for each in self.violations if each.fault is Fault.MISSING]
-        constants = [each for each in self.violations if each.is_of_constant]
-        return len(constants), len(missing), self.misfits(), len(self.unknown), len(self.renamed)
-
-    def misfits(self) -> int:
-        """The number of violations of the schema. A key that is there twice is a fault of the document alone."""
-        return sum(each.fault is not Fault.DUPLICATE for each in self.violations)
-
-    def apart(self) -> Report:
-        """Return an empty report for a part that may not count. It shares the cached attempts."""
-        return Report(seen=self._seen)
-
-
-Check: TypeAlias = Callable[[Any, str, Report], Any]
-"""Takes a value, its path and a report, and returns the value with its keys renamed."""
-
-
-def read_datetime(text: str) -> datetime:
-    """An ISO 8601 time with its offset, as it stands.
-
-    Raises:
-        ValueError: it is not one.
-    """
-    result = datetime.fromisoformat(text.upper())
-    if result.tzinfo is None:
-        raise ValueError
-    return result
-
-
-def _read_decimal(text: str) -> Decimal:
-    if not re.fullmatch(r"-?[0-9]{1,400}(\.[0-9]{1,400})?", text):
-        raise ValueError
-    return Decimal(text)
-
-
-_FORMATS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
-    "date": (date.fromisoformat, "an ISO 8601 date"),
-    "date-time": (read_datetime, "an ISO 8601 time with its zone"),
-    "time": (time.fromisoformat, "an ISO 8601 time of day"),
-    "uuid": (UUID, "a UUID"),
-    "decimal": (_read_decimal, "a decimal number"),
-}
-_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "string": (str,), "integer": (int,), "boolean": (bool,), "null": (NoneType,), "array": (list,), "object": (dict,),
-    "number": (int, float),
-}  # fmt: skip
+_CHECKED: Final = KEYWORDS | frozenset(
+    ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",
+     "anyOf", "oneOf")
+)  # fmt: skip
 _TOLD: Final = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated",
      "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "discriminator", "nullable", "x-order")
@@ -201,7 +62,7 @@ class _Compiler:
 
     def of(self, schema: Any, fault: Fault = Fault.TYPE) -> Check:
         if schema is True or schema == {}:
-            return _anything
+            return anything
         if schema is False:
             return lambda value, path, report: report.add("nothing may stand here", path)
         if not isinstance(schema, dict):
@@ -209,11 +70,11 @@ class _Compiler:
         checks: list[Check] = []
         types = schema.get("type")
         if types is not None:
-            checks.append(_of_type([types] if isinstance(types, str) else types, schema))
+            checks.append(of_type([types] if isinstance(types, str) else types, schema))
         if "$ref" in schema:
             checks.append(self.compiled(schema["$ref"]))
         if "enum" in schema or "const" in schema:
-            checks.append(_of_words(schema["enum"] if "enum" in schema else [schema["const"]], fault))
+            checks.append(of_words(schema["enum"] if "enum" in schema else [schema["const"]], fault))
         if {"properties", "required", "additionalProperties"} & schema.keys():
             checks.append(self._of_object(schema))
         if {"items", "prefixItems"} & schema.keys():
@@ -223,11 +84,11 @@ class _Compiler:
             if key in schema:
                 checks.append(self._of_union(schema[key], is_one=key == "oneOf"))
         for key, value in schema.items():
-            if key in _RULES:
-                checks.append(_rule(key, value))
+            if key in KEYWORDS:
+                checks.append(rule(key, value))
             elif key == RULES:
                 checks += [
-                    self.of({name: rule}, Fault.RULE) for name, rule in value.items() if name in _CHECKED
+                    self.of({name: bound}, Fault.RULE) for name, bound in value.items() if name in _CHECKED
                 ]
             elif key not in _CHECKED and key not in _TOLD:
                 raise SchemaDefinitionError(f"JSON Schema: the keyword {key!r} is not supported")
@@ -243,7 +104,7 @@ class _Compiler:
             folded.setdefault(folded_key(key), []).append(key)
         # A key that is required may have no schema.
         checked = [
-            (key, step(key), properties.get(key, _anything))
+            (key, step(key), properties.get(key, anything))
             for key in dict.fromkeys([*properties, *schema.get("required", ())])
         ]
         dropping = frozenset(
@@ -307,7 +168,7 @@ class _Compiler:
 
     def _of_array(self, schema: dict[str, Any]) -> Check:
         first = [self.of(each) for each in schema.get("prefixItems", ())]
-        item = self.of(schema["items"]) if "items" in schema else _anything
+        item = self.of(schema["items"]) if "items" in schema else anything
 
         def check(value: Any, path: str, report: Report) -> Any:
             if type(value) is not list:
@@ -323,7 +184,7 @@ class _Compiler:
         """The member that leaves the fewest keys unread counts. Otherwise the nearest gives the violations."""
         checks = [(self.of(member), _kinds(member, self._root), _is_null(member)) for member in members]
         expected = " or ".join(
-            dict.fromkeys(name for member in members if not _is_null(member) for name in _names(member))
+            dict.fromkeys(name for member in members if not _is_null(member) for name in names_of(member))
         )
         if sum(not is_null for _, _, is_null in checks) > 1 and any(is_null for _, _, is_null in checks):
             expected += " or null"
@@ -351,10 +212,6 @@ class _Compiler:
             return made
 
         return check
-
-
-def _anything(value: Any, path: str, report: Report) -> Any:
-    return value
 
 
 def _all_of(checks: list[Check]) -> Check:
@@ -386,9 +243,6 @@ def _is_nullable(schema: Any) -> bool:
     return not schema or any(map(_is_nullable, schema.get("anyOf", ())))
 
 
-# ---------------------------------------------------------------------------------------------- leaves
-
-
 def _resolved(root: Any, reference: str) -> Any:
     """Return the target of *reference* inside of *root*, or ``None`` if there is none."""
     first, *names = reference.split("/")
@@ -414,141 +268,6 @@ def _kinds(schema: Any, root: Any) -> frozenset[type] | None:
     if types is None:
         return None
     result = frozenset(
-        kind for name in ([types] if isinstance(types, str) else types) for kind in _TYPES.get(name, ())
+        kind for name in ([types] if isinstance(types, str) else types) for kind in TYPES.get(name, ())
     )
     return result | {ExactFloat} if float in result else result
-
-
-def _names(schema: Any) -> Iterable[str]:
-    """Return the name that a message uses for the values of *schema*."""
-    if not isinstance(schema, dict):
-        return ["anything"]
-    if "enum" in schema or "const" in schema:
-        return [_either(schema.get("enum", [schema.get("const")]))]
-    if "$ref" in schema:
-        return [schema["$ref"].rpartition("/")[2]]
-    if schema.get("format") in _FORMATS:
-        return [_FORMATS[schema["format"]][1]]
-    types = schema.get("type", "anything")
-    return [types] if isinstance(types, str) else types
-
-
-def _of_type(names: list[str], schema: dict[str, Any]) -> Check:
-    if unknown := [name for name in names if name not in _TYPES]:
-        raise SchemaDefinitionError(f"JSON Schema: {unknown[0]!r} is not a type")
-    allowed = {kind for name in names for kind in _TYPES[name]}
-    expected = " or ".join(_names(schema))
-    is_number_alone = names == ["number"]
-
-    def check(value: Any, path: str, report: Report) -> Any:
-        if type(value) not in allowed and not (float in allowed and isinstance(value, float)):
-            report.add(f"expected {expected}, got {json_type_name(value)}", path)
-        elif is_number_alone and type(value) is int and not _is_exact(value):
-            report.add("a number that a float cannot hold", path)
-        return value
-
-    if "enum" in schema or "const" in schema or (schema.get("format") in _FORMATS and names == ["string"]):
-        return _anything  # another check describes more
-    return check
-
-
-def _is_exact(number: int) -> bool:
-    try:
-        return int(float(number)) == number
-    except OverflowError:
-        return False
-
-
-def _either(words: list[Any]) -> str:
-    return " or ".join("null" if word is None else shortened(repr(word)) for word in words)
-
-
-def _of_words(words: list[Any], fault: Fault) -> Check:
-    kinds = {type(word) for word in words}
-    expected = _either(words)
-
-    def check(value: Any, path: str, report: Report) -> Any:
-        if not any(type(value) is type(word) and value == word for word in words):
-            another = "another " if type(value) in kinds else ""
-            message = f"expected {expected}, got {another}{json_type_name(value)}"
-            report.violations.append(Finding(message, path, fault, is_of_constant=True))
-        return value
-
-    return check
-
-
-_Holds: TypeAlias = Callable[[Any, Any], bool]
-_NUMBERS: Final[dict[str, tuple[_Holds, str]]] = {
-    "minimum": (lambda value, bound: value >= bound, "must be >= {}"),
-    "maximum": (lambda value, bound: value <= bound, "must be <= {}"),
-    "exclusiveMinimum": (lambda value, bound: value > bound, "must be > {}"),
-    "exclusiveMaximum": (lambda value, bound: value < bound, "must be < {}"),
-    "multipleOf": (
-        lambda value, bound: Decimal(str(value)) % Decimal(str(bound)) == 0,
-        "must be a multiple of {}",
-    ),
-}
-_SIZES: Final[dict[str, tuple[type[Any], _Holds, str]]] = {
-    "minLength": (str, lambda size, bound: size >= bound, "must have at least {} characters"),
-    "maxLength": (str, lambda size, bound: size <= bound, "must have at most {} characters"),
-    "minItems": (list, lambda size, bound: size >= bound, "must have at least {} items"),
-    "maxItems": (list, lambda size, bound: size <= bound, "must have at most {} items"),
-    "minProperties": (dict, lambda size, bound: size >= bound, "must have at least {} keys"),
-    "maxProperties": (dict, lambda size, bound: size <= bound, "must have at most {} keys"),
-}
-_RULES: Final = frozenset((*_NUMBERS, *_SIZES, "pattern", "format", "uniqueItems"))
-_CHECKED: Final = _RULES | frozenset(
-    ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",
-     "anyOf", "oneOf")
-)  # fmt: skip
-
-
-def _rule(key: str, bound: Any) -> Check:
-    if key in _NUMBERS:
-        holds, raw = _NUMBERS[key]
-        return _where(lambda value: type(value) not in (int, float) or holds(value, bound), raw.format(bound))
-    if key in _SIZES:
-        kind, fits, raw = _SIZES[key]
-        return _where(lambda value: type(value) is not kind or fits(len(value), bound), raw.format(bound))
-    if key == "pattern":
-        try:
-            pattern = re.compile(bound)
-        except re.error:
-            raise SchemaDefinitionError("JSON Schema: a pattern is not a regular expression") from None
-        return _where(
-            lambda value: type(value) is not str or pattern.search(value) is not None, f"must match {bound}"
-        )
-    if key == "uniqueItems":
-        return _where(
-            lambda value: not bound or type(value) is not list or _are_unique(value), "items must differ"
-        )
-    read, expected = _FORMATS.get(bound, (str, ""))
-
-    def check(value: Any, path: str, report: Report) -> Any:
-        if not expected or (
-            bound == "decimal" and isinstance(value, int | float) and type(value) is not bool
-        ):
-            return value
-        try:
-            if type(value) is str:
-                read(value)
-                return value
-        except (ValueError, OverflowError):
-            pass
-        report.add(f"expected {expected}, got {json_type_name(value)}", path)
-        return value
-
-    return check
-
-
-def _are_unique(items: list[Any]) -> bool:
-    return len({repr(item) for item in items}) == len(items)
-
-
-def _where(holds: Callable[[Any], bool], message: str) -> Check:
-    def check(value: Any, path: str, report: Report) -> Any:
-        if not holds(value):
-            report.add(message, path, Fault.RULE)
-        return value
-
-    return check

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from crosswalk.schemas.check import ExactFloat
+from crosswalk.schemas.report import ExactFloat
 from crosswalk.types.json import load_json
 
 __all__ = ["MAX_DEPTH", "NO_JSON", "TOO_DEEP", "ExactFloat", "is_too_deep", "loads"]

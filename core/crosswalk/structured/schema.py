@@ -9,8 +9,9 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 import attrs
 import orjson
 
-from crosswalk.schemas.check import MOST, Check, ExactFloat, Fault, Report, compile_schema, folded_key
+from crosswalk.schemas.check import compile_schema, folded_key
 from crosswalk.schemas.json_schema import schema_of, strict_form
+from crosswalk.schemas.report import MOST, Check, ExactFloat, Fault, Report
 from crosswalk.schemas.typescript import as_typescript
 from crosswalk.schemas.values import answer_converter, value_to_json
 from crosswalk.structured.errors import SchemaDefinitionError
