@@ -8,7 +8,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
