@@ -44,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.thorough:
         settings.load_profile("thorough")
+        config.addinivalue_line("filterwarnings", "error::pytest.PytestUnraisableExceptionWarning")
     else:
         ProviderConformance.sample = _SAMPLE
 
