@@ -16,7 +16,6 @@ from crosswalk.errors import (
     ErrorInfo,
     PluginError,
     TrailingContentError,
-    UnknownEventError,
     WireTypeError,
 )
 from crosswalk.lazy import later
@@ -31,7 +30,7 @@ from crosswalk.mapping.chat_leaves import (
     take_text,
 )
 from crosswalk.mapping.choices import Choices, Echo, speaking_part, take_beside
-from crosswalk.mapping.dialects import event_type
+from crosswalk.mapping.dialects import unknown_event
 from crosswalk.mapping.failures import error_info, take_error
 from crosswalk.mapping.logprobs import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.native_finish import NATIVE, native_end
@@ -184,8 +183,7 @@ class OpenAIChatDialect:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
         if "choices" not in event and event.get("object") != wire.CHUNK:
-            word = event_type(event)
-            raise UnknownEventError(f"no choices in it ({word or 'no type'})", event_type=word)
+            raise unknown_event(event, "no choices in it, so it is not in OpenAI's dialect")
         is_same = state.id is not None and event.get("id") == state.id
         wrong: WireTypeError | None = None
         try:

@@ -2,6 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+import attrs
+
 from crosswalk.responses.content import InputContent
 from crosswalk.responses.item import Caller, Item
 from crosswalk.responses.records import record
@@ -40,7 +42,7 @@ class ResponseFunctionToolCall(Item):
     arguments: str = ""
     status: ItemStatus | None = None
     namespace: str | None = None
-    async_: bool | None = None
+    async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
     caller: Caller | None = None
     created_by: str | None = None
 
@@ -83,7 +85,7 @@ class ResponseCustomToolCall(Item):
     input: str = ""
     status: ItemStatus | None = None
     namespace: str | None = None
-    async_: bool | None = None
+    async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
     caller: Caller | None = None
     created_by: str | None = None
 

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal, TypeAlias
 
+import attrs
+
 from crosswalk.responses.records import Record, Unknown, record
 from crosswalk.types.json import FrozenObject
 
@@ -47,7 +49,7 @@ class FunctionTool(Record):
     strict: bool | None = None
     output_schema: FrozenObject | None = None
     defer_loading: bool | None = None
-    async_: bool | None = None
+    async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
     allowed_callers: tuple[str, ...] | None = None
 
 
@@ -97,7 +99,7 @@ class CustomTool(Record):
     description: str | None = None
     format: CustomToolFormat | None = None
     defer_loading: bool | None = None
-    async_: bool | None = None
+    async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
     allowed_callers: tuple[str, ...] | None = None
 
 

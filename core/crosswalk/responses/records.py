@@ -18,6 +18,7 @@ __all__ = ["Record", "Unknown", "record"]
 R = TypeVar("R", bound=type[Any])
 
 _set: Final = object.__setattr__
+_IS_NO_KEY: Final = {"json_key": None}
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attrs.field,))
@@ -59,8 +60,8 @@ class Record(Member):
         ResponsesValueError: a field has a value that its type does not allow.
     """
 
-    extensions: FrozenObject = EMPTY_OBJECT
-    presence: frozenset[str] = frozenset()
+    extensions: FrozenObject = attrs.field(default=EMPTY_OBJECT, metadata=_IS_NO_KEY)
+    presence: frozenset[str] = attrs.field(default=frozenset(), metadata=_IS_NO_KEY)
 
     def __attrs_post_init__(self) -> None:
         _set(self, "extensions", as_frozen_object(self.extensions))

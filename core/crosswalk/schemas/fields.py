@@ -82,7 +82,7 @@ def _fields(cls: Any, hints: dict[str, Any]) -> Iterator[ClassField]:
     if attrs.has(cls):
         parameters = inspect.signature(cls).parameters
         for field in attrs.fields(cls):
-            if field.init:
+            if field.init and field.metadata.get("json_key", "") is not None:
                 key = field.alias or field.name
                 if key.isidentifier() and key not in parameters:
                     raise SchemaDefinitionError(f"{cls.__name__}.{key}: its constructor does not take it")

@@ -75,18 +75,20 @@ _CONSTRAINTS: Final = {
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of the canonical JSON of *cls*. Each call returns a new dict.
+    """Return the JSON Schema (2020-12) of the JSON of *cls*. Each call returns a new dict.
 
-    It describes the written form: everything that :func:`crosswalk.to_json` writes validates. Further keys are allowed,
-    as reading ignores them. Computed values are ``readOnly``. Types inside *cls* are under ``$defs``.
+    It describes the written form: everything that :func:`crosswalk.to_json` writes validates. Further keys are allowed.
+    Computed values are ``readOnly``. Types inside *cls* are under ``$defs``.
 
     Raises:
-        TypeError: *cls* is not a canonical type.
+        TypeError: *cls* is neither a canonical type nor a type of :mod:`crosswalk.responses`.
     """
-    if cls not in CANONICAL:
-        raise TypeError(f"{cls!r} is no canonical type")
     writer = _Writer(forbid_unknown=False, with_rules=False)
-    return writer.whole(writer.of_canonical(cls))
+    if cls in CANONICAL:
+        return writer.whole(writer.of_canonical(cls))
+    if not hasattr(cls, "__unstructure_hook__"):
+        raise TypeError(f"{cls!r} is neither a canonical type nor a type of crosswalk.responses")
+    return writer.whole(writer.of_class(cls))
 
 
 def schema_of(
@@ -186,7 +188,12 @@ class _Writer:
         """Return the schema of *kind*, a new dict each time. *where* names it in an error."""
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin is typing.Annotated:
-            return {**self.of(arguments[0], where), **_annotations(arguments[1:])}
+            union = getattr(arguments[1], "union", None)  # one that is loaded when it is needed
+            return (
+                self.of(union, where)
+                if union is not None
+                else {**self.of(arguments[0], where), **_annotations(arguments[1:])}
+            )
         if hasattr(kind, "__supertype__"):  # a NewType
             return self.of(kind.__supertype__, where)
         if has_fields(kind) or is_pydantic(kind) or is_canonical_enum(kind):

@@ -144,9 +144,10 @@ class _Values(Generic[T]):
         if event.event_type is StreamEventType.RETRIED:
             self._partial_parser = self._parser.partial_parser()
         delta = event.delta
-        if delta is None or delta.content_delta is None or delta.choice:
+        if delta is None or delta.choice:
             return []
-        grown = self._partial_parser.feed(delta.content_delta)
+        added = delta.content_delta if delta.correction is None else delta.correction
+        grown = None if added is None else self._partial_parser.feed(added)
         if grown is None:
             return []
         self.step = grown

@@ -263,4 +263,5 @@ class _Stream(Generic[T]):
             self.ended = reason_for_ending(piece.finish_reason)
         elif not self._is_finished:
             self.ended = ReasonCode.TRUNCATED  # until a later one has its finish reason
-        return None if piece.content_delta is None else self.answer.feed(piece.content_delta)
+        added = piece.content_delta if piece.correction is None else piece.correction
+        return None if added is None else self.answer.feed(added)

@@ -9,6 +9,8 @@ from crosswalk.structured.reason import Partial, ReasonCode
 from crosswalk.structured.result import ParseResult
 from crosswalk.structured.schema import Schema
 from crosswalk.structured.versions import SchemaVersions
+from crosswalk.types.delta import Correction
+from crosswalk.types.segment import SegmentType
 
 __all__ = ["PartialParser", "is_same"]
 
@@ -31,7 +33,7 @@ class PartialParser(Generic[T]):
         self._read = read
         self._schema = schema
         self._pieces = [prefill]
-        self._size = len(prefill)
+        self._size = self._prefilled = len(prefill)
         self._next = 1
         self._last: T | None = None
         self._state: tuple[dict[str, Any] | None, frozenset[str]] = (None, frozenset())
@@ -41,14 +43,19 @@ class PartialParser(Generic[T]):
         """Everything so far."""
         return "".join(self._pieces)
 
-    def feed(self, piece: str) -> ParseResult[T] | None:
-        """Take a piece.
+    def feed(self, piece: str | Correction) -> ParseResult[T] | None:
+        """Take a piece, or a correction of the pieces so far.
 
         Returns:
             A step with other fields, or another partial value, than the last one, or ``None`` if there is none.
         """
-        self._pieces.append(piece)
-        self._size += len(piece)
+        if isinstance(piece, str):
+            self._pieces.append(piece)
+            self._size += len(piece)
+        elif piece.type is SegmentType.TEXT:
+            text, start, end = self.text, self._prefilled + piece.start, self._prefilled + piece.end
+            self._pieces = [text[:start] + piece.text + text[end:]]
+            self._size, self._next = len(self._pieces[0]), 0
         if self._size < self._next:
             return None
         self._next = self._size + 1 + (self._size // _SHARE if self._size > _EVERY_PIECE_UP_TO else 0)

@@ -113,5 +113,5 @@ def test_schemas_are_fresh() -> None:
 
 def test_only_canonical_types_have_a_schema() -> None:
     """Anything else is a mistake in the program."""
-    with pytest.raises(TypeError, match="is no canonical type"):
+    with pytest.raises(TypeError, match="is neither a canonical type"):
         json_schema(dict)

@@ -14,8 +14,9 @@ from typing import Any
 
 import orjson
 import pytest
+from jsonschema import Draft202012Validator
 
-from crosswalk import responses
+from crosswalk import json_schema, responses
 from crosswalk.types.json import dump_json, load_json
 
 WRONG: dict[str, Any] = {
@@ -76,6 +77,18 @@ def test_null_and_absent_members_are_written_as_they_were_read(name: str) -> Non
         if "m" not in refused:
             sent = {other: value for other, value in full.items() if other != key}
             assert responses.to_json(parse(name, sent)) == dump_json(sent), key
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_schema_of_a_record_has_every_field_and_allows_what_is_read(name: str) -> None:
+    schema, full = json_schema(RECORDS[name]), load_json(TEXTS[name])
+    assert full.keys() - schema["properties"].keys() == UNKNOWN
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid(full)
+    for key, refused in REFUSED[name].items():
+        for letter in WRONG.keys() - set(refused):
+            assert validator.is_valid(full | {key: WRONG[letter]}), (key, letter)
+    assert not validator.is_valid([])
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -44,7 +44,7 @@ CHAT: dict[str, tuple[type[ResponseToolCall[Any]], str, dict[str, Any], dict[str
     "web search": (
         r.WebSearchToolCall,
         "web_search",
-        {"type": "search", "query": "a"},
+        {"query": "a"},
         {"type": "web_search_call", "id": "call_1", "action": {"type": "search", "query": "a"}},
     ),
     "web page": (
@@ -122,8 +122,10 @@ def test_a_chats_tool_call_becomes_an_item_and_comes_back(
     assert not call.progression.allows("completed", "in_progress")
 
 
-def test_a_web_search_needs_only_a_query() -> None:
-    call = r.WebSearchToolCall.from_chat_tool_call(ToolCall("c", "web_search", '{"query":"a"}'))
+def test_a_search_on_the_web_may_name_its_type() -> None:
+    call = r.WebSearchToolCall.from_chat_tool_call(
+        ToolCall("c", "web_search", '{"type":"search","query":"a"}')
+    )
     assert call.item.action == r.ActionSearch(query="a")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 import pytest
 
@@ -12,8 +14,10 @@ from crosswalk.service import build_http_request, read_request
 BODY = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "min_p": 0.1}
 
 
-@pytest.mark.parametrize("body", [BODY, orjson.dumps(BODY), orjson.dumps(BODY).decode()])
-def test_a_body_is_read_as_text_and_decoded(body: bytes | str | dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "body", [BODY, orjson.dumps(BODY), bytearray(orjson.dumps(BODY)), orjson.dumps(BODY).decode()]
+)
+def test_a_body_is_read_as_text_and_decoded(body: Any) -> None:
     incoming = read_request(body, "openai-chat")
     assert incoming.request.messages == (ChatMessage.user("Hi"),)
     assert incoming.unread == {"min_p": 0.1}
@@ -34,10 +38,12 @@ def test_a_model_may_stand_in_the_path() -> None:
     [
         (b"{", "the body is not JSON"),
         (b"[]", "must be an object, not array"),
+        (7, "must be an object, not number"),
+        (None, "must be an object, not null"),
         ({"model": "m", "messages": [7]}, r"messages\[0\]: must be an object, not number"),
     ],
 )
-def test_the_problem_of_another_body_has_a_place(body: bytes | dict[str, object], problem: str) -> None:
+def test_the_problem_of_another_body_has_a_place(body: Any, problem: str) -> None:
     with pytest.raises(ResponseValidationError, match=problem):
         read_request(body, "openai-chat")
 

@@ -88,6 +88,28 @@ def test_a_value_of_a_json_schema(server: ReplayServer, service_of: Make) -> Non
     assert seen[-1] == stream.answer.value == {"city": "Paris", "note": "mild and dry"}
 
 
+def test_the_final_text_of_a_responses_stream_replaces_the_streamed_one(
+    server: ReplayServer, service_of: Make
+) -> None:
+    about = {"item_id": "msg_1", "output_index": 0}
+    content = [{"type": "output_text", "text": '{"city": "Rome", "note": "dry"}'}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": content}
+    pieces = [
+        {
+            "type": "response.output_text.delta",
+            "content_index": 0,
+            "delta": '{"city": "Oslo", "note": "", ',
+            **about,
+        },
+        {"type": "response.output_item.done", "item": item, **about},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [item]}},
+    ]
+    server.add(Answer.of_events(pieces, done=False))
+    seen, stream, error = values(service_of(Endpoint("openai_responses", model="m", base_url=server.url)))
+    assert (seen, error) == ([Weather("Oslo"), Weather("Rome", "dry"), Weather("Rome", "dry")], None)
+    assert stream.response.text == '{"city": "Rome", "note": "dry"}'
+
+
 def test_fields_are_there_before_there_is_a_value(server: ReplayServer, service_of: Make) -> None:
     server.add(written('{"city": "Par', 'is"', ', "note": "mild"}'))
     seen: list[Any] = []

@@ -11,8 +11,9 @@ from decimal import Decimal
 import attrs
 import pytest
 
-from crosswalk import FinishReason, ResponseDelta, ToolCall
+from crosswalk import FinishReason, ResponseDelta, SegmentType, ToolCall
 from crosswalk.errors import ConfigurationError
+from crosswalk.plugins import Correction
 from crosswalk.structured import (
     RESPONSE_VERSIONS,
     Invariant,
@@ -294,6 +295,21 @@ def test_a_text_that_an_inner_quote_may_change_is_not_final(body: str) -> None:
     assert last.unwrap().body == body
     for step in steps:
         assert "body" not in step.final or (step.fields or {})["body"] == body
+
+
+@pytest.mark.parametrize("prefill", ["", "{"])
+def test_a_correction_replaces_what_was_streamed(prefill: str) -> None:
+    streamed, at = '{"x": 12, "y": 2'.removeprefix(prefill), len('{"x": ') - len(prefill)
+    deltas = [
+        ResponseDelta(content_delta=streamed),
+        ResponseDelta(correction=Correction(SegmentType.REASONING, "no", 0, 9)),
+        ResponseDelta(correction=Correction(SegmentType.TEXT, "3", at, at + 2)),
+        ResponseDelta(content_delta=".5}"),
+        ResponseDelta(finish_reason=FinishReason.STOP),
+    ]
+    steps = list(StructuredParser(POINTS, prefill=prefill).parse_stream(deltas))
+    assert [step.fields for step in steps] == [{"x": 12}, {"x": 3}, {"x": 3, "y": 2.5}, None]
+    assert steps[-1] == PARSER.parse('{"x": 3, "y": 2.5}')
 
 
 def test_a_step_that_breaks_a_rule_is_left_out() -> None:

@@ -60,12 +60,12 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         return cls(ResponseFunctionWebSearch(id=tool_call.id, action=action, status=status))
 
     def to_chat_tool_call(self) -> ToolCall:
-        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        """See :meth:`ResponseToolCall.to_chat_tool_call`. A search is written without a ``type``."""
         action = self.item.action
         if action is None:
             raise self._problem("does not say yet what it does")
         if isinstance(action, ActionSearch):
-            action = action.replace(sources=None, presence=action.presence - {"sources"})
+            action = action.replace(sources=None, presence=(action.presence - {"sources"}) | {"type"})
         return write_call(self, action)
 
     def chunkify(self) -> tuple[Chunk, ...]:

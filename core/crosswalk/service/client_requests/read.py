@@ -60,8 +60,12 @@ def read_request(
         ResponseValidationError: it is not a request of that format. The message names the place, and quotes nothing.
         ConversionError: there is no such format.
     """
+    value: Any = body
     try:
-        value = dict(body) if isinstance(body, Mapping) else load_json(body, unique_keys=True)
+        if isinstance(body, Mapping):
+            value = dict(body)
+        elif isinstance(body, str | bytes | bytearray | memoryview):
+            value = load_json(body if isinstance(body, str) else bytes(body), unique_keys=True)
     except orjson.JSONDecodeError as error:
         raise FieldError(f"the body is not JSON: {error.msg}") from None
     fields = Fields(value)
