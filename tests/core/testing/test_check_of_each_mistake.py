@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ from crosswalk.plugins import (
     take_string,
 )
 from crosswalk.testing import Capture, check_capture
-from planted import binary, named, rows
+from planted import binary, lanes, named, rows
 from planted.found_by import FOUND
 from planted.mistakes import MISTAKES
 from planted.more_mistakes import MORE_MISTAKES
@@ -215,3 +216,10 @@ def test_a_word_that_ends_other_answers_too_may_mean_stop() -> None:
 def test_a_finish_word_may_mean_an_error_without_a_report() -> None:
     plugin, capture = BY_NAME["patches: policy is an error"].plugin(), captured("patches", "barred")
     assert compared(plugin, "patches", capture, [], "failures are errors") == []
+
+
+def test_a_sum_may_equal_one_of_its_parts() -> None:
+    """The plugin leaves the part in the extensions, because the sum hides it as soon as the other part is not 0."""
+    capture = captured("lanes", "call")
+    one = attrs.evolve(capture, body=re.sub(rb'"remembered": ?\d+', b'"remembered":0', capture.body))
+    assert compared(lanes.plugin, "lanes", one, [], "counts are the provider's") == []
