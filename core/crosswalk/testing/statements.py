@@ -66,9 +66,9 @@ def read_statement(file: Path, case: str) -> dict[str, Any] | None:
         source = f"{file}: says"
     if statement is None:
         return None
-    _check(statement, source)
-    if "draft" in statement:
+    if isinstance(statement, dict) and "draft" in statement:
         return None
+    _check(statement, source)
     return {name: value for name, value in statement.items() if name not in _NOTES}
 
 
