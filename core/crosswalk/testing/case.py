@@ -17,10 +17,13 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
 from crosswalk.testing.decoded import Decoded, decoded
 from crosswalk.testing.perturbation import (
+    MISSING,
     Leaf,
     Outcome,
     Path,
     at,
+    changed_paths,
+    changes,
     fixed_clock,
     fixed_id,
     leaves,
@@ -29,7 +32,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
-from crosswalk.testing.problems import Problem
+from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 
@@ -357,10 +360,35 @@ class Case:
             self._marked[place.leaves] = self.map(place.put(self.events, value))
         return self._marked[place.leaves]
 
-    def problem(self, promise: str, where: object, message: str) -> Problem:
-        """Return the problem of a broken *promise*."""
-        path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
-        return Problem(promise, f"{self.capture.case}, {where}", message, path=path, case=self.capture.case)
+    def problem(self, promise: str, where: Leaf | Place | str, message: str, *, about: str = "") -> Problem:
+        """Return the problem of a broken *promise*.
+
+        Args:
+            promise: the promise.
+            where: the leaves, or another position, such as a canonical field.
+            message: a description of the problem.
+            about: the canonical field, if it is neither *where* nor one that changes with these leaves.
+        """
+        path, case = "" if isinstance(where, str) else show_path(where.path, items=False), self.capture.case
+        subject = subject_of([about or str(where)])
+        if promise == "P3":
+            subject = "framing"
+        elif path and not about:
+            subject = self._subject_at(where if isinstance(where, Leaf) else where.leaves[0])
+        return Problem(promise, f"{case}, {where}", message, path=path, case=case, subject=subject)
+
+    def _subject_at(self, leaf: Leaf) -> str:
+        """Return the part of the answer that changes with *leaf*, ``"kind"`` if *leaf* decides whether there is one."""
+        if leaf not in self.leaves or self.baseline.error is not None:
+            return ""
+        after = self.map(next(changes(self.events, leaf)).events)
+        if after.error is not None:
+            return ""
+        before, now = self.typed, typed(after.response)
+        paths = list(changed_paths(before, now))
+        if any(MISSING in (at(before, path), at(now, path)) for path in paths):
+            return "kind"
+        return subject_of(map(show_path, paths))
 
 
 def _names(values: Iterable[Any]) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def _words(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
         for other in others:
             after = case.map(location.put(case.events, other))
             if after.error is None and same_json(after.response, case.baseline.response):
-                yield case.problem("P1", location, _ALIKE.format(other))
+                yield case.problem("P1", location, _ALIKE.format(other), about="text")
                 break
 
 
@@ -113,7 +113,7 @@ def _names(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
         for other in sorted(others):
             after = case.map_bytes(case.renamed(name, other))
             if after.error is None and same_json(after.response, case.baseline.response):
-                yield case.problem("P1", f"events named {name}", _ALIKE.format(other))
+                yield case.problem("P1", f"events named {name}", _ALIKE.format(other), about="text")
                 break
 
 
@@ -130,7 +130,10 @@ def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
             before, after = case.map(alone), case.map(moved)
             if before.error is None and same_json(before.response, after.response):
                 yield case.problem(
-                    "P1", Leaf(event, path, value), f"under the key {other[-1]!r} it is read alike"
+                    "P1",
+                    Leaf(event, path, value),
+                    f"under the key {other[-1]!r} it is read alike",
+                    about="text",
                 )
 
 
@@ -163,7 +166,10 @@ def failures_are_told(case: Case) -> Iterator[Problem]:
         if result:
             where, finish = f"event {number}", response["finish_reason"]
             yield case.problem(
-                "P4", where, f"has {min(result)} like every recorded failure, and the answer ends as {finish}"
+                "P4",
+                where,
+                f"has {min(result)} like every recorded failure, and the answer ends as {finish}",
+                about="finish_reason",
             )
             return
 

@@ -109,7 +109,7 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         after = case.map(events)
         for where, message in _invented(after.response, events) if after.response is not None else ():
-            yield case.problem("P8", location, f"without it, {where}: {message}")
+            yield case.problem("P8", location, f"without it, {where}: {message}", about=where)
         if after.error is None:
             yield from _appears(case, location, before, after.response)
 
