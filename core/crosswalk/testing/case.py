@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -15,7 +15,6 @@ from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
-from crosswalk.testing.decoded import Decoded, decoded
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -110,6 +109,16 @@ class Tally:
         return f"{tried}; {counted(self.unstated, 'capture')} without a statement" if self.unstated else tried
 
 
+@lru_cache(maxsize=256)
+def decoded(mapper: Mapper, capture: Capture) -> tuple[list[Frame], list[Any]]:
+    """Return the frames of *capture*, none for an HTTP error, and its events, none if the bytes are not JSON."""
+    try:
+        events = capture.events(mapper)
+        return [] if capture.status >= 400 else capture.frames(mapper), events
+    except (MappingError, ValueError):
+        return [], []
+
+
 @attrs.frozen
 class Place:
     """The leaves of a capture that mean one thing: they have one path, in one event or in many, and perhaps one value.
@@ -176,8 +185,7 @@ class Case:
         # The hooks are checked, so they get every event.
         self._asking = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
-        self.content = decoded(self.mapper, capture)
-        self.frames, self.events = self.content.frames, self.content.events
+        self.frames, self.events = decoded(self.mapper, capture)
         self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
         self.baseline = Outcome(None)
@@ -337,10 +345,13 @@ class Case:
         rng = random.Random(self.capture.case)
         return [rng.choice(group) for group in groups.values()]
 
-    def compared(self) -> list[tuple[Capture, Decoded]]:
-        """Return a sample of the other captures, each with its content."""
+    def of_this_form(self) -> Iterator[tuple[list[Frame], list[Any]]]:
+        """Yield the frames and the events of this capture, and of a sample of the others that are streams like it."""
+        yield self.frames, self.events
         others = [one for one in self.others if one != self.capture]
-        return [(one, decoded(self.mapper, one)) for one in self.some(others, _MOST_OTHERS)]
+        for other in self.some(others, _MOST_OTHERS):
+            if other.stream == self.capture.stream:
+                yield decoded(self.mapper, other)
 
     def renamed(self, name: str, other: str) -> bytes:
         """Return the bytes of the capture with another name for its events of *name*."""

@@ -200,19 +200,6 @@ def compared(plugin: Any, wire: str, capture: Capture, others: list[Capture], ch
     return [str(problem) for problem in found]
 
 
-def test_failures_without_a_key_in_common_tell_nothing() -> None:
-    plugin, capture = BY_NAME["lanes: a failure is a good end"].plugin(), captured("lanes", "lost_stream")
-    bodies = (b'"busy"', b'{"trouble":null,"rows":[1]}')
-    failures = [Capture(body.decode(), Path("busy"), body, status=500) for body in bodies]
-    assert compared(plugin, "lanes", capture, failures, "failures are told") == []
-
-
-def test_a_word_that_ends_other_answers_too_may_mean_stop() -> None:
-    plugin, capture = BY_NAME["lanes: a call is a good end"].plugin(), captured("lanes", "call")
-    others = [attrs.evolve(capture, case=name, pair=name) for name in ("second", "third")]
-    assert compared(plugin, "lanes", capture, others, "ids are told from models") == []
-
-
 def test_a_finish_word_may_mean_an_error_without_a_report() -> None:
     plugin, capture = BY_NAME["patches: policy is an error"].plugin(), captured("patches", "barred")
     assert compared(plugin, "patches", capture, [], "failures are errors") == []

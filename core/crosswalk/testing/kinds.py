@@ -1,4 +1,4 @@
-"""Checks of what a provider tells apart in all of its captures: the kinds of its texts, its failures, its ids and words."""
+"""The check that texts of different kinds, which the captures of a provider show, are not read alike."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from crosswalk.testing.case import MARKER, Case, Place, answer
-from crosswalk.testing.decoded import Decoded, position
 from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, replaced, without
 from crosswalk.testing.problems import Problem
-from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import same_json
-from crosswalk.types.metadata import Provenance
 
-__all__ = ["failures_are_told", "ids_are_told_from_models", "kinds_are_told_apart"]
+__all__ = ["kinds_are_told_apart"]
 
 
 def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
@@ -48,10 +45,9 @@ def _texts(outcome: Outcome) -> str:
 def _words(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
     for location in case.every_place(str, int):
-        text = _text_of(location, texts)
-        kinds = {kind for kind, _ in _kinds(case, location.path, text)} if text else set()
-        own = _without_numbers(location.value)
-        others = sorted((kind for kind in kinds - {None} if _without_numbers(kind) != own), key=str)
+        text, own = _text_of(location, texts), _without_numbers(location.value)
+        kinds = _kinds(case, location.path, text) if text else set()
+        others = sorted((kind for kind in kinds if _without_numbers(kind) != own), key=str)
         if not 0 < len(others) < _MOST_KINDS:
             continue
         unknown = case.map(location.put(case.events, _UNKNOWN[type(location.value)]))
@@ -74,15 +70,19 @@ def _text_of(place: Place, texts: set[tuple[int, Path]]) -> Path | None:
     return min(results, default=None, key=str)
 
 
-def _kinds(case: Case, word: Path, text: Path) -> Iterator[tuple[str | int | None, str | None]]:
-    """Yield the word at *word*, and the name of the event, of each event of a capture in this form with a text at *text*."""
-    captures = [case.content, *(one for other, one in case.compared() if other.stream == case.capture.stream)]
-    for frames, events in ((one.frames, one.events) for one in captures):
-        for number, event in enumerate(events):
-            for holder in _holders(event, word[:-1]):
-                kind, described = at(holder, word[-1:]), at(holder, text[len(word) - 1 :])
-                if described and isinstance(described, str):
-                    yield kind if _is_kind(kind) else None, frames[number][1] if frames else None
+def _kinds(case: Case, word: Path, text: Path) -> set[str | int]:
+    """Return the words at *word* in all captures of this form, each of an object or a row with a text at *text*."""
+    return {
+        kind
+        for _, events in case.of_this_form()
+        for event in events
+        for holder in _holders(event, word[:-1])
+        if _is_text(at(holder, text[len(word) - 1 :])) and _is_kind(kind := at(holder, word[-1:]))
+    }
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _holders(value: Any, path: Path) -> Iterator[Any]:
@@ -107,7 +107,12 @@ def _names(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another name of an event in place of the name of an event with a text."""
     named = {case.frames[event][1]: path for event, path in sorted(texts, key=str) if case.frames}
     for name, path in named.items():
-        others = {other for _, other in _kinds(case, path, path) if other} - {name}
+        others = {
+            other
+            for frames, events in case.of_this_form()
+            for (_, other), event in zip(frames, events, strict=False)
+            if other not in (None, name) and _is_text(at(event, path))
+        }
         if name is None or case.map_bytes(case.renamed(name, "crosswalk")).is_like(case.baseline):
             continue  # the name is not read
         for other in sorted(others):
@@ -137,94 +142,10 @@ def _keys(case: Case, texts: set[tuple[int, Path]]) -> Iterator[Problem]:
                 )
 
 
-def _without_numbers(kind: str | int | None) -> str | int | None:
+def _without_numbers(kind: str | int) -> str | int:
     """Return *kind* without its numbers, which count: ``/out/0/say`` is of the kind of ``/out/1/say``."""
     return re.sub(r"[0-9]+", "", kind) if isinstance(kind, str) else kind
 
 
 def _is_kind(value: Any) -> bool:
     return type(value) is int or (isinstance(value, str) and _WORD.fullmatch(value) is not None)
-
-
-# --------------------------------------------------------------------------------------- failures
-
-
-def failures_are_told(case: Case) -> Iterator[Problem]:
-    """P4: an event with a key that every recorded failure has, and few answers, ends the answer as an error."""
-    failures = [
-        set(_signs(one.events[0])) for other, one in case.compared() if other.status >= 400 and one.events
-    ]
-    if not failures or not case.is_answer:
-        return
-    answers = [one.events for other, one in case.compared() if other.status < 400 and one.events]
-    usual = [{sign for event in events for sign in _signs(event)} for events in answers]
-    signs = set.intersection(*failures) - set(_signs(case.events[0]))
-    signs = {sign for sign in signs if 2 * sum(sign in one for one in usual) < len(usual)}
-    response = case.baseline.response
-    for number, event in enumerate(case.events, 1):
-        result = signs & set(_signs(event))
-        if result:
-            where, finish = f"event {number}", response["finish_reason"]
-            yield case.problem(
-                "P4",
-                where,
-                f"has {min(result)} like every recorded failure, and the answer ends as {finish}",
-                about="finish_reason",
-            )
-            return
-
-
-def _signs(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of *value* that are not null, and the first words of its rows."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            if item is not None:
-                yield name
-            if isinstance(item, list):
-                yield from _signs(item, name)
-    elif isinstance(value, list):
-        if value and isinstance(value[0], str):
-            yield f"{key}[{value[0]}]"
-        for item in value:
-            if isinstance(item, list):
-                yield from _signs(item, key)
-
-
-# -------------------------------------------------------------------------------- ids and words
-
-
-def ids_are_told_from_models(case: Case) -> Iterator[Problem]:
-    """P8: an id belongs to one answer, a model to many. P4: a word that ends only answers with calls means calls."""
-    if not case.is_answer:
-        return
-    pair = case.capture.pair
-    others = [
-        one for other, one in case.compared() if other.status < 400 and other.pair != pair and one.events
-    ]
-    if len(others) < 2:
-        return
-    id, model = case.baseline.response["id"], case.baseline.response["model"]
-    if all(id in one.texts for one in others) and not any(model in one.texts for one in others):
-        yield case.problem("P8", "id", "it is in every other answer, and the model in none: they are swapped")
-    yield from _end_of_calls(case, others)
-
-
-def _end_of_calls(case: Case, others: list[Decoded]) -> Iterator[Problem]:
-    """An answer with calls, and with a word of this provider alone that ends no other answer: it is read as ``stop``.
-
-    The reader makes ``tool_calls`` of a ``stop`` with calls, and marks it.
-    """
-    response = case.baseline.response
-    raw, mark = (
-        response.get("raw_finish_reason"),
-        response["metadata"].get("provenance", {}).get("finish_reason"),
-    )
-    is_mended = response["finish_reason"] == "tool_calls" and mark == Provenance.DERIVED
-    if not is_mended or not raw or raw.lower() in tuple(FinishReason):
-        return
-    places = {position(leaf.path) for leaf in case.leaves if str(leaf.value) == raw}
-    known = [set[str]().union(*(one.words.get(location, ()) for one in others)) for location in places]
-    if any(words and raw not in words for words in known):
-        yield case.problem(
-            "P4", "finish_reason", f"{raw!r}, which ends answers with calls alone, is read as stop"
-        )
