@@ -271,7 +271,7 @@ def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Pr
             and words.search(place.key)
             and type(place.value) is int
         ):
-            yield case.problem("P8", place, f"it is not counted in usage.{name}")
+            yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
 
 
 def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
