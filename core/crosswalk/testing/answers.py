@@ -54,7 +54,9 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
             is_gone = old is not MISSING and old and (new is MISSING or not new)
             gone = _leaves_of(old, path) - _leaves_of(after.response) if is_gone else set()
             if gone and gone & _known_before(case, events):
-                yield case.problem("P1", location, f"null in a later event erases {show_path(path)}")
+                yield case.problem(
+                    "P1", location, f"null in a later event erases {show_path(path)}", about=show_path(path)
+                )
                 break
 
 
@@ -135,7 +137,10 @@ def errors_show(case: Case) -> Iterator[Problem]:
     if after.error is None and after.response["finish_reason"] != "error":
         where = "is left in the extensions" if "error" in str(_extensions(after.response)) else "is gone"
         yield case.problem(
-            "P4", f"event {location + 1} an error", f"the answer is whole, and the error {where}"
+            "P4",
+            f"event {location + 1} an error",
+            f"the answer is whole, and the error {where}",
+            about="error",
         )
 
 

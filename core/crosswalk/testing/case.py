@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -15,12 +15,14 @@ from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
-from crosswalk.testing.decoded import Decoded, decoded
 from crosswalk.testing.perturbation import (
+    MISSING,
     Leaf,
     Outcome,
     Path,
     at,
+    changed_paths,
+    changes,
     fixed_clock,
     fixed_id,
     leaves,
@@ -29,7 +31,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     show_path,
 )
-from crosswalk.testing.problems import Problem
+from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 
@@ -107,6 +109,16 @@ class Tally:
         return f"{tried}; {counted(self.unstated, 'capture')} without a statement" if self.unstated else tried
 
 
+@lru_cache(maxsize=256)
+def decoded(mapper: Mapper, capture: Capture) -> tuple[list[Frame], list[Any]]:
+    """Return the frames of *capture*, none for an HTTP error, and its events, none if the bytes are not JSON."""
+    try:
+        events = capture.events(mapper)
+        return [] if capture.status >= 400 else capture.frames(mapper), events
+    except (MappingError, ValueError):
+        return [], []
+
+
 @attrs.frozen
 class Place:
     """The leaves of a capture that mean one thing: they have one path, in one event or in many, and perhaps one value.
@@ -173,8 +185,7 @@ class Case:
         # The hooks are checked, so they get every event.
         self._asking = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked: dict[tuple[Leaf, ...], Outcome] = {}
-        self.content = decoded(self.mapper, capture)
-        self.frames, self.events = self.content.frames, self.content.events
+        self.frames, self.events = decoded(self.mapper, capture)
         self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
         self.baseline = Outcome(None)
@@ -334,10 +345,13 @@ class Case:
         rng = random.Random(self.capture.case)
         return [rng.choice(group) for group in groups.values()]
 
-    def compared(self) -> list[tuple[Capture, Decoded]]:
-        """Return a sample of the other captures, each with its content."""
+    def of_this_form(self) -> Iterator[tuple[list[Frame], list[Any]]]:
+        """Yield the frames and the events of this capture, and of a sample of the others that are streams like it."""
+        yield self.frames, self.events
         others = [one for one in self.others if one != self.capture]
-        return [(one, decoded(self.mapper, one)) for one in self.some(others, _MOST_OTHERS)]
+        for other in self.some(others, _MOST_OTHERS):
+            if other.stream == self.capture.stream:
+                yield decoded(self.mapper, other)
 
     def renamed(self, name: str, other: str) -> bytes:
         """Return the bytes of the capture with another name for its events of *name*."""
@@ -357,10 +371,35 @@ class Case:
             self._marked[place.leaves] = self.map(place.put(self.events, value))
         return self._marked[place.leaves]
 
-    def problem(self, promise: str, where: object, message: str) -> Problem:
-        """Return the problem of a broken *promise*."""
-        path = show_path(where.path, items=False) if isinstance(where, Leaf | Place) else ""
-        return Problem(promise, f"{self.capture.case}, {where}", message, path=path, case=self.capture.case)
+    def problem(self, promise: str, where: Leaf | Place | str, message: str, *, about: str = "") -> Problem:
+        """Return the problem of a broken *promise*.
+
+        Args:
+            promise: the promise.
+            where: the leaves, or another position, such as a canonical field.
+            message: a description of the problem.
+            about: the canonical field, if it is neither *where* nor one that changes with these leaves.
+        """
+        path, case = "" if isinstance(where, str) else show_path(where.path, items=False), self.capture.case
+        subject = subject_of([about or str(where)])
+        if promise == "P3":
+            subject = "framing"
+        elif path and not about:
+            subject = self._subject_at(where if isinstance(where, Leaf) else where.leaves[0])
+        return Problem(promise, f"{case}, {where}", message, path=path, case=case, subject=subject)
+
+    def _subject_at(self, leaf: Leaf) -> str:
+        """Return the part of the answer that changes with *leaf*, ``"kind"`` if *leaf* decides whether there is one."""
+        if leaf not in self.leaves or self.baseline.error is not None:
+            return ""
+        after = self.map(next(changes(self.events, leaf)).events)
+        if after.error is not None:
+            return ""
+        before, now = self.typed, typed(after.response)
+        paths = list(changed_paths(before, now))
+        if any(MISSING in (at(before, path), at(now, path)) for path in paths):
+            return "kind"
+        return subject_of(map(show_path, paths))
 
 
 def _names(values: Iterable[Any]) -> tuple[str, ...]:

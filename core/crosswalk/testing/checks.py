@@ -26,8 +26,8 @@ from crosswalk.testing.answers import (
 )
 from crosswalk.testing.captures import Capture, Write
 from crosswalk.testing.case import Case, Tally, reader_options
-from crosswalk.testing.distinctions import failures_are_told, ids_are_told_from_models, kinds_are_told_apart
 from crosswalk.testing.framings import framing_does_not_matter, own_framing_is_exact, text_paths_hold
+from crosswalk.testing.kinds import kinds_are_told_apart
 from crosswalk.testing.lossless import nothing_lost
 from crosswalk.testing.mistaken import never_silently_wrong
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
@@ -109,13 +109,11 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
     "answers its request": answers_its_request,
     "errors show": errors_show,
     "failures are errors": failures_are_errors,
-    "failures are told": failures_are_told,
     "one answer at a time": one_answer_at_a_time,
     "recognizes its own": recognizes_its_own,
     "deterministic": deterministic,
     "nothing invented": nothing_invented,
     "nothing filled in": nothing_filled_in,
-    "ids are told from models": ids_are_told_from_models,
     "counts are the provider's": counts_are_the_providers,
     "parts within wholes": parts_within_wholes,
 }
@@ -137,7 +135,6 @@ PROMISES: Final[dict[str, tuple[str, ...]]] = {
         "answers its request",
         "errors show",
         "failures are errors",
-        "failures are told",
         "one answer at a time",
         "recognizes its own",
     ),
@@ -145,7 +142,6 @@ PROMISES: Final[dict[str, tuple[str, ...]]] = {
     "nothing invented": (
         "nothing invented",
         "nothing filled in",
-        "ids are told from models",
         "counts are the provider's",
         "parts within wholes",
     ),
@@ -185,7 +181,7 @@ def check_capture(
         exceptions: what is not reported, as ``CHECK: PATH``, the path of a leaf without the numbers of items, or as
             ``CHECK: CAPTURE``: ``"text only once: candidates[].citation.text"``.
         write: writes a frame of the provider's own framing, so that its decoder is tried with changed events.
-        others: all captures of the provider. They show which kinds of texts, failures and words it tells apart.
+        others: all captures of the provider. They show which kinds of texts there are.
 
     Raises:
         ConfigurationError: one of *exceptions* is not an exception.

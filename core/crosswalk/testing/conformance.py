@@ -23,7 +23,7 @@ from crosswalk.testing.changes import shown
 from crosswalk.testing.checks import PROMISES, check_capture, load_exceptions
 from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, changes_between, written_changes
-from crosswalk.testing.problems import PAIR_CHECK, KnownException, by_cause
+from crosswalk.testing.problems import PAIR_CHECK, KnownException, Problem, by_cause
 from crosswalk.testing.unproven import unproven
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ProviderConformance:
             write=self.write,
             others=self._all_captures(),
         )
-        assert not problems, "\n".join(problem.line for problem in by_cause(problems))
+        _fail(by_cause(problems))
 
     def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
         """P2: one payload is a stream of length one."""
@@ -116,7 +116,7 @@ class ProviderConformance:
             if str(known) == f"{PAIR_CHECK}: {pair}":
                 pytest.skip(f"{pair}: {known.reason}")
         problems = check_pair(registry.mapper(self.provider), *conformance_pair)
-        assert not problems, "\n".join(problem.line for problem in problems)
+        _fail(problems)
 
     def test_snapshot(
         self,
@@ -141,7 +141,10 @@ class ProviderConformance:
                 lines.append(f"and {len(changes) - _MOST_LINES} more")
             if before is None:
                 lines = ["no snapshot yet"]
-            assert is_same, "\n".join([*lines, "read this, then run pytest --snapshot-update"])
+            if not is_same:
+                pytest.fail(
+                    "\n".join([*lines, "read this, then run pytest --snapshot-update"]), pytrace=False
+                )
 
     def test_typed_fields_that_no_capture_shows_are_reported(
         self, record_property: Callable[[str, object], None]
@@ -159,6 +162,12 @@ class ProviderConformance:
 
 
 _MOST_LINES: Final = 20
+
+
+def _fail(problems: list[Problem]) -> None:
+    """Fail with *problems*, if there are any, and without the lines of the kit."""
+    if problems:
+        pytest.fail("\n".join(problem.line for problem in problems), pytrace=False)
 
 
 def _stored(file: Path) -> Any:

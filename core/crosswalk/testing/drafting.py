@@ -17,8 +17,8 @@ from crosswalk.wire.sniff import SniffingDecoder
 __all__ = ["draft_statement"]
 
 _NOTE: Final = (
-    "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none. "
-    "Then remove 'draft' and 'found'."
+    "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none, "
+    "but 'finish' and 'complete' need a value. Then remove 'draft' and 'found'."
 )
 _LONGEST: Final = 2_000
 """The number of characters of a value that are shown."""
@@ -40,10 +40,7 @@ def draft_statement(
         complete: whether the body ended as HTTP requires.
     """
     events = _events(body)
-    facts: dict[str, Any] = {
-        name: None for name in NAMES if name not in ("retryable", "complete", "finish", "raises")
-    }
-    facts |= {"finish": "stop", "complete": True}
+    facts: dict[str, Any] = {name: None for name in NAMES if name not in ("retryable", "raises")}
     values = [leaf.value for leaf in leaves(events)]
     options = dict(options_of(request))
     if options.get("model") in values:

@@ -118,7 +118,9 @@ def _more_calls(case: Case) -> Iterator[Problem]:
         return
     after = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
     if after.error is None and len(after.response["message"].get("tool_calls", ())) <= len(calls):
-        yield case.problem("P1", array, "one more call at the end of the array is not read as a call")
+        yield case.problem(
+            "P1", array, "one more call at the end of the array is not read as a call", about="calls"
+        )
 
 
 def _another(value: Any, id: str) -> Any:

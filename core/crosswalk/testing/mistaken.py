@@ -65,7 +65,7 @@ def _truncated(case: Case) -> Iterator[Problem]:
         after = case.map(case.events[:count])
         where = f"cut after event {count}"
         if after.error is None and _said(after.response) != whole:
-            yield case.problem("P4", where, "looks like a complete answer, and is not")
+            yield case.problem("P4", where, "looks like a complete answer, and is not", about="finish_reason")
 
 
 def _said(response: Any) -> Any:

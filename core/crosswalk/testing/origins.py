@@ -109,7 +109,7 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         after = case.map(events)
         for where, message in _invented(after.response, events) if after.response is not None else ():
-            yield case.problem("P8", location, f"without it, {where}: {message}")
+            yield case.problem("P8", location, f"without it, {where}: {message}", about=where)
         if after.error is None:
             yield from _appears(case, location, before, after.response)
 
@@ -169,6 +169,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         return
     response = case.baseline.response
     movers: dict[str, list[Place]] = {name: [] for name in _COUNTS}
+    raised: list[tuple[Place, dict[str, Any]]] = []
     places, is_sure = _numbers(case)
     for location in places:
         after = case.map(_raised(case, location))
@@ -186,7 +187,8 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         yield from _swapped(case, location, moved)
         yield from _not_counted(case, location, moved)
         yield from _no_zero(case, location, moved)
-        yield from _counted_and_kept(case, location, moved, after.response)
+        raised.append((location, after.response))
+    yield from _counted_and_kept(case, movers, raised)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
@@ -269,7 +271,7 @@ def _not_counted(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Pr
             and words.search(place.key)
             and type(place.value) is int
         ):
-            yield case.problem("P8", place, f"it is not counted in usage.{name}")
+            yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
 
 
 def _no_zero(case: Case, place: Place, moved: dict[str, int]) -> Iterator[Problem]:
@@ -308,20 +310,21 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
             yield case.problem("P8", leaf, f"more of it in a later event is added to usage.{name}")
 
 
-def _counted_and_kept(case: Case, place: Place, moved: dict[str, int], after: Any) -> Iterator[Problem]:
-    """A leaf is a count without a change, and is in the extensions as well."""
-    if after.get("alternatives"):
-        return  # counted for one of the choices
-    name = next((name for name, by in moved.items() if by), None)
-    raised = {_as_number(leaf.value) + _MORE for leaf in place.leaves}
-    if name is None or after["usage"][name] not in raised:
-        return
-    for path, value in scalars(after["metadata"].get("extensions", {})):
-        if _as_number(value) in raised and not _is_kept_whole(
-            case, place, at(after["metadata"]["extensions"], path[:-1])
-        ):
-            where = show_path(path)
-            yield case.problem("P1", place, f"stands in usage.{name} and in the extensions: {where}")
+def _counted_and_kept(
+    case: Case, movers: dict[str, list[Place]], raised: list[tuple[Place, dict[str, Any]]]
+) -> Iterator[Problem]:
+    """A leaf is a count by itself, not a part of a sum, and is in the extensions as well."""
+    for place, after in raised:
+        name = next((name for name, places in movers.items() if place in places), None)
+        numbers = {_as_number(leaf.value) + _MORE for leaf in place.leaves}
+        is_sum = name is None or len(movers[name]) > 1 or after["usage"][name] not in numbers
+        if is_sum or after.get("alternatives"):  # with alternatives, it may be counted for one of the choices
+            continue
+        extensions = after["metadata"].get("extensions", {})
+        for path, value in scalars(extensions):
+            if _as_number(value) in numbers and not _is_kept_whole(case, place, at(extensions, path[:-1])):
+                where = show_path(path)
+                yield case.problem("P1", place, f"stands in usage.{name} and in the extensions: {where}")
 
 
 def _is_kept_whole(case: Case, place: Place, kept: Any) -> bool:

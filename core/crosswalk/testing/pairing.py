@@ -19,7 +19,7 @@ from crosswalk.testing.perturbation import (
     changed_paths,
     show_path,
 )
-from crosswalk.testing.problems import PAIR_CHECK, Problem
+from crosswalk.testing.problems import PAIR_CHECK, Problem, subject_of
 from crosswalk.types.delta import ResponseDelta
 
 __all__ = ["check_pair", "delta_lines", "normalized"]
@@ -73,7 +73,7 @@ def check_pair(
     different = [path for path in results if not path.startswith(tuple(ignored))]
     if not different:
         return []
-    return [problem(f"body and stream disagree in {', '.join(different)}")]
+    return [problem(f"body and stream disagree in {', '.join(different)}", subject=subject_of(different))]
 
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,38 @@ import attrs
 
 from crosswalk.errors import ConfigurationError
 
-__all__ = ["EXCEPTIONS", "PAIR_CHECK", "KnownException", "Problem", "by_cause", "read_exceptions"]
+__all__ = [
+    "EXCEPTIONS",
+    "PAIR_CHECK",
+    "KnownException",
+    "Problem",
+    "by_cause",
+    "read_exceptions",
+    "subject_of",
+]
 
 PAIR_CHECK: Final = "body and stream agree"
 """The name of the check of a pair, as an exception writes it."""
 EXCEPTIONS: Final = "EXCEPTIONS"
 """The file in the folder of the captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
 _SHOWN: Final = 5
+_SUBJECTS: Final = {
+    "counts": re.compile(r"usage\b"),
+    "calls": re.compile(r"(message\.tool_)?calls\b|tool call\b"),
+    "log probabilities": re.compile(r"logprobs\b"),
+    "time": re.compile(r"created\b"),
+    "identity": re.compile(r"(id|model)\b"),
+    "end": re.compile(r"(raw_)?finish|(complete|error|retryable|failure)\b"),
+    "text": re.compile(r"(text|reasoning|refusal|message|segments|alternatives)\b"),
+    "kind": re.compile(r"kind\b"),
+}
+"""The parts of an answer, each with its canonical fields and the facts of a statement about it."""
+
+
+def subject_of(names: Iterable[str]) -> str:
+    """Return the part of an answer that the canonical fields or stated facts *names* belong to, or ``""``."""
+    names = list(names)
+    return next((subject for subject, own in _SUBJECTS.items() if any(map(own.match, names))), "")
 
 
 @attrs.frozen
@@ -31,6 +56,8 @@ class Problem:
         check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`, or ``body and stream agree``.
         path: the path of the leaf, without the numbers of items. Empty if the problem does not concern a leaf.
         case: the name of the capture or of the pair.
+        subject: the part of the answer that is wrong, such as ``text`` or ``counts``. Empty if it is none of them.
+        others: the other places with the same cause, see :func:`by_cause`.
     """
 
     promise: str
@@ -39,6 +66,8 @@ class Problem:
     check: str = ""
     path: str = ""
     case: str = ""
+    subject: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def exception(self) -> str:
@@ -47,7 +76,9 @@ class Problem:
 
     @property
     def cause(self) -> tuple[str, ...]:
-        """A key that problems of one cause share: the object that holds the leaf, or the check and the message."""
+        """A key that problems of one cause share: the subject, the object that holds the leaf, or check and message."""
+        if self.subject:
+            return ("subject", self.subject)
         holder = self.path.rpartition(".")[0] or self.path
         return ("path", holder) if holder else ("check", self.check, self.message)
 
@@ -57,13 +88,16 @@ class Problem:
         return f"{self} [{self.exception}]"
 
     def __str__(self) -> str:
-        return f"{self.promise} {self.place}: {self.message}"
+        more = f" and {len(self.others) - _SHOWN} more" if len(self.others) > _SHOWN else ""
+        also = f"; also at {', '.join(self.others[:_SHOWN])}{more}" if self.others else ""
+        return f"{self.promise} {self.place}: {self.message}{also}"
 
 
 def by_cause(problems: Iterable[Problem]) -> list[Problem]:
-    """Return one problem for each cause: the first one. Its message names the other places.
+    """Return one problem for each cause: the first one, with the other places.
 
-    Problems have one cause if they are at the leaves of one object, or have no path and the same check and message.
+    Problems have one cause if they have one subject. Without a subject, they have one cause if they are at the leaves
+    of one object, or have no path and the same check and message.
     """
     causes: dict[tuple[str, ...], list[Problem]] = {}
     for problem in problems:
@@ -72,13 +106,8 @@ def by_cause(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _joined(first: Problem, others: list[Problem]) -> Problem:
-    places = dict.fromkeys((other.path or other.place.partition(", ")[2]) for other in others)
-    places.pop(first.path, None)
-    if not places:
-        return first
-    shown = ", ".join([*places][:_SHOWN])
-    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    return attrs.evolve(first, message=f"{first.message}; also at {shown}{more}")
+    own, *more = (problem.path or problem.place.partition(", ")[2] for problem in [first, *others])
+    return attrs.evolve(first, others=tuple(dict.fromkeys(place for place in more if place != own)))
 
 
 @attrs.define

@@ -21,7 +21,7 @@ from crosswalk.types.metadata import Provenance
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["COUNTS", "NAMES", "disagreements", "read_statement", "stated_differences", "statement_file"]
+__all__ = ["COUNTS", "NAMES", "read_statement", "stated_differences", "statement_file"]
 
 COUNTS: Final = (
     "prompt_tokens",
@@ -66,9 +66,9 @@ def read_statement(file: Path, case: str) -> dict[str, Any] | None:
         source = f"{file}: says"
     if statement is None:
         return None
-    _check(statement, source)
-    if "draft" in statement:
+    if isinstance(statement, dict) and "draft" in statement:
         return None
+    _check(statement, source)
     return {name: value for name, value in statement.items() if name not in _NOTES}
 
 
@@ -138,8 +138,11 @@ _FAULTS: Final[dict[str, Callable[[Any], str | None]]] = {
 
 def stated_differences(
     statement: Mapping[str, Any], response: ChatResponse | None, error: str | None, message: str = ""
-) -> Iterator[tuple[str, str]]:
-    """Yield the facts of *statement* that disagree with a mapper's result for the capture, each with the difference.
+) -> list[tuple[str, str]]:
+    """Return the facts of *statement* that disagree with a mapper's result for the capture, each with the difference.
+
+    ``null`` in a statement means that there is no such value. A missing name means that nothing is stated. ``complete``
+    follows from the other facts, so it is compared only if they agree.
 
     Args:
         statement: from :func:`read_statement`.
@@ -150,33 +153,25 @@ def stated_differences(
     wanted = statement.get("raises")
     if statement and error != wanted:
         actual = "an answer" if error is None else f"{error}: {message}".removesuffix(": ")
-        yield "raises", f"stated as {wanted or 'an answer'}, and read as {actual}"
-        return
-    yield from disagreements(statement, response)
+        return [("raises", f"stated as {wanted or 'an answer'}, and read as {actual}")]
+    facts = {name: value for name, value in statement.items() if name not in ("raises", "complete")}
+    differences = [one for name, stated in facts.items() for one in _differences(name, stated, response)]
+    if not differences and "complete" in statement:
+        differences += _differences("complete", statement["complete"], response)
+    return differences
 
 
-def disagreements(statement: Mapping[str, Any], response: ChatResponse | None) -> Iterator[tuple[str, str]]:
-    """Compare *statement* with *response*, and yield the name and the difference of each fact that disagrees.
-
-    ``null`` in a statement means that there is no such value. A missing name means that nothing is stated.
-
-    Args:
-        statement: from :func:`read_statement`.
-        response: the plugin's result for the capture, or ``None`` if it gave no response.
-    """
-    for name, stated in statement.items():
-        if name == "raises":
-            continue
-        if response is None:
-            yield name, f"stated as {_shown(stated)}, and there is no response"
-        elif name == "usage":
-            yield from _different_counts(stated, response)
-        elif name == "calls":
-            yield from _different_calls(stated, response)
-        else:
-            actual = _FACTS[name](response)
-            if not _is_same(name, stated, actual):
-                yield name, f"stated as {_shown(stated)}, and read as {_shown(actual)}"
+def _differences(name: str, stated: Any, response: ChatResponse | None) -> Iterator[tuple[str, str]]:
+    if response is None:
+        yield name, f"stated as {_shown(stated)}, and there is no response"
+    elif name == "usage":
+        yield from _different_counts(stated, response)
+    elif name == "calls":
+        yield from _different_calls(stated, response)
+    else:
+        actual = _FACTS[name](response)
+        if not _is_same(name, stated, actual):
+            yield name, f"stated as {_shown(stated)}, and read as {_shown(actual)}"
 
 
 def _shown(value: Any) -> str:

@@ -234,8 +234,13 @@ def _doubled(case: Case) -> Iterator[Problem]:
             len(b) > len(a) and b.startswith(a) for a, b in itertools.pairwise(pieces)
         )
         if grows and text in shown:
-            yield case.problem("P1", show_path(path), "the text grows from event to event, and is added up")
+            yield case.problem(
+                "P1", show_path(path), "the text grows from event to event, and is added up", about="text"
+            )
         if text in whole and text * 2 in shown:
             yield case.problem(
-                "P1", show_path(path), "the text is said again as a whole, and is added to itself"
+                "P1",
+                show_path(path),
+                "the text is said again as a whole, and is added to itself",
+                about="text",
             )

@@ -171,12 +171,14 @@ def _time_left(case: Case) -> Iterator[Problem]:
     extensions = case.baseline.response["metadata"].get("extensions", {})
     for key, value in extensions.items():
         if key in _CREATED and type(value) in (int, float) and _is_plausible(value):
-            yield case.problem("P4", key, "the time of the answer is left in the extensions")
+            yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
             return
     dated = [text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None]
     for leaf in case.leaves if len({*dated}) == 1 else ():
         if leaf.value == dated[0]:
-            yield case.problem("P4", leaf, "the only time of the answer is left in the extensions")
+            yield case.problem(
+                "P4", leaf, "the only time of the answer is left in the extensions", about="created"
+            )
             return
 
 
@@ -186,7 +188,9 @@ def _time_lost(case: Case) -> Iterator[Problem]:
         if (time := _time(location.value)) is not None:
             other = (time + timedelta(days=1)).isoformat()
             if case.map(location.put(case.events, other)).is_like(case.baseline):
-                yield case.problem("P1", location, "lost: another time in its place changes nothing")
+                yield case.problem(
+                    "P1", location, "lost: another time in its place changes nothing", about="created"
+                )
 
 
 _UNITS: Final = (1, 1e3, 1e6, 1e9)

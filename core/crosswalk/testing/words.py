@@ -28,7 +28,9 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         finish = response["finish_reason"]
         if MARKER in str(response.get("raw_finish_reason")):
             if finish in _WHOLE and not _is_unmapped(response):
-                yield case.problem("P4", location, f"an unknown finish word is read as {finish}")
+                yield case.problem(
+                    "P4", location, f"an unknown finish word is read as {finish}", about="finish_reason"
+                )
         elif _is_name(location) and answer(response) != before and not occurrences(typed(response)):
             yield case.problem(
                 "P4", location, "an unknown word in its place changes the answer without an error"
@@ -38,7 +40,9 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         if str(_CODE) in str(after.response) and after.error is None and not _is_unmapped(after.response):
             finish = after.response["finish_reason"]
             if finish in _WHOLE and after.response.get("raw_finish_reason") == str(_CODE):
-                yield case.problem("P4", location, f"an unknown finish code is read as {finish}")
+                yield case.problem(
+                    "P4", location, f"an unknown finish code is read as {finish}", about="finish_reason"
+                )
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         after = case.map_bytes(case.renamed(name, "crosswalk"))
         if after.error is None and answer(after.response) != before:
@@ -46,6 +50,7 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
                 "P4",
                 f"events named {name}",
                 "with a name that nobody knows they change the answer without an error",
+                about="kind",
             )
 
 
@@ -64,9 +69,13 @@ def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
             continue
         finish, raw = after.response["finish_reason"], after.response.get("raw_finish_reason")
         if finish in _WHOLE and raw == payload:
-            yield case.problem("P4", place, f"the unknown finish word {payload!r} is read as {finish}")
+            yield case.problem(
+                "P4", place, f"the unknown finish word {payload!r} is read as {finish}", about="finish_reason"
+            )
         elif not occurrences(after.response, payload) and not occurrences(after.deltas, payload):
-            yield case.problem("P4", place, f"the finish word {payload!r} is passed on as {raw!r}")
+            yield case.problem(
+                "P4", place, f"the finish word {payload!r} is passed on as {raw!r}", about="finish_reason"
+            )
 
 
 _WHOLE: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
@@ -104,7 +113,12 @@ def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
             if after.error is not None or after.response.get("raw_finish_reason") != encoded:
                 continue
             if after.response["finish_reason"] in _NEVER[word] and not _is_unmapped(after.response):
-                yield case.problem("P4", location, f"{encoded} is read as {after.response['finish_reason']}")
+                yield case.problem(
+                    "P4",
+                    location,
+                    f"{encoded} is read as {after.response['finish_reason']}",
+                    about="finish_reason",
+                )
 
 
 def _is_unmapped(response: dict[str, Any]) -> bool:

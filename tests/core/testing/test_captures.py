@@ -6,14 +6,18 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import attrs
 import pytest
 
 import crosswalk.testing
 from crosswalk import ConfigurationError
-from crosswalk.testing import Capture, Problem, by_cause, load_captures, pairs
+from crosswalk.plugin.registry import Registry
+from crosswalk.testing import Capture, Problem, by_cause, check_capture, load_captures, pairs
 from crosswalk.testing.captures import reframer
 from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
 from crosswalk.testing.problems import KnownException
+from planted.mistakes import MISTAKES
+from planted.recordings import ROWS
 
 
 def test_the_kit_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +193,39 @@ def test_one_cause_is_one_problem() -> None:
         "P4 a, cut after event 1: looks complete; also at cut after event 2 [never silently wrong: a]",
         "P1 a, event 1, text: lost [nothing lost: text]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "line"),
+    [
+        ("rows: thoughts are the text", 'P4 talk, text: stated as "Hello There", and read as "Let me See. Hello There"'),
+        ("rows: prompt and completion are swapped", "P4 talk, usage.prompt_tokens: stated as 9, and read as 5"),
+        ("rows: the zone of a time is thrown away", 'P4 talk, created: stated as "2026-01-01T09:45:00Z", and read as 2026-01-01T11:45:00+00:00'),
+        ("rows: a full answer is complete", 'P4 long, finish: stated as "length", and read as "stop"'),
+        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: another text in its place is not passed on as it is"),
+        ("rows: log probabilities are rounded", "P4 talk, logprobs: the log probability -0.12 is not a number of the payload"),
+    ],
+)  # fmt: skip
+def test_one_mistake_is_one_problem_of_all_captures_and_checks(mistake: str, line: str) -> None:
+    (plugin,) = (one.plugin() for one in MISTAKES if str(one) == mistake)
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "rows")
+    captures = [attrs.evolve(recording.capture, says=recording.says) for recording in ROWS]
+    checks = [
+        "as stated",
+        "kinds are told apart",
+        "text as it was sent",
+        "digits kept",
+        "parts within wholes",
+        "nothing filled in",
+    ]
+    found = [
+        problem
+        for one in captures
+        for problem in check_capture(registry.mapper("rows"), one, checks=checks, others=captures)
+    ]
+    (one,) = by_cause(found)
+    assert str(one).partition("; also at ")[0] == line
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def failure(tmp_path: Path, stored: Any) -> tuple[str, dict[str, object]]:
         (tmp_path / "planted-named/talk.json").write_bytes(orjson.dumps(stored))
     properties: dict[str, object] = {}
     snapshot: Any = Other()
-    with pytest.raises(AssertionError) as failed:
+    with pytest.raises(pytest.fail.Exception) as failed:
         Planted().test_snapshot(load_capture(file), snapshot, properties.__setitem__)
     return "\n".join(map(str.strip, str(failed.value).splitlines())), properties
 

@@ -30,14 +30,14 @@ def test_the_values_of_the_payload_are_listed_by_their_paths() -> None:
     assert made["found"] == {"model": "m-1", "n": 2, "text": "Hello", "why": "full", "tokens.out": 32}
     assert "remove 'draft'" in made["draft"]
     assert made.keys() - {"draft", "found"} == {*NAMES} - {"retryable", "raises"}
-    assert (made["text"], made["model"], made["finish"], made["complete"]) == (None, None, "stop", True)
+    assert (made["text"], made["model"], made["finish"], made["complete"]) == (None, None, None, None)
 
 
 def test_the_request_fills_in_the_model_and_a_limit_that_was_reached() -> None:
     made = draft(request={"model": "m-1", "options": {"max_tokens": 32}})
     assert (made["model"], made["finish"], made["complete"]) == ("m-1", "length", False)
     made = draft(request={"model": "other", "max_tokens": 33, "stop": 32})
-    assert (made["model"], made["finish"]) == (None, "stop")
+    assert (made["model"], made["finish"]) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from crosswalk import Registry
 from crosswalk.errors import ConfigurationError
 from crosswalk.testing import Problem, Tally, check_capture, load_captures
-from crosswalk.testing.statements import disagreements
+from crosswalk.testing.statements import stated_differences
 from planted import named
 from planted.recordings import NAMED
 
@@ -129,7 +129,7 @@ def test_a_capture_may_have_to_be_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_response_no_fact_agrees() -> None:
-    found = dict(disagreements({"raises": "PluginError", "text": None}, None))
+    found = dict(stated_differences({"raises": "PluginError", "text": None}, None, "PluginError"))
     assert found == {"text": "stated as null, and there is no response"}
 
 
