@@ -384,7 +384,7 @@ class Case:
         subject = subject_of([about or str(where)])
         if promise == "P3":
             subject = "framing"
-        elif path and not about:
+        elif path and not (about or isinstance(where, str)):
             subject = self._subject_at(where if isinstance(where, Leaf) else where.leaves[0])
         return Problem(promise, f"{case}, {where}", message, path=path, case=case, subject=subject)
 
