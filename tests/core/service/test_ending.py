@@ -254,10 +254,13 @@ def test_events_that_came_while_the_thread_stopped_are_read() -> None:
 
     stream: Any = SimpleNamespace(ready=deque(["last"]), has_ended=True)
     ahead = ReadAhead(stream, Stopping(nothing))
+    ahead.start()
     assert [ahead.take() for _ in range(3)] == [["last"], [], []]
     stream.has_ended = False  # it had not begun
+    ahead = ReadAhead(stream, Stopping(nothing))
+    ahead.start()
     with pytest.raises(CrosswalkError, match="the service was closed"):
-        ReadAhead(stream, Stopping(nothing)).take()
+        ahead.take()
 
 
 def test_what_is_begun_while_the_thread_stops_is_ended() -> None:
