@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,7 @@ from crosswalk.testing.answers import (
     output_shows,
     recognizes_its_own,
 )
-from crosswalk.testing.captures import Capture, Write
+from crosswalk.testing.captures import Capture, Write, written
 from crosswalk.testing.case import Case, Tally, reader_options
 from crosswalk.testing.framings import framing_does_not_matter, own_framing_is_exact, text_paths_hold
 from crosswalk.testing.kinds import kinds_are_told_apart
@@ -43,27 +42,23 @@ from crosswalk.types.response import ChatResponse
 __all__ = ["CHECKS", "PROMISES", "check_capture", "load_exceptions"]
 
 
-def _read(
-    mapper: Mapper, capture: Capture, chunks: Iterable[bytes], *, keep_raw: bool = False
-) -> tuple[list[ResponseDelta], ChatResponse]:
-    reader = Reader(mapper, reader_options(capture, keep_raw=keep_raw))
-    deltas = [delta for chunk in chunks for delta in reader.read(chunk)]
-    deltas.extend(reader.finish())
+def _read(case: Case) -> tuple[list[ResponseDelta], ChatResponse]:
+    reader = Reader(case.mapper, reader_options(case.capture, keep_raw=True))
+    deltas = [*reader.read(case.capture.body), *reader.finish()]
     return deltas, reader.response()
 
 
 def deterministic(case: Case) -> Iterator[Problem]:
     """P5: the same bytes give the same canonical JSON, which reads back to the same value."""
     try:
-        deltas, response = _read(case.mapper, case.capture, [case.capture.body], keep_raw=True)
+        deltas, response = _read(case)
     except CrosswalkError:
         return  # errors are compared under P3
-    again = _read(case.mapper, case.capture, [case.capture.body], keep_raw=True)[1]
-    written = to_json(response, include_raw=True)
-    if written != to_json(again, include_raw=True):
+    text = to_json(response, include_raw=True)
+    if text != to_json(_read(case)[1], include_raw=True):
         yield case.problem("P5", "twice", "the same bytes give different canonical JSON")
-    restored = from_json(written, ChatResponse)
-    if to_json(restored, include_raw=True) != written or not restored.same_content(response):
+    restored = from_json(text, ChatResponse)
+    if to_json(restored, include_raw=True) != text or not restored.same_content(response):
         yield case.problem("P5", "round trip", "canonical JSON does not read back to the same value")
     for delta in deltas:
         if from_json(to_json(delta), ResponseDelta) != delta:
@@ -75,77 +70,54 @@ def as_stated(case: Case) -> Iterator[Problem]:
     says = case.capture.says
     if says is None:
         return
-    reader = Reader(case.mapper, reader_options(case.capture))
-    response: ChatResponse | None = None
-    raised = None
-    try:
-        for _ in itertools.chain(reader.read(case.capture.body), reader.finish()):
-            pass
-        response = reader.response()
-    except CrosswalkError as error:
-        response, raised = getattr(error, "partial", None), error
-    name = None if raised is None else type(raised).__name__
-    for fact, difference in stated_differences(says, response, name, str(raised)):
+    result = case.map_bytes(case.capture.body)
+    response = None if result.response is None else from_json(written(result.response), ChatResponse)
+    name, _, message = (result.error or "").partition(": ")
+    for fact, difference in stated_differences(says, response, name or None, message):
         yield case.problem("P4", fact, difference)
 
 
-CHECKS: Final[dict[str, Callable[[Case], Iterator[Problem]]]] = {
-    "as stated": as_stated,
-    "nothing lost": nothing_lost,
-    "text only once": text_only_once,
-    "null erases nothing": null_erases_nothing,
-    "kinds are told apart": kinds_are_told_apart,
-    "framing does not matter": framing_does_not_matter,
-    "text paths hold": text_paths_hold,
-    "own framing is exact": own_framing_is_exact,
-    "never silently wrong": never_silently_wrong,
-    "text as it was sent": text_as_it_was_sent,
-    "unknown words raise": unknown_words_raise,
-    "known words keep their meaning": known_words_keep_their_meaning,
-    "output shows": output_shows,
-    "digits kept": digits_kept,
-    "times kept": times_kept,
-    "arguments told apart": arguments_told_apart,
-    "answers its request": answers_its_request,
-    "errors show": errors_show,
-    "failures are errors": failures_are_errors,
-    "one answer at a time": one_answer_at_a_time,
-    "recognizes its own": recognizes_its_own,
-    "deterministic": deterministic,
-    "nothing invented": nothing_invented,
-    "nothing filled in": nothing_filled_in,
-    "counts are the provider's": counts_are_the_providers,
-    "parts within wholes": parts_within_wholes,
+_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]]]]] = {
+    "as stated": {"as stated": as_stated},
+    "nothing lost": {
+        "nothing lost": nothing_lost,
+        "text only once": text_only_once,
+        "null erases nothing": null_erases_nothing,
+        "kinds are told apart": kinds_are_told_apart,
+    },
+    "framing does not matter": {
+        "framing does not matter": framing_does_not_matter,
+        "text paths hold": text_paths_hold,
+        "own framing is exact": own_framing_is_exact,
+    },
+    "never silently wrong": {
+        "never silently wrong": never_silently_wrong,
+        "text as it was sent": text_as_it_was_sent,
+        "unknown words raise": unknown_words_raise,
+        "known words keep their meaning": known_words_keep_their_meaning,
+        "output shows": output_shows,
+        "digits kept": digits_kept,
+        "times kept": times_kept,
+        "arguments told apart": arguments_told_apart,
+        "answers its request": answers_its_request,
+        "errors show": errors_show,
+        "failures are errors": failures_are_errors,
+        "one answer at a time": one_answer_at_a_time,
+        "recognizes its own": recognizes_its_own,
+    },
+    "deterministic": {"deterministic": deterministic},
+    "nothing invented": {
+        "nothing invented": nothing_invented,
+        "nothing filled in": nothing_filled_in,
+        "counts are the provider's": counts_are_the_providers,
+        "parts within wholes": parts_within_wholes,
+    },
 }
+
+CHECKS: Final = {name: check for checks in _BY_PROMISE.values() for name, check in checks.items()}
 """Every check by its name."""
 
-PROMISES: Final[dict[str, tuple[str, ...]]] = {
-    "as stated": ("as stated",),
-    "nothing lost": ("nothing lost", "text only once", "null erases nothing", "kinds are told apart"),
-    "framing does not matter": ("framing does not matter", "text paths hold", "own framing is exact"),
-    "never silently wrong": (
-        "never silently wrong",
-        "text as it was sent",
-        "unknown words raise",
-        "known words keep their meaning",
-        "output shows",
-        "digits kept",
-        "times kept",
-        "arguments told apart",
-        "answers its request",
-        "errors show",
-        "failures are errors",
-        "one answer at a time",
-        "recognizes its own",
-    ),
-    "deterministic": ("deterministic",),
-    "nothing invented": (
-        "nothing invented",
-        "nothing filled in",
-        "counts are the provider's",
-        "parts within wholes",
-    ),
-}
+PROMISES: Final = {promise: tuple(checks) for promise, checks in _BY_PROMISE.items()}
 """The promises P1, P3, P4, P5 and P8, each with the names of its checks."""
 
 

@@ -13,17 +13,10 @@ from typing import Any, Final
 from crosswalk.testing.case import Case, Place, strings
 from crosswalk.testing.perturbation import Leaf, at, leaves, replaced, scalars, show_path, without
 from crosswalk.testing.problems import Problem
+from crosswalk.testing.statements import COUNTS
 from crosswalk.types.metadata import Provenance
 
 __all__ = ["counts_are_the_providers", "nothing_filled_in", "nothing_invented"]
-
-_COUNTS: Final = (
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "cache_write_tokens",
-)
 
 
 def nothing_invented(case: Case) -> Iterator[Problem]:
@@ -120,7 +113,7 @@ def _appears(case: Case, place: Place, before: Any, after: Any) -> Iterator[Prob
         old, new = before["message"].get(name) or "", after["message"].get(name) or ""
         if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
             yield case.problem("P8", place, f"without it, another text appears in message.{name}")
-    for name in _COUNTS:
+    for name in COUNTS:
         old, new = before["usage"].get(name), after["usage"].get(name)
         is_marked = _mark(after, name) in _REASONS
         if new and new != old and not is_marked and new not in _sums(case, place):
@@ -168,7 +161,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     response = case.baseline.response
-    movers: dict[str, list[Place]] = {name: [] for name in _COUNTS}
+    movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
     raised: list[tuple[Place, dict[str, Any]]] = []
     places, is_sure = _numbers(case)
     for location in places:
@@ -176,7 +169,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         if after.error is not None or after.response["finish_reason"] == "error":
             is_sure = False  # an error has no counts
             continue
-        moved = {name: _by(response, after.response, name) for name in _COUNTS}
+        moved = {name: _by(response, after.response, name) for name in COUNTS}
         for name, by in moved.items():
             if by:
                 movers[name].append(location)
