@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from crosswalk.cli.matrix.sections import endpoint_of, sections
 from crosswalk.cli.matrix.wording import headings, pieces
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.terminal import harmless, say, write_text
-from crosswalk.errors import PluginError
+from crosswalk.errors import ConfigurationError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture
+from crosswalk.testing.corpus import Corpus
 
 __all__ = ["run"]
 
@@ -76,13 +78,16 @@ def _places(provider: str, paths: list[str], *, is_alone: bool) -> list[str]:
 
 
 def _default_captures(provider: str) -> str:
-    """The captures that the provider's package ships, else those of the project in the working directory.
+    """The captures that the provider's package ships, else those of the project in the working directory, else Crosswalk's.
 
     Raises:
-        UsageError: there are neither.
+        UsageError: there are none.
     """
     targets = [entry.target for entry in registry.providers() if entry.name == provider]
-    for folder in [*_shipped(targets), _OWN / provider]:
+    folders = [*_shipped(targets), _OWN / provider]
+    with suppress(ConfigurationError):
+        folders.append(Corpus.installed().captures / provider)
+    for folder in folders:
         if folder.is_dir():
             return str(folder)
     raise UsageError(f"no captures of {provider} here; name some")

@@ -38,7 +38,7 @@ def native_end(
     word = choice[NATIVE]
     if not isinstance(word, str) or not word:
         return None
-    reason = own.get(word) or _meaning(word, speaks, state)
+    reason = own.get(word) or _meaning(word, speaks)
     if reason is FinishReason.ERROR:
         message = f"the provider ended the answer with {word[:60]!r}"
         return error_delta(error_info(None, {"code": word, "message": message}))
@@ -53,7 +53,7 @@ def native_end(
     return None
 
 
-def _meaning(word: str, speaks: Iterable[str], state: MappingState) -> FinishReason | None:
+def _meaning(word: str, speaks: Iterable[str]) -> FinishReason | None:
     """Return the meaning of *word* for the first shipped provider that declares it. Canonical words keep their meaning.
 
     Only shipped providers count, so that no installed plugin changes the end of another provider's answer.
@@ -62,7 +62,8 @@ def _meaning(word: str, speaks: Iterable[str], state: MappingState) -> FinishRea
         return FinishReason(word)
     for name in dict.fromkeys((*speaks, *registry.names())):
         with suppress(PluginError):  # it is not shipped, or broken
-            reason = registry.shipped(name).map_finish_reason(word, state)
+            mapper = registry.shipped(name)
+            reason = mapper.map_finish_reason(word, mapper.new_state())  # of its own first dialect
             if reason is not None:
                 return reason
     return None

@@ -105,6 +105,12 @@ _CUT: Final = {
     FinishReason.ERROR: IncompleteReason.ERROR,
     FinishReason.CANCELLED: IncompleteReason.CANCELLED,
 }
+_MADE_UP: Final = {
+    "id": Provenance.SYNTHETIC,
+    "created": Provenance.SYNTHETIC,
+    "metadata.request_duration": Provenance.ABSENT,
+}
+"""The marks of a response that a factory makes without metadata."""
 _NOT_COUNTED: Final = (Provenance.ABSENT, Provenance.CUT)
 
 
@@ -468,12 +474,17 @@ class ChatResponse:
         refusal: str | None = None,
         segments: tuple[Segment, ...] = (),
     ) -> ChatResponse:
+        if metadata is None:
+            made_up = dict(_MADE_UP)
+            if usage is UsageInfo.EMPTY:
+                made_up["usage"] = Provenance.ABSENT
+            metadata = ResponseMetadata("unknown", model, provenance=made_up)
         return cls(
             id=new_id(),
             message=message,
             finish_reason=finish_reason,
             usage=usage,
-            metadata=metadata or ResponseMetadata("unknown", model),
+            metadata=metadata,
             created=now(),
             model=model,
             refusal=refusal,

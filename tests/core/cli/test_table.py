@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from crosswalk import ResponseDelta
 from crosswalk.plugins import ProviderInfo, hookimpl
+from crosswalk.testing import Corpus
 
 from .conftest import ROOT, Done, line
 
@@ -171,8 +173,27 @@ def test_the_captures_of_the_provider_s_package_come_first(
     assert "/api/chat, whole" in done.out
 
 
-def test_without_captures_there_is_no_table(run: Run, captures: Captures) -> None:
-    assert run("table", "vllm") == (2, "", "crosswalk table: no captures of vllm here; name some\n")
+def test_the_captures_that_come_with_crosswalk_are_the_last_resort(run: Run) -> None:
+    done = run("table", "zai")
+    assert done.status == 0
+    assert "/chat/completions, streamed" in done.out
+
+
+@pytest.mark.parametrize("has_corpus", [True, False])
+def test_without_captures_there_is_no_table(
+    run: Run,
+    captures: Captures,
+    provider: Callable[[object, str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_corpus: bool,
+) -> None:
+    import crosswalk_ollama
+
+    name = provider(crosswalk_ollama.plugin, "stranger")
+    if not has_corpus:
+        monkeypatch.setattr(Corpus, "installed", partial(Corpus.installed, ()))
+    assert run("table", name) == (2, "", "crosswalk table: no captures of stranger here; name some\n")
     captures("a", {"models": []}, path="/api/tags")
     done = run("table", "vllm", "captures")
     assert done.status == 2

@@ -220,18 +220,20 @@ def with_capture(folder: Path, name: str) -> None:
 def test_all_that_are_installed_and_have_captures(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Callable[[object, str], str]
 ) -> None:
+    import crosswalk_ollama
+
+    stranger = provider(crosswalk_ollama.plugin, "stranger")
+    other = provider(crosswalk_ollama.plugin, "other")
+    monkeypatch.setattr(registry, "names", lambda: [stranger, other])
     monkeypatch.chdir(tmp_path)
     done = run("table", "--html")
     assert done.status == 2
     assert done.out == ""
     assert "no captures of any provider here; name a provider and its captures" in done.err
-    import crosswalk_ollama
-
-    stranger = provider(crosswalk_ollama.plugin, "stranger")
     with_capture(tmp_path, stranger)
     done = run("table", "--html")
     assert done.status == 0
-    assert "left out: no captures of vllm here; name some" in done.err
+    assert "left out: no captures of other here; name some" in done.err
     assert Page(done.out).matrix["message.content"] == ["native"]
 
 

@@ -252,6 +252,9 @@ def test_factories_for_answers(
     made = factory(message, USAGE, "m")
     assert (made.message, made.usage, made.model, made.finish_reason) == (message, USAGE, "m", reason)
     assert (made.metadata.provider_id, made.metadata.model_id) == ("unknown", "m")
+    made_up = {"id": "synthetic", "created": "synthetic", "metadata.request_duration": "absent"}
+    assert made.metadata.provenance == made_up
+    assert ChatResponse.error("down", "m").metadata.provenance == made_up | {"usage": "absent"}
     assert str(uuid.UUID(made.id)) == made.id
     assert before <= made.created <= datetime.now(UTC)
     assert factory(message, USAGE, "m", METADATA).metadata == METADATA

@@ -146,8 +146,8 @@ def _table(commands: argparse._SubParsersAction[Any]) -> None:
         description=f"""Write which path of the providers' answers lands in which canonical paths, found out by
             changing every leaf of captures and mapping again. {_CAPTURES}""",
         epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
-            taken, else those in tests/captures/PROVIDER below the working directory. With several providers, PATH is a
-            folder that has one for each, by its name. {EXIT_STATUS}""",
+            taken, else those in tests/captures/PROVIDER below the working directory, else those that come with Crosswalk.
+            With several providers, PATH is a folder that has one for each, by its name. {EXIT_STATUS}""",
     )
     parser.add_argument(
         "provider",
