@@ -37,6 +37,7 @@ __all__ = [
 
 MOST: Final = 50
 """The greatest number of violations, unknown keys and renamed keys in a report."""
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
 
 
 class Fault(StrEnum):
@@ -287,12 +288,13 @@ class _Compiler:
         def renamed(
             value: dict[str, Any], unknown: list[str], path: str, report: Report
         ) -> tuple[dict[str, Any], list[str]]:
-            spelled = Counter(map(folded_key, unknown))
+            spelling = {key: folded_key(key) for key in unknown}
+            spelled = Counter(spelling.values())
             names: dict[str, str] = {}
-            for key in unknown:
-                near = folded.get(folded_key(key), [])
+            for key, plain in spelling.items():
+                near = folded.get(plain, [])
                 missing = [name for name in near if name not in value]
-                if len(missing) == 1 and spelled[folded_key(key)] == 1:
+                if len(missing) == 1 and spelled[plain] == 1:
                     names[key] = missing[0]
                     report.renamed.append((path + step(key), missing[0]))
                 elif missing or any(value[name] != value[key] for name in near):
@@ -371,13 +373,11 @@ def _all_of(checks: list[Check]) -> Check:
 
 def folded_key(key: str) -> str:
     """*key* without case, blanks, ``-``, ``_`` and accents."""
-    plain = unicodedata.normalize("NFD", key.casefold())
-    return "".join(each for each in plain if not (each.isspace() or each in "-_" or _is_accent(each)))
-
-
-def _is_accent(character: str) -> bool:
-    """Return whether *character* stands above or below the one before it: a vowel of Hindi or a stroke does not."""
-    return unicodedata.combining(character) >= 200
+    plain = _SEPARATORS.sub("", key.casefold())
+    if plain.isascii():
+        return plain
+    # An accent stands above or below the character before it: a vowel of Hindi or a stroke does not.
+    return "".join(each for each in unicodedata.normalize("NFD", plain) if unicodedata.combining(each) < 200)
 
 
 def _is_nullable(schema: Any) -> bool:

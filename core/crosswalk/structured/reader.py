@@ -207,7 +207,7 @@ class _Reader:
         self._is_bare_key = False
         self._last, self._last_token = "", ""
         self._at = 0
-        self._is_on_new_line = False
+        self._space = ""  # before the token
         self._has_comments = False
         self._gaps: set[int] = set()
         self._weak_gaps: set[int] = set()
@@ -228,7 +228,7 @@ class _Reader:
             token = match(self._text, position)
             kind: str = token.lastgroup  # type: ignore[union-attr, assignment]
             start, end = token.span(kind)  # type: ignore[union-attr]
-            self._is_on_new_line = "\n" in self._text[position:start]
+            self._space = self._text[position:start]
             self._at, position = start, end
             if kind == "string" and self._inner_quotes and (longer := _INNER_QUOTES.match(self._text, start)):
                 position = longer.end()
@@ -287,7 +287,7 @@ class _Reader:
     # -------------------------------------------------------------------------------------- tokens
 
     def _mark(self, mark: str) -> None:
-        mark = mark.translate(FULL_WIDTH)
+        mark = mark if mark.isascii() else mark.translate(FULL_WIDTH)
         expected = self._expected
         if mark in "}])":
             self._close(mark)
@@ -345,7 +345,7 @@ class _Reader:
         if self._expected == _NEXT:  # only a comma is missing
             if not self._is_in_array and _COLON_NEXT.match(self._text, end):
                 self._expected = _KEY
-            elif self._is_in_array and self._last == "string" and self._is_on_new_line:
+            elif self._is_in_array and self._last == "string" and "\n" in self._space:
                 self._expected = _VALUE
         if self._expected == _KEY:
             self._begin(self._decoded(token[1:-1], token[0]), is_bare=False)
