@@ -163,6 +163,7 @@ class _Found(Generic[T]):
         data: the decoded JSON, or :data:`NO_JSON` if it cannot be read.
         payload: its JSON, to find equal ones. Empty if there is no value.
         has_comments: whether there are comments in it.
+        is_closed_early: whether a bracket was missing in it.
     """
 
     text: str
@@ -171,6 +172,7 @@ class _Found(Generic[T]):
     data: Any = NO_JSON
     payload: bytes = b""
     has_comments: bool = False
+    is_closed_early: bool = False
 
     def keys(self) -> frozenset[str]:
         """Its folded keys, also if it cannot be read."""
@@ -274,6 +276,12 @@ class _Search(Generic[T]):
         is_json_in_string = self._text[start : start + 1] == '"'
         if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
+        if last.is_closed_early and results[at + 1 :]:
+            return ReasonCode.CLOSED_TOO_EARLY
+        if last.candidate.unknown and remainder.lstrip().startswith("}"):
+            return ReasonCode.CLOSED_TOO_EARLY  # the unknown keys belong to an object inside of it
+        if _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
+            return ReasonCode.REPAIR_FAILED
         if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
             tail, follows = self._scan.follower(regions[at - 1])
             if follows is Kind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
@@ -319,7 +327,7 @@ class _Search(Generic[T]):
             violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
             return _Found(region.text, Stage.FAILURE, Candidate(None, (violation,)))
         result = self._found(region.text, Stage.REPAIR, reading.value)
-        result.has_comments = reading.has_comments
+        result.has_comments, result.is_closed_early = reading.has_comments, reading.is_closed_early
         defaulted = result.candidate.defaulted
         if result.payload and (
             any(defaulted.get(each, True) for each in reading.gaps) or reading.weak_gaps - defaulted.keys()
@@ -409,6 +417,7 @@ _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """The beginnings of text that is certainly not JSON."""
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
+_LIST_BEFORE: Final = re.compile(r"[\[{][ \t]*+[-+.\d][ \t\d.,+-]*\Z")
 _EMOTICON: Final = re.compile(r"[ (][:;]-?\Z")
 
 
