@@ -5,6 +5,7 @@ A schema is compiled once into functions. Nothing is coerced. A key that is near
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from typing import Any, Final
@@ -18,6 +19,7 @@ from crosswalk.text import json_type_name
 
 __all__ = ["compile_schema", "folded_key"]
 
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
 _CHECKED: Final = KEYWORDS | frozenset(
     ("type", "$ref", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems", "allOf",
      "anyOf", "oneOf")
@@ -148,12 +150,13 @@ class _Compiler:
         def renamed(
             value: dict[str, Any], unknown: list[str], path: str, report: Report
         ) -> tuple[dict[str, Any], list[str]]:
-            spelled = Counter(map(folded_key, unknown))
+            spelling = {key: folded_key(key) for key in unknown}
+            spelled = Counter(spelling.values())
             names: dict[str, str] = {}
-            for key in unknown:
-                near = folded.get(folded_key(key), [])
+            for key, plain in spelling.items():
+                near = folded.get(plain, [])
                 missing = [name for name in near if name not in value]
-                if len(missing) == 1 and spelled[folded_key(key)] == 1:
+                if len(missing) == 1 and spelled[plain] == 1:
                     names[key] = missing[0]
                     report.renamed.append((path + step(key), missing[0]))
                 elif missing or any(value[name] != value[key] for name in near):
@@ -228,13 +231,11 @@ def _all_of(checks: list[Check]) -> Check:
 
 def folded_key(key: str) -> str:
     """*key* without case, blanks, ``-``, ``_`` and accents."""
-    plain = unicodedata.normalize("NFD", key.casefold())
-    return "".join(each for each in plain if not (each.isspace() or each in "-_" or _is_accent(each)))
-
-
-def _is_accent(character: str) -> bool:
-    """Return whether *character* stands above or below the one before it: a vowel of Hindi or a stroke does not."""
-    return unicodedata.combining(character) >= 200
+    plain = _SEPARATORS.sub("", key.casefold())
+    if plain.isascii():
+        return plain
+    # An accent stands above or below the character before it: a vowel of Hindi or a stroke does not.
+    return "".join(each for each in unicodedata.normalize("NFD", plain) if unicodedata.combining(each) < 200)
 
 
 def _is_nullable(schema: Any) -> bool:

@@ -34,16 +34,10 @@ class CacheStats:
     Attributes:
         hits: look-ups that found something.
         misses: look-ups that did not.
-        negative_hits: those of the hits that gave a failure.
-        stores: entries written.
-        evictions: entries that made room for others before their time.
     """
 
     hits: int = 0
     misses: int = 0
-    negative_hits: int = 0
-    stores: int = 0
-    evictions: int = 0
 
     @property
     def hit_rate(self) -> float | None:
@@ -92,8 +86,8 @@ class MemoryCache:
         self._ttl = checked_ttl(ttl, "ttl")
         self._negative_ttl = None if negative_ttl is None else checked_ttl(negative_ttl, "negative_ttl")
         self._lock = threading.Lock()
-        # With each value its time to live, and whether it is a failure.
-        self._entries: TLRUCache[Hashable, tuple[Any, float, bool]] = TLRUCache(
+        # With each value its time to live.
+        self._entries: TLRUCache[Hashable, tuple[Any, float]] = TLRUCache(
             max_entries, lambda _, entry, now: now + entry[1], timer=clock
         )
         self.reset_stats()
@@ -106,7 +100,6 @@ class MemoryCache:
                 self._misses += 1
                 return None
             self._hits += 1
-            self._negative_hits += entry[2]
             return entry[0]
 
     def put(self, key: Hashable, value: Any, *, ttl: float | None = None, is_negative: bool = False) -> None:
@@ -127,11 +120,7 @@ class MemoryCache:
         if seconds is None:
             return
         with self._lock:
-            self._entries.pop(key, None)
-            self._entries.expire()
-            self._evictions += len(self._entries) == self._entries.maxsize
-            self._entries[key] = (value, seconds, is_negative)
-            self._stores += 1
+            self._entries[key] = (value, seconds)
 
     def clear(self) -> None:
         """Remove all entries. The statistics stay."""
@@ -147,17 +136,11 @@ class MemoryCache:
     def stats(self) -> CacheStats:
         """The statistics until now."""
         with self._lock:
-            return CacheStats(
-                hits=self._hits,
-                misses=self._misses,
-                negative_hits=self._negative_hits,
-                stores=self._stores,
-                evictions=self._evictions,
-            )
+            return CacheStats(hits=self._hits, misses=self._misses)
 
     def reset_stats(self) -> None:
         """Set the statistics to zero."""
-        self._hits = self._misses = self._negative_hits = self._stores = self._evictions = 0
+        self._hits = self._misses = 0
 
 
 def checked_ttl(seconds: Any, name: str) -> float:

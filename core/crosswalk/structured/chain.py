@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -156,22 +157,26 @@ class _Found(Generic[T]):
     """The reading of one region.
 
     Attributes:
-        region: its position.
+        text: its text.
         stage: how it was read.
         candidate: the value, or what is wrong.
-        keys: its folded keys. If it cannot be read, those of the outermost object before the error.
-        said: its JSON, to find equal ones. Empty if there is no value.
+        data: the decoded JSON, or :data:`NO_JSON` if it cannot be read.
+        payload: its JSON, to find equal ones. Empty if there is no value.
         has_comments: whether there are comments in it.
-        data: the decoded JSON.
+        is_closed_early: whether a bracket was missing in it.
     """
 
-    region: Region
+    text: str
     stage: Stage
     candidate: Candidate[T]
-    keys: frozenset[str]
-    said: bytes = b""
+    data: Any = NO_JSON
+    payload: bytes = b""
     has_comments: bool = False
-    data: Any = None
+    is_closed_early: bool = False
+
+    def keys(self) -> frozenset[str]:
+        """Its folded keys, also if it cannot be read."""
+        return member_keys(self.text) if self.data is NO_JSON else _keys(self.data)
 
 
 class _Search(Generic[T]):
@@ -197,7 +202,6 @@ class _Search(Generic[T]):
         self._partial = partial
         self._best = best
         self._seen: dict[str, _Found[T]] = {}
-        self._closeness = 0 if best is None else _closeness(best)
         result = scan(text)
         self._scan = (None if result.regions else result.soft_answer()) or result
         self._text = self._scan.text
@@ -208,18 +212,17 @@ class _Search(Generic[T]):
             return ParseResult(None, Stage.FAILURE, self._ended)
         regions = list(self._scan.regions)
         cut = regions.pop() if regions and not regions[-1].is_closed else None
-        whole = [self._again(region) or self._whole(region) for region in regions]
+        whole = [self._whole(region) for region in regions]
         if lap is not None:
             lap("extract")
-        results = [
-            each or self._again(region) or self._mended(region)
-            for each, region in zip(whole, regions, strict=True)
-        ]
-        for each in results:
-            self._consider(each.candidate)
+        results = [each or self._mended(region) for each, region in zip(whole, regions, strict=True)]
+        candidates = [each.candidate for each in results]
+        self._best = max(
+            [self._best, *candidates] if self._best else candidates, key=_closeness, default=None
+        )
         if lap is not None and (cut is not None or None in whole):
             lap("repair")
-        valid = [each for each in results if each.said]
+        valid = [at for at, each in enumerate(results) if each.payload]
         # One that breaks off may be the one that counts, unless it is a bracket of prose.
         if cut is not None and (not valid or cut.is_fenced or self._is_begun(cut)):
             return self._cut_off(cut)
@@ -231,24 +234,22 @@ class _Search(Generic[T]):
             return self._failure(
                 reason_of(self._best.violations) if self._best else ReasonCode.EXTRACTION_FAILED
             )
-        last = valid[-1]
-        if (
-            problem := self._problem_around(last, results)
-        ) is not None and problem is not ReasonCode.AMBIGUOUS:
+        region, last = regions[valid[-1]], results[valid[-1]]
+        problem = self._problem_around(valid[-1], regions, results)
+        if problem is not None and problem is not ReasonCode.AMBIGUOUS:
             return self._failure(problem, keep=problem is ReasonCode.TRUNCATED)
-        others = [each for each in valid if not _is_same(each, last)]
-        choice = _choice(self._text, others, last) if others else None
+        others = [regions[at] for at in valid if not _is_same(results[at], last)]
+        choice = _choice(self._text, others, region) if others else None
         if (others and choice is None) or problem is not None:
-            different = {each.said: each.candidate.value for each in valid}
-            values = tuple(value for value in different.values() if value is not None)
+            values = tuple({results[at].payload: results[at].candidate.value for at in valid}.values())
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
-        before, after = self._scan.prose(end=last.region.start), self._scan.prose(last.region.end)
+        before, after = self._scan.prose(end=region.start), self._scan.prose(region.end)
         ticks = before[len(before.rstrip("`")) :]  # of code in one line
         ticks = ticks if after.startswith(ticks) else ""
         has_prose = before.removesuffix(ticks) or after.removeprefix(ticks) or last.has_comments
         if has_prose and self._prose is Prose.REFUSE:
             return attrs.evolve(self._failure(ReasonCode.PROSE, keep=False), before=before, after=after)
-        first = next(each for each in valid if _is_same(each, last))
+        first = next(results[at] for at in valid if _is_same(results[at], last))
         given = _given(first.stage, first.candidate, self._ended, choice)
         given = _with_fields(given, last.data, self._schema)
         return attrs.evolve(given, before=before, after=after)
@@ -268,27 +269,33 @@ class _Search(Generic[T]):
         candidate = candidate_of(self._read, text if data is NO_JSON and self._schema.is_enum else data)
         return None if candidate.value is None else _given(Stage.EXTRACT, candidate, self._ended)
 
-    def _problem_around(self, last: _Found[T], found: list[_Found[T]]) -> ReasonCode | None:
-        """Return the structural objection of the text around *last*, or ``AMBIGUOUS`` if the text may correct it."""
-        start, end = last.region.start, last.region.end
-        remainder, kind = self._scan.follower(last.region)
-        after = found[found.index(last) + 1 :]
+    def _problem_around(self, at: int, regions: list[Region], results: list[_Found[T]]) -> ReasonCode | None:
+        """Return the structural objection of the text around region *at*, or ``AMBIGUOUS`` if the text may correct it."""
+        last, start, end = results[at], regions[at].start, regions[at].end
+        remainder, kind = self._scan.follower(regions[at])
         is_json_in_string = self._text[start : start + 1] == '"'
         if not is_json_in_string and continues(self._text, start, end, remainder, kind is Kind.REGION):
             return ReasonCode.CLOSED_TOO_EARLY
-        if (at := found.index(last)) and not (found[at - 1].said and _is_same(found[at - 1], last)):
-            tail, follows = self._scan.follower(found[at - 1].region)
+        if last.is_closed_early and results[at + 1 :]:
+            return ReasonCode.CLOSED_TOO_EARLY
+        if last.candidate.unknown and remainder.lstrip().startswith("}"):
+            return ReasonCode.CLOSED_TOO_EARLY  # the unknown keys belong to an object inside of it
+        if _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
+            return ReasonCode.REPAIR_FAILED
+        if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
+            tail, follows = self._scan.follower(regions[at - 1])
             if follows is Kind.REGION and tail.strip() == ",":  # items of a list that lost its brackets
                 return ReasonCode.AMBIGUOUS
         if is_elided(self._text, end):
             return ReasonCode.TRUNCATED
         # An object or member after it that has a key of the schema may be its correction, or a part of it.
-        keys = last.keys | self._names
+        own = last.keys()
+        keys, absent = own | self._names, self._names - own
         if (
-            any(each.keys & keys for each in after)
-            or any(each.keys & self._names - last.keys for each in found if not each.said)
+            any(each.keys() & keys for each in results[at + 1 :])
+            or any(each.keys() & absent for each in results if not each.payload)
             or keys & member_keys(self._scan.prose(end, bare=True))
-            or self._names - last.keys & member_keys(self._scan.prose(end=start, bare=True))
+            or absent & member_keys(self._scan.prose(end=start, bare=True))
             or is_among_own_keys(self._text, start, end, keys)
             or is_operand(self._text, end)
         ):
@@ -300,58 +307,51 @@ class _Search(Generic[T]):
 
     # ------------------------------------------------------------------------------------- one region
 
-    def _again(self, region: Region) -> _Found[T] | None:
-        """Return the cached reading of a region with the same text: a model that is caught in a loop writes many."""
-        seen = self._seen.get(region.text)
-        return seen and attrs.evolve(seen, region=region)
-
     def _whole(self, region: Region) -> _Found[T] | None:
         """Return the reading of *region* if it is JSON without repair."""
+        if (seen := self._seen.get(region.text)) is not None:
+            return seen  # a model that is caught in a loop writes many
         data = NO_JSON if _NO_JSON.match(region.text) else loads(region.text, is_exact=self._is_exact)
-        if data is NO_JSON:
-            return None
-        return self._found(region, Stage.EXTRACT, data)
+        return None if data is NO_JSON else self._found(region.text, Stage.EXTRACT, data)
 
     def _mended(self, region: Region) -> _Found[T]:
+        if (seen := self._seen.get(region.text)) is not None:
+            return seen
         try:
-            try:
-                reading = read_json(region.text, is_exact=self._is_exact)
-            except UnreadableError as error:
-                if error.violation.code is not ReasonCode.REPAIR_FAILED or '"' not in region.text:
-                    raise
-                try:
-                    reading = read_json(region.text, inner_quotes=True, is_exact=self._is_exact)
-                except UnreadableError:
-                    raise error from None
-            if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
-                raise UnreadableError(Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED))
+            reading = self._read_malformed(region.text)
         except UnreadableError as error:
-            return _Found(
-                region, Stage.FAILURE, Candidate(None, (error.violation,)), member_keys(region.text)
-            )
-        result = self._found(region, Stage.REPAIR, reading.value)
-        result.has_comments = reading.has_comments
+            result = _Found(region.text, Stage.FAILURE, Candidate(None, (error.violation,)))
+            self._seen[region.text] = result
+            return result
+        if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
+            violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
+            return _Found(region.text, Stage.FAILURE, Candidate(None, (violation,)))
+        result = self._found(region.text, Stage.REPAIR, reading.value)
+        result.has_comments, result.is_closed_early = reading.has_comments, reading.is_closed_early
         defaulted = result.candidate.defaulted
-        if result.said and (
+        if result.payload and (
             any(defaulted.get(each, True) for each in reading.gaps) or reading.weak_gaps - defaulted.keys()
         ):
             violation = Violation("something is left out", code=ReasonCode.TRUNCATED)
-            result.candidate, result.said = Candidate(None, (violation,)), b""
+            result.candidate, result.payload = Candidate(None, (violation,)), b""
         if reading.is_closed_early:
             del self._seen[region.text]  # its reading depends on the text after it
         return result
 
-    def _found(self, region: Region, stage: Stage, data: Any) -> _Found[T]:
-        candidate = candidate_of(self._read, data)
-        raw = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
-        result = _Found(region, stage, candidate, _keys(data), raw, data=data)
-        self._seen[region.text] = result
-        return result
+    def _read_malformed(self, text: str) -> Reading:
+        try:
+            return read_json(text, is_exact=self._is_exact)
+        except UnreadableError as error:
+            if error.violation.code is ReasonCode.REPAIR_FAILED and '"' in text:
+                with contextlib.suppress(UnreadableError):
+                    return read_json(text, inner_quotes=True, is_exact=self._is_exact)
+            raise
 
-    def _consider(self, candidate: Candidate[T]) -> None:
-        closeness = _closeness(candidate)
-        if self._best is None or closeness > self._closeness:
-            self._best, self._closeness = candidate, closeness
+    def _found(self, text: str, stage: Stage, data: Any) -> _Found[T]:
+        candidate = candidate_of(self._read, data)
+        payload = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
+        result = self._seen[text] = _Found(text, stage, candidate, data, payload)
+        return result
 
     # ------------------------------------------------------------------------------------ the cut region
 
@@ -417,6 +417,7 @@ _SORTED: Final = 32  # orjson.OPT_SORT_KEYS
 _NO_JSON: Final = re.compile(r"[\[{]\s*+[^\s\]}\"{\[\dtfn-]")
 """The beginnings of text that is certainly not JSON."""
 _GOES_ON: Final = re.compile(rf"\w|{SPACE}*+[,\[\]{{}}]")
+_LIST_BEFORE: Final = re.compile(r"[\[{][ \t]*+[-+.\d][ \t\d.,+-]*\Z")
 _EMOTICON: Final = re.compile(r"[ (][:;]-?\Z")
 
 
@@ -444,7 +445,7 @@ def _closeness(candidate: Candidate[Any]) -> int:
 
 def _is_same(one: _Found[T], other: _Found[T]) -> bool:
     """Return whether two regions give the same value, though one may write a null that the other omits."""
-    if one.said == other.said:
+    if one.payload == other.payload:
         return True
     a, b = one.candidate.value, other.candidate.value
     try:
@@ -453,17 +454,16 @@ def _is_same(one: _Found[T], other: _Found[T]) -> bool:
         return False
 
 
-def _choice(text: str, others: list[_Found[T]], last: _Found[T]) -> Choice | None:
+def _choice(text: str, others: list[Region], last: Region) -> Choice | None:
     """Return the rule by which *last* counts, and none of the *others* before it, or ``None`` if there is no such rule."""
-    if _is_named(text, last.region) and not any(_is_named(text, each.region) for each in others):
+    if _is_named(text, last) and not any(_is_named(text, each) for each in others):
         return Choice.LABELLED
-    if not last.region.is_fenced:
+    if not last.is_fenced:
         return None
     fences = position = 0
     for each in others:
-        start = each.region.start
-        fences += text.count("```", position, start) + text.count("~~~", position, start)
-        position = start
+        fences += text.count("```", position, each.start) + text.count("~~~", position, each.start)
+        position = each.start
         if fences % 2:
             return None
     return Choice.FENCED

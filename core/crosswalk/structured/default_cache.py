@@ -119,7 +119,7 @@ class ResponseCache(MemoryCache):
             created_at=time.time(),
             ttl_seconds=checked_ttl(ttl_seconds, "ttl_seconds"),
         )
-        self.put(key, entry, ttl=ttl_seconds, is_negative=not validation_result)
+        self.put(key, entry, ttl=ttl_seconds)
 
     def get_stats(self) -> dict[str, Any]:
         """``hits``, ``misses``, ``hit_rate`` (``None`` before the first look-up), ``size`` and ``max_size``."""

@@ -9,10 +9,8 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
-
 from crosswalk.errors import CrosswalkError
-from crosswalk.structured.cache import CacheStats, MemoryCache
+from crosswalk.structured.cache import MemoryCache
 from crosswalk.structured.metrics import BOUNDS, COUNTERS, METRIC_PREFIX, STAGES, ParserMetrics
 
 if TYPE_CHECKING:
@@ -27,8 +25,8 @@ _HELP: Final = {
     **{f"{METRIC_PREFIX}{name}": f"Parses that ended as {name}." for name in COUNTERS},
     "response_parse_success_rate": "Share of parses that gave a whole value, 0 to 1.",
     "response_parse_reasons": "Parses by reason code.",
-    "response_parse_schema_versions": "Parses by the schema version that the document names.",
-    **{f"response_cache_{field.name}": f"The cache's {field.name}." for field in attrs.fields(CacheStats)},
+    "response_cache_hits": "Look-ups in the cache that found a result.",
+    "response_cache_misses": "Look-ups in the cache that found none.",
     "response_cache_size": "Entries in the cache at this moment.",
 }
 
@@ -42,14 +40,12 @@ def _samples(
     if now["success_rate"] is not None:
         numbers["response_parse_success_rate"] = now["success_rate"]
     if cache is not None:
-        counts = {**attrs.asdict(cache.stats()), "size": cache.size()}
+        stats = cache.stats()
+        counts = {"hits": stats.hits, "misses": stats.misses, "size": cache.size()}
         numbers |= {f"response_cache_{name}": count for name, count in counts.items()}
     return {
         **{name: [({}, number)] for name, number in numbers.items()},
         "response_parse_reasons": [({"reason": name}, n) for name, n in now["reason_codes"].items()],
-        "response_parse_schema_versions": [
-            ({"schema_version": v}, n) for v, n in now["schema_versions"].items()
-        ],
     }
 
 

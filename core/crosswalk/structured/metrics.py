@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.structured.reason import ReasonCode, Stage
 
 __all__ = ["ParserMetrics"]
 
@@ -28,21 +28,7 @@ STAGES: Final = ("parse", "extract", "repair", "total")
 """The timed parts: the three stages of the chain, and the whole parse."""
 BOUNDS: Final = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 """The upper bounds of the histograms of durations that exporters make, in seconds."""
-OTHER: Final = "other"
-"""The label of reasons and versions that are not counted apart: too many, too long, or not printable."""
-MAX_LABELS: Final = 64
-"""The number of reasons, and of versions, that are counted apart. A version is written by the model: it may be anything."""
-MAX_LABEL_LENGTH: Final = 32
-"""The greatest number of characters of a reason or a version that is counted apart."""
-
-_SEED_REASONS: Final = (
-    "success",
-    "invalid_json",
-    "schema_missing_field",
-    "schema_type_error",
-    "invariant_violation",
-)
-_COUNTER: Final = dict(zip(("direct", "extract", "repair", "failure"), COUNTERS, strict=False))
+_COUNTER: Final = dict(zip(Stage, COUNTERS, strict=False))
 _NONE: Final[Mapping[str, float]] = MappingProxyType({})
 
 
@@ -55,32 +41,23 @@ class ParserMetrics:
         self._observers: list[Callable[[str, float], None]] = []
         self.reset()
 
-    def record(
-        self,
-        stage: str,
-        reason: str = "",
-        seconds: Mapping[str, float] = _NONE,
-        schema_version: str | None = None,
-    ) -> None:
+    def record(self, stage: str, reason: str, seconds: Mapping[str, float] = _NONE) -> None:
         """Count one parse.
 
         Args:
-            stage: the stage that gave the value: ``direct``, ``extract`` or ``repair``, or ``failure`` if none did.
-            reason: the reason code. With a value, any other than ``success`` marks a partial value. Empty counts as
-                ``success`` with a value and as ``other`` without.
+            stage: the :class:`Stage` that gave the value, or ``failure`` if none did.
+            reason: the :class:`ReasonCode`. With a value, any other than ``success`` marks a partial value.
             seconds: seconds by timed part, from :data:`STAGES`. Without ``total``, their sum counts as that.
-            schema_version: the version that the document names, or ``None`` if it names none.
 
         Raises:
-            ConfigurationError: the stage or timed part is unknown, or a duration is negative or not finite. Then
-                nothing of it is counted.
+            ConfigurationError: the stage, reason or timed part is unknown, or a duration is negative or not finite.
+                Then nothing of it is counted.
         """
         if stage not in _COUNTER:
             raise ConfigurationError(f"a parse ends at one of {', '.join(_COUNTER)}")
-        reason = reason or (OTHER if stage == "failure" else "success")
         counter = _COUNTER[stage] if stage == "failure" or reason == "success" else "partial"
         total = {"total": sum(seconds.values())} if seconds else {}
-        self._add(counter, 1, {**total, **seconds}, reason, schema_version)
+        self._add(counter, 1, {**total, **seconds}, reason)
 
     def increment(self, counter: str, value: int = 1) -> None:
         """Count *value* outcomes that did not come as a parse.
@@ -92,7 +69,7 @@ class ParserMetrics:
             raise ConfigurationError(
                 f"a counter is one of {', '.join(COUNTERS)} and goes up, by whole numbers"
             )
-        self._add(counter, value, _NONE, None, None)
+        self._add(counter, value, _NONE)
 
     def record_latency(self, stage: str, latency_ms: float) -> None:
         """Count one duration, in milliseconds, that did not come with a parse.
@@ -100,11 +77,15 @@ class ParserMetrics:
         Raises:
             ConfigurationError: *stage* is not in :data:`STAGES`, or the duration is negative or not finite.
         """
-        self._add("", 0, {stage: latency_ms / 1000}, None, None)
+        self._add("", 0, {stage: latency_ms / 1000})
 
     def record_failure(self, reason: str) -> None:
-        """Count one reason that did not come with a parse."""
-        self._add("", 0, _NONE, reason, None)
+        """Count one reason that did not come with a parse.
+
+        Raises:
+            ConfigurationError: *reason* is not a :class:`ReasonCode`.
+        """
+        self._add("", 0, _NONE, reason)
 
     def set_exporter(self, exporter: Callable[[str, int], None] | None) -> None:
         """Call *exporter* with each counter that changes, by its full name, and its new value.
@@ -128,7 +109,7 @@ class ParserMetrics:
         """Start again at zero. Exporters stay."""
         with self._lock:
             self._counters = dict.fromkeys(COUNTERS, 0)
-            self._reasons, self._versions = Counter[str](), Counter[str]()
+            self._reasons = dict.fromkeys(map(str, ReasonCode), 0)
             self._latency = dict.fromkeys(STAGES, (0, 0.0))
 
     def get_stats(self) -> dict[str, Any]:
@@ -136,8 +117,8 @@ class ParserMetrics:
 
         Returns:
             ``counters`` by outcome, ``latency`` by stage (``count``, and ``avg_ms``, ``None`` if nothing was timed),
-            ``reason_codes`` and ``schema_versions`` with the number of parses, and the ``success_rate``:
-            the share of parses that gave a whole value, 0 to 1, or ``None`` if there were none.
+            the number of parses by ``reason_codes``, and the ``success_rate``: the share of parses that gave a whole
+            value, 0 to 1, or ``None`` if there were none.
         """
         with self._lock:
             parses = sum(self._counters.values())
@@ -148,20 +129,18 @@ class ParserMetrics:
                     stage: {"count": count, "avg_ms": total / count * 1000 if count else None}
                     for stage, (count, total) in self._latency.items()
                 },
-                "reason_codes": dict.fromkeys(_SEED_REASONS, 0) | self._reasons,
-                "schema_versions": dict(self._versions),
+                "reason_codes": self._reasons.copy(),
                 "success_rate": 1 - failed / parses if parses else None,
             }
 
-    def _add(
-        self, counter: str, value: int, seconds: Mapping[str, float], reason: str | None, version: str | None
-    ) -> None:
+    def _add(self, counter: str, value: int, seconds: Mapping[str, float], reason: str | None = None) -> None:
+        if reason is not None and reason not in self._reasons:
+            raise ConfigurationError(f"a reason is one of {', '.join(ReasonCode)}")
         if not all(stage in STAGES and 0 <= duration < math.inf for stage, duration in seconds.items()):
             raise ConfigurationError(f"a duration of {', '.join(STAGES)} is finite and not negative")
         with self._lock:
-            for counts, label in ((self._reasons, reason), (self._versions, version)):
-                if label is not None:
-                    counts[_label(counts, label)] += 1
+            if reason is not None:
+                self._reasons[reason] += 1
             for stage, duration in seconds.items():
                 count, total = self._latency[stage]
                 self._latency[stage] = count + 1, total + duration
@@ -175,8 +154,3 @@ class ParserMetrics:
                         observer(stage, duration)
             except Exception as error:
                 log.warning("the metrics exporter raised %s", type(error).__name__)
-
-
-def _label(counts: Counter[str], label: str) -> str:
-    is_countable = len(counts) < MAX_LABELS and len(label) <= MAX_LABEL_LENGTH and label.isprintable()
-    return str(label) if label in counts or is_countable else OTHER

@@ -194,7 +194,7 @@ class StructuredParser(Generic[T]):
         result = run_chain(self._read, text, ended, partial, lap, self.schema, self._prose)
         seconds = {stage: at - before for (_, before), (stage, at) in itertools.pairwise(laps)}
         seconds["total"] = time.perf_counter() - laps[0][1]
-        self._metrics.record(result.stage, result.reason, seconds, result.schema_version)
+        self._metrics.record(result.stage, result.reason, seconds)
         return result
 
 

@@ -207,7 +207,7 @@ class _Reader:
         self._is_bare_key = False
         self._last, self._last_token = "", ""
         self._at = 0
-        self._is_on_new_line = False
+        self._space = ""  # before the token
         self._has_comments = False
         self._gaps: set[int] = set()
         self._weak_gaps: set[int] = set()
@@ -228,7 +228,7 @@ class _Reader:
             token = match(self._text, position)
             kind: str = token.lastgroup  # type: ignore[union-attr, assignment]
             start, end = token.span(kind)  # type: ignore[union-attr]
-            self._is_on_new_line = "\n" in self._text[position:start]
+            self._space = self._text[position:start]
             self._at, position = start, end
             if kind == "string" and self._inner_quotes and (longer := _INNER_QUOTES.match(self._text, start)):
                 position = longer.end()
@@ -287,7 +287,7 @@ class _Reader:
     # -------------------------------------------------------------------------------------- tokens
 
     def _mark(self, mark: str) -> None:
-        mark = mark.translate(FULL_WIDTH)
+        mark = mark if mark.isascii() else mark.translate(FULL_WIDTH)
         expected = self._expected
         if mark in "}])":
             self._close(mark)
@@ -342,11 +342,17 @@ class _Reader:
         self._expected = _VALUE if self._is_in_array else _KEY
 
     def _string(self, token: str, end: int) -> None:
-        if self._expected == _NEXT:  # only a comma is missing
-            if not self._is_in_array and _COLON_NEXT.match(self._text, end):
-                self._expected = _KEY
-            elif self._is_in_array and self._last == "string" and self._is_on_new_line:
-                self._expected = _VALUE
+        missing = {_COLON: ":", _NEXT: ","}.get(self._expected)
+        if self._expected == _NEXT:
+            is_new_line = "\n" in self._space
+            if self._is_in_array:
+                is_certain = self._last == "string" and is_new_line
+            else:  # on the line of an object that closes, the key may belong into that object
+                is_certain = _COLON_NEXT.match(self._text, end) and (is_new_line or self._last_token != "}")
+            if is_certain:
+                self._expected = _VALUE if self._is_in_array else _KEY
+        if missing and missing in (self._last_token[-2:-1], token[1:-1].lstrip()[:1]):
+            self._refuse("a separator is inside the quotes")
         if self._expected == _KEY:
             self._begin(self._decoded(token[1:-1], token[0]), is_bare=False)
         else:

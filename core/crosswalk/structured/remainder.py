@@ -18,6 +18,8 @@ _JSON_SIGN: Final = re.compile(r"[\"':\d]")
 _COMMA: Final = re.compile(
     rf",{SPACE}*+(?:(?P<structure>[{_QUOTES}{{\[]|[A-Za-z_$][\w$-]*+{SPACE}*+:)|(?P<scalar>[-\d]|true\b|false\b|null\b))"
 )
+_ENDS_IN_NUMBER: Final = re.compile(r"\d\.?[\s\]}]*+\Z")
+_NUMBER_IN_BRACES: Final = re.compile(r"(?<!\S)\{\s*+[.\d]")
 _BRACKET: Final = re.compile(r"[{}\[\]]")
 _EMOTICON: Final = re.compile(r"[:;]['-]?\Z")
 _KEY_BEFORE: Final = re.compile(rf"{_QUOTED}{SPACE}*:{SPACE}*\Z")
@@ -59,6 +61,10 @@ def continues(text: str, start: int, end: int, remainder: str, is_region_next: b
         return True
     if _MEMBER_NEXT.match(remainder, position):
         return True
+    if _NUMBER_IN_BRACES.search(remainder) and _ENDS_IN_NUMBER.search(
+        text, max(start, end - _LONGEST_LABEL), end
+    ):
+        return True  # the brackets part one number
     comma = _COMMA.match(remainder, position)
     if comma and comma["structure"]:
         return True

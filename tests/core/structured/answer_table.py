@@ -25,6 +25,7 @@ from .answer_types import (
     Bill,
     Bird,
     Book,
+    Call,
     Colour,
     Doc,
     Fish,
@@ -231,6 +232,17 @@ def closed_too_early() -> Iterator[Row]:
     )
     yield list[str], '["a", "b"], "c"]', Refused("closed_too_early")
     yield list[int], "[1, 2], 3]", Refused("closed_too_early")
+    for parted in ("4}\n{12}", "4}{12}", "41} {2}", "4}. {12}", "4} and {12}", "41.} {2.5}", "4}\n\n{ 12 }"):
+        yield Book, f'{{"title": "Dune", "pages": {parted}', REFUSED, False
+    yield Tags, '{"items": ["a"} and {, "b", "c"]}', REFUSED
+    yield Tags, '{"items": ["a", "b"}\n["c"]}', REFUSED
+    yield Call, '{"name": "f", "arguments": {}, "city": "Bonn", "metric": true}}', Refused("closed_too_early")
+    yield Call, '{"name": "f", "arguments": {"x": 1} "y": 2}', Refused("repair_failed")
+    yield Call, '{"name": "f", "arguments": {"x": 1}\n"id": 2}', Call("f", {"x": 1})
+    yield Tags, '{"id": 1, "items": ["a"] "more": 2}', Tags(["a"])
+    yield Tags, '{"items": ["a"], "more": 2}\n```\n}', Tags(["a"]), False
+    yield list[int], "[1[ 2, 3]", REFUSED
+    yield list[int], "[-1, 2, [3, 4]", REFUSED
     isbn = '"isbn": "978-0"'
     for tail in (
         f"\n{{{isbn}}}", f" {{{isbn}}}", f", {{{isbn}}}", "\n{'isbn': '978-0',}", "\n{isbn: '978-0'}",
@@ -670,6 +682,15 @@ def literals() -> Iterator[Row]:
     yield Book, "{title: 'Dune', pages: 412,}", DUNE
     yield Book, '{"title": "Dune" "pages": 412}', DUNE
     yield Book, '{"title": Dune, "pages": 412}', REFUSED
+    for separator in (
+        '"" :Dune",',
+        '"" : Dune",',
+        '": "Dune," ',
+        '": "Dune" ,"',
+    ):  # outside of the quotes, as meant
+        yield Book, f'{{"title{separator}"pages": 412}}', REFUSED
+    yield Tags, '{"items": ["a,"\n"b"]}', REFUSED
+    yield Tags, '{"items": ["a"\n",b"]}', REFUSED
     yield Book, '{"title": "Dune", "title": "Emma", "pages": 412}', Refused("duplicate_key")
     yield Note, '{"body": "ok"]', REFUSED
     for number, value in (("12.50", "12.50"), ("-3.20", "-3.20"), ('"-3.20"', "-3.20"), ("7", "7"), ('"0.10"', "0.10"),

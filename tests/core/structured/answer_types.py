@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 import attrs
 
 __all__ = [
-    "Animal", "Bill", "Bird", "Book", "Colour", "Doc", "Fish", "Loose", "Meeting", "Mood", "Movie", "Note", "Owner",
+    "Animal", "Bill", "Bird", "Book", "Call", "Colour", "Doc", "Fish", "Loose", "Meeting", "Mood", "Movie", "Note", "Owner",
     "Point", "Settings", "Shelf", "Tags",
 ]  # fmt: skip
 
@@ -60,6 +60,12 @@ class Fish:
 class Bird:
     name: str
     wings: int | None = None
+
+
+@attrs.frozen
+class Call:
+    name: str
+    arguments: dict[str, Any]
 
 
 @attrs.frozen

@@ -25,7 +25,7 @@ def test_a_second_look_up_finds_the_very_value() -> None:
     assert cache.get("k") is None
     cache.put("k", value)
     assert cache.get("k") is value
-    assert cache.stats() == CacheStats(hits=1, misses=1, stores=1)
+    assert cache.stats() == CacheStats(hits=1, misses=1)
     assert cache.stats().hit_rate == 0.5
     assert (CacheStats().hit_rate, cache.size()) == (None, 1)
 
@@ -33,8 +33,9 @@ def test_a_second_look_up_finds_the_very_value() -> None:
 def test_clearing_leaves_the_statistics() -> None:
     cache = MemoryCache()
     cache.put("k", 1)
+    cache.get("k")
     cache.clear()
-    assert (cache.size(), cache.stats().stores) == (0, 1)
+    assert (cache.size(), cache.stats().hits) == (0, 1)
     cache.reset_stats()
     assert cache.stats() == CacheStats()
 
@@ -46,7 +47,7 @@ def test_a_value_and_a_failure_live_their_time() -> None:
     cache.put("failure", 2, is_negative=True)
     cache.put("own", 3, ttl=20)
     clock.now += 4.5
-    assert (cache.get("value"), cache.get("failure"), cache.stats().negative_hits) == (1, 2, 1)
+    assert (cache.get("value"), cache.get("failure")) == (1, 2)
     clock.now += 0.5
     assert (cache.get("value"), cache.get("failure")) == (1, None)
     clock.now += 5
@@ -59,7 +60,7 @@ def test_a_value_and_a_failure_live_their_time() -> None:
 def test_failures_need_not_be_stored() -> None:
     cache = MemoryCache(negative_ttl=None)
     cache.put("k", 1, is_negative=True)
-    assert (cache.get("k"), cache.stats().stores) == (None, 0)
+    assert (cache.get("k"), cache.size()) == (None, 0)
     cache.put("k", 1, ttl=5, is_negative=True)
     assert cache.get("k") == 1
 
@@ -88,17 +89,14 @@ def test_what_has_expired_makes_room_and_then_the_least_recently_used() -> None:
     cache.put("b", 2)
     clock.now += 5
     cache.put("c", 3)
-    assert (cache.get("b"), cache.get("c"), cache.stats().evictions) == (2, 3, 0)
+    assert (cache.get("b"), cache.get("c")) == (2, 3)
     cache.get("b")
     cache.put("d", 4)
-    assert (cache.get("b"), cache.get("c"), cache.get("d"), cache.stats().evictions) == (2, None, 4, 1)
+    assert (cache.get("b"), cache.get("c"), cache.get("d")) == (2, None, 4)
     cache.put("d", 5)
-    assert (cache.get("b"), cache.get("d"), cache.stats().evictions) == (2, 5, 1)
+    assert (cache.get("b"), cache.get("d")) == (2, 5)
 
 
 def test_a_key_is_the_same_in_every_process() -> None:
-    assert (
-        answer_key("m", ["a"], None) == "c9b7f6a52d3fa9a8f4bd5d8c7e2f0d2f7c0d2b9f"
-        or len(answer_key("m")) == 64
-    )
+    assert answer_key("m", ["a"], None) == "31dae3900f988aca11c7dcafc855b2ea406b79729b1ffeb7ea89d3f3b67cf33c"
     assert answer_key("a", "b") != answer_key("ab", "") != answer_key(["a", "b"])

@@ -65,7 +65,7 @@ def test_threads_on_one_parser_count_exactly() -> None:
     stats, parses = cache.stats(), sum(metrics.get_stats()["counters"].values())
     assert stats.hits + stats.misses == THREADS * 8
     # Threads that miss at once parse each for itself.
-    assert parses == stats.misses == stats.stores >= 8
+    assert parses == stats.misses >= 8
     assert cache.size() == 8
     assert told.total() == parses
 
@@ -115,11 +115,11 @@ def test_metrics_alone_lose_nothing() -> None:
 
     def work(number: int) -> None:
         for _ in range(100):
-            metrics.record("direct", "", {"parse": 0.5}, "1.0")
+            metrics.record("direct", "success", {"parse": 0.5})
 
     in_threads(work)
     counted = metrics.get_stats()
-    assert counted["counters"]["direct_parse_ok"] == counted["schema_versions"]["1.0"] == 5000
+    assert counted["counters"]["direct_parse_ok"] == counted["reason_codes"]["success"] == 5000
     assert counted["latency"]["total"] == {"count": 5000, "avg_ms": 500.0}
     assert last == {"response_parse_direct_parse_ok": 5000}
 
@@ -150,19 +150,13 @@ def test_a_scrape_in_the_middle_sees_numbers_that_belong_together() -> None:
         assert len(set(counts)) == 1
 
 
-# ------------------------------------------------------------------------------------- single flight
-
-
 def test_an_exporter_beside_the_parser_costs_no_count() -> None:
     metrics, registry = ParserMetrics(), CollectorRegistry()
     PrometheusExporter(metrics, registry=registry)
 
     def work(number: int) -> None:
-        metrics.record("direct")
+        metrics.record("direct", "success")
         list(registry.collect())
 
     in_threads(work)
     assert registry.get_sample_value("response_parse_direct_parse_ok") == THREADS
-
-
-# --------------------------------------------------------------------------------------- waits in a circle

@@ -42,7 +42,7 @@ VALUES = {"stage": set(STAGES), "reason": set(ReasonCode)}
 def exported() -> dict[str, set[str]]:
     """The labels that each exported metric really has."""
     metrics, registry = ParserMetrics(), CollectorRegistry()
-    metrics.record("direct", "success", dict.fromkeys(STAGES, 0.1), "1.0")
+    metrics.record("direct", "success", dict.fromkeys(STAGES, 0.1))
     PrometheusExporter(metrics, MemoryCache(), registry=registry)
     return {one.name: set(one.labels) for family in registry.collect() for one in family.samples}
 
