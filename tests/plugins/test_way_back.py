@@ -614,6 +614,18 @@ def test_elsewhere_a_free_form_call_is_a_function(provider: str, payload: Any, t
     assert '"input' in said(back(provider, payload, RESULT, to=to))
 
 
+@pytest.mark.parametrize(
+    "calling", [[CALL], FREE["choices"][0]["message"]["tool_calls"]], ids=["call", "free-form"]
+)
+@pytest.mark.parametrize(("to", "sent"), [("openai", ""), ("cloudflare", ""), ("vllm", None)])
+def test_content_beside_calls_is_a_text_where_null_may_be_refused(
+    to: str, sent: str | None, calling: Any
+) -> None:
+    """Cloudflare refuses null, and the lack of it (TencentCloud/TencentDB-Agent-Memory 1313, zeroclaw-labs/zeroclaw 9493)."""
+    built = back("openai", chat("tool_calls", tool_calls=calling), RESULT, to=to)
+    assert turns(built)[1]["content"] == sent
+
+
 def test_a_free_form_call_without_input() -> None:
     empty = chat(
         "tool_calls", tool_calls=[{"id": "t1", "type": "custom", "custom": {"name": "exec", "input": ""}}]
