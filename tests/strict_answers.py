@@ -1,21 +1,42 @@
-"""Answers of the providers that have strict rules: two calls of a tool, each after some reasoning, then a text."""
+"""Servers that refuse what the real ones refuse, and answers of the providers that have such rules."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from crosswalk.testing import strict_rules
-from crosswalk.testing.replay import Answer, ReplayServer
+import attrs
 
-__all__ = ["MODELS", "answer_of", "strict_server"]
+from crosswalk.testing import StrictRules, strict_rules
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk.testing.strict.rules import Refusal, StrictRequest
+
+__all__ = ["MODELS", "answer_of", "every_api", "strict_server"]
 
 MODELS = {"bedrock": "anthropic.claude-x", "gemini": "gemini-3-pro"}
 """The models whose rules are strictest; any name for the others."""
 _REASONING = {"deepseek": "reasoning_content", "moonshot": "reasoning_content", "groq": "reasoning"}
 
 
+@contextmanager
+def every_api() -> Iterator[ReplayServer]:
+    """A server of every API, whose path decides whose rules a request must keep. The test keeps all of them."""
+    apis = [strict_rules(name) for name in ("openai", "openai_responses", "anthropic", "gemini", "bedrock")]
+    rules = tuple(attrs.evolve(rule, check=_at(api, rule.check)) for api in apis for rule in api.rules)
+    with ReplayServer(rules=attrs.evolve(apis[-1], endpoint="", rules=rules)) as server:
+        yield server
+    assert [(request.case, request.body) for request in server.refusals] == []
+
+
+def _at(
+    api: StrictRules, check: Callable[[StrictRequest], Iterator[Refusal]]
+) -> Callable[[StrictRequest], Iterator[Refusal]]:
+    return lambda request: check(request) if request.path.endswith(api.endpoint) else iter(())
+
+
 def strict_server(provider: str, first: int = 1) -> ReplayServer:
-    """A server of *provider* that answers so, and refuses what its rules forbid.
+    """A server of *provider* that calls a tool twice, each time after some reasoning, and then says a text.
 
     Args:
         provider: its name.

@@ -27,7 +27,7 @@ from crosswalk.plugins import (
 from crosswalk_cloudflare.native import Envelope, NativeDialect, cloudflare_error, is_failure
 
 if TYPE_CHECKING:
-    from crosswalk.plugins import ChatRequest, HTTPRequest, Turn
+    from crosswalk.plugins import ChatRequest, HTTPRequest
 
 __all__ = ["Cloudflare", "plugin"]
 
@@ -78,7 +78,7 @@ class Cloudflare(DialectFamily):
         """See the hook ``build_request``: OpenAI's endpoint, which refuses a content of null."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(takes_empty=False, more=_fill_content))
+        return build_openai_chat_request(request, OpenAIChatStyle(takes_empty=False, null_content=False))
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
@@ -120,11 +120,6 @@ def _inside(event: dict[str, Any]) -> dict[str, Any]:
     """Return the answer in *event*: its ``result``, or the event without an envelope."""
     result = event.get("result")
     return result if type(result) is dict else event
-
-
-def _fill_content(_: Turn, __: ChatRequest, message: dict[str, Any]) -> None:
-    if message["content"] is None:
-        message["content"] = ""
 
 
 plugin = Cloudflare(NativeDialect(), OpenAIChatDialect())

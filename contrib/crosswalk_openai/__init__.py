@@ -47,6 +47,7 @@ class OpenAI(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {
         "max_tokens": "max_completion_tokens",
         "refusal": True,
+        "null_content": False,  # servers that copy its API check for a text
         "takes_any_arguments": True,
     }
     call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)

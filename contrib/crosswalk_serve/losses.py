@@ -97,9 +97,9 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
 
 
 def dropped(response: ChatResponse) -> list[str]:
-    """The options of the request that the server which gave *response* cannot express, and was not told."""
+    """The parts of the request that the server which gave *response* did not get, each with the reason."""
     raw = response.attempts[-1].extra.get("dropped") if response.attempts else None
-    return [f"request.{one['option']}" for one in raw or ()]
+    return [f"request.{one['option']}: {one['reason']}" for one in raw or ()]
 
 
 def header_of(paths: Iterable[str]) -> str:
@@ -108,7 +108,7 @@ def header_of(paths: Iterable[str]) -> str:
     raw: list[str] = []
     length = 0
     for path in unique[:_MOST]:
-        plain = "".join(c if " " <= c <= "~" and c != "," else "?" for c in path)
+        plain = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
         length += len(plain) + 2
         if length > _LONGEST:
             break

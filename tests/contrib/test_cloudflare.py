@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from crosswalk import (
-    ChatMessage,
     ConfigurationError,
     ErrorKind,
     FinishReason,
@@ -21,7 +20,7 @@ from crosswalk import (
     registry,
 )
 from crosswalk.plugins import Recognition
-from crosswalk.service import ChatRequest, Endpoint, build_http_request
+from crosswalk.service import Endpoint
 from crosswalk.service.endpoint import resolve
 from crosswalk.testing import ProviderConformance
 from crosswalk_cloudflare import plugin
@@ -202,14 +201,6 @@ def test_an_event_without_a_response_is_unknown() -> None:
 
 
 # ------------------------------------------------------------------------------ requests
-
-
-def test_content_is_never_null() -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    answer = one("cloudflare", body({"content": None, "tool_calls": [call]}, "tool_calls"))
-    turns = [ChatMessage.user("Hi"), answer, ChatMessage.tool_result("c1", "1")]
-    request = build_http_request(ChatRequest(turns, model="@cf/m"), "cloudflare")
-    assert (request.path, request.body["messages"][1]["content"]) == ("/v1/chat/completions", "")
 
 
 def test_the_account_is_part_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -281,21 +281,23 @@ def test_an_unknown_item_goes_back_to_responses() -> None:
 
 
 STATEFUL = [
-    ("openai", chat("tool_calls", plan="P", tool_calls=[{**CALL, "seal": "S1"}])),
-    ("anthropic", claude({"type": "text", "text": "Hi"}, UNKNOWN, {"type": "tool_use", "id": "t1", "name": "f", "input": {}})),
-    ("gemini", gemini({"text": "Hi", "thoughtSignature": "U0lH"}, {"functionCall": {"id": "t1", "name": "f", "args": {}}})),
-    ("bedrock", bedrock({"brandNew": {"a": 1}}, {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}})),
-    ("cohere", cohere(content=[{"type": "text", "text": "Hi"}], more="M", tool_calls=[CALL])),
+    ("openai", chat("tool_calls", plan="P", tool_calls=[{**CALL, "seal": "S1"}]), "plan, seal"),
+    ("anthropic", claude({"type": "text", "text": "Hi"}, UNKNOWN, {"type": "tool_use", "id": "t1", "name": "f", "input": {}}), "content, deep, type"),
+    ("gemini", gemini({"text": "Hi", "thoughtSignature": "U0lH"}, {"functionCall": {"id": "t1", "name": "f", "args": {}}}), "signature"),
+    ("bedrock", bedrock({"brandNew": {"a": 1}}, {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}), "a"),
+    ("cohere", cohere(content=[{"type": "text", "text": "Hi"}], more="M", tool_calls=[CALL]), "more"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("provider", "payload"), STATEFUL, ids=[provider for provider, _ in STATEFUL])
+@pytest.mark.parametrize(("provider", "payload", "keys"), STATEFUL, ids=[row[0] for row in STATEFUL])
 @pytest.mark.parametrize("to", EVERYBODY)
-def test_state_of_another_provider_is_left_out_and_named(provider: str, payload: Any, to: str) -> None:
+def test_state_of_another_provider_is_left_out_and_named(
+    provider: str, payload: Any, keys: str, to: str
+) -> None:
     if to == provider:
         return
     built = back(provider, payload, RESULT, to=to)
-    assert ("messages[1]", f"state of another provider ({provider})") in named(built)
+    assert ("messages[1]", f"state of another provider ({provider}): {keys}") in named(built)
     for opaque in ("S1", "brand_new", "U0lH", "brandNew", '"more"', '"plan"'):
         assert opaque not in said(built)
 
@@ -611,7 +613,23 @@ def test_elsewhere_a_free_form_call_is_a_function(provider: str, payload: Any, t
     assert call.kind == "custom"
     assert call.parsed() == {"input": "ls -l"}
     assert "INVALID_JSON" not in said(back(provider, payload, RESULT, to=to))
-    assert '"input' in said(back(provider, payload, RESULT, to=to))
+    built = back(provider, payload, RESULT, to=to)
+    assert '"input' in said(built)
+    named_state = [reason for _, reason in named(built) if reason.startswith("state")]
+    ids = ["state of another provider (openai_responses): id, type"]
+    assert named_state == ([] if provider == "openai" else ids)
+
+
+@pytest.mark.parametrize(
+    "calling", [[CALL], FREE["choices"][0]["message"]["tool_calls"]], ids=["call", "free-form"]
+)
+@pytest.mark.parametrize(("to", "sent"), [("openai", ""), ("cloudflare", ""), ("vllm", None)])
+def test_content_beside_calls_is_a_text_where_null_may_be_refused(
+    to: str, sent: str | None, calling: Any
+) -> None:
+    """Cloudflare refuses null, and the lack of it (TencentCloud/TencentDB-Agent-Memory 1313, zeroclaw-labs/zeroclaw 9493)."""
+    built = back("openai", chat("tool_calls", tool_calls=calling), RESULT, to=to)
+    assert turns(built)[1]["content"] == sent
 
 
 def test_a_free_form_call_without_input() -> None:

@@ -56,6 +56,7 @@ class OpenAIChatStyle:
         refusal: whether an assistant's message has a field for the reason of declining. Otherwise the reason is its text.
         takes_empty: whether it may be empty. Otherwise an empty message between two of the user gets a text that states
             this, and any other is left out.
+        null_content: whether the content of an assistant's message may be null beside calls. Otherwise it is an empty text.
         takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
             conversation with a truncated call: such arguments are sent back as ``{"INVALID_JSON": text}``.
         hosted_tools: for each kind of tool that the server runs itself, its item of ``tools``.
@@ -73,6 +74,7 @@ class OpenAIChatStyle:
     call_reasoning: str = ""
     refusal: bool = False
     takes_empty: bool = True
+    null_content: bool = True
     takes_any_arguments: bool = False
     hosted_tools: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict, hash=False)
     more: Callable[[Turn, ChatRequest, dict[str, Any]], object] | None = None
@@ -206,7 +208,8 @@ def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[s
             payload["refusal"] = refusal
         elif refusal:
             payload["content"] = text_of(turn)
-        if not payload["content"] and not message.tool_calls and "refusal" not in payload:
+        may_be_null = style.null_content and (message.tool_calls or "refusal" in payload)
+        if payload["content"] is None and not may_be_null:
             payload["content"] = ""
         reasoning = reasoning_of(turn, request) or (style.call_reasoning if message.tool_calls else "")
         if style.reasoning is not None and reasoning:

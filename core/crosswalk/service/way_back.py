@@ -159,14 +159,16 @@ class _Sorter:
         """Return *turn*, an answer of another provider, without the parts that only that provider understands."""
         owner = turn.metadata.provider_id
         segments: list[Segment] = []
+        calls = message_of(self._request.messages[number]).tool_calls or ()
+        kinds = {call.kind for call in calls}  # "custom" is not state: the call is sent as a function
+        state = {key for key, value in _leaves(answer_state(turn)) if key != "type" or value not in kinds}
         for segment in _segments_of(turn):
             segments += self._foreign_part(number, segment, turn)
-            if set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata)):
-                self._name(number, f"state of another provider ({owner})")
+            state |= set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata))
             if segment.annotations and segment.type is SegmentType.TEXT:
                 self._name(number, f"citations of another provider ({owner})")
-        if any(_leaves(answer_state(turn))):
-            self._name(number, f"state of another provider ({owner})")
+        if state:
+            self._name(number, f"state of another provider ({owner}): {', '.join(sorted(state))}")
         metadata = attrs.evolve(turn.metadata, extensions={})
         return self._with_words(attrs.evolve(turn, segments=segments, metadata=metadata), turn)
 

@@ -204,6 +204,45 @@ def test_tools_of_one_name_in_two_namespaces_are_two_tools(upstream: ReplayServe
     assert [call["function"]["name"] for call in sent(upstream)["messages"][1]["tool_calls"]] == ["sky__look"]
 
 
+def named(kind: str, name: str, **more: str) -> dict[str, str]:
+    return {"type": kind, "name": name, **more}
+
+
+def allowed(*tools: Any) -> dict[str, Any]:
+    return {"type": "allowed_tools", "mode": "auto", "tools": [*tools]}
+
+
+CHOICES: list[tuple[Any, list[str] | None]] = [
+    (named("function", "look", namespace="sky"), ["sky__look"]),
+    (named("custom", "patch", namespace="sea"), ["patch"]),
+    (named("custom", "patch"), ["patch"]),
+    (allowed(named("function", "look", namespace="sea"), named("custom", "patch")), ["sea__look", "patch"]),
+    (named("function", "look"), None),
+    (allowed(named("function", "look")), None),
+]
+
+
+@pytest.mark.parametrize(("choice", "names"), CHOICES)
+def test_a_choice_follows_its_tool_out_of_its_namespace(
+    upstream: ReplayServer, choice: Any, names: list[str] | None
+) -> None:
+    upstream.add(says())
+    tools = [space("sea", LOOK, PATCH), space("sky", LOOK)]
+    status = 400 if names is None else 200
+    said = ask(upstream, "/v1/responses", status=status, input=[USER], tools=tools, tool_choice=choice)
+    if names is None:
+        error = orjson.loads(said)["error"]
+        assert (error["param"], "'look' is a tool of several" in error["message"]) == ("tool_choice", True)
+        return
+    made = sent(upstream)["tool_choice"]
+    listed = made["allowed_tools"]["tools"] if made["type"] == "allowed_tools" else [made]
+    assert [one[one["type"]]["name"] for one in listed] == names
+    upstream.add(says())
+    choice = named("function", "look")
+    ask(upstream, "/v1/responses", input=[USER], tools=[LOOK, *tools], tool_choice=choice)
+    assert sent(upstream)["tool_choice"] == {"type": "function", "function": {"name": "look"}}
+
+
 @pytest.mark.parametrize(
     "tools",
     [

@@ -15,6 +15,7 @@ from crosswalk.cli import main
 from crosswalk.config import Settings, apply_settings
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.replay import Answer, ReplayServer
+from strict_answers import every_api
 
 ROOT = Path(__file__).parents[3]
 
@@ -118,7 +119,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
         "CROSSWALK_DEFAULT_PROVIDER",
     ):
         monkeypatch.delenv(variable, raising=False)
-    with ReplayServer() as running:
+    with every_api() as running:
         yield running
 
 

@@ -33,12 +33,6 @@ from crosswalk.testing.faults import Delay, Stall
 
 
 @pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as running:
-        yield running
-
-
-@pytest.fixture
 def service(server: ReplayServer) -> Iterator[SyncLLMService]:
     with SyncLLMService(Endpoint("vllm", model="m", base_url=server.url)) as asking:
         yield asking

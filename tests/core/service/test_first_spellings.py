@@ -73,12 +73,6 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as running:
-        yield running
-
-
-@pytest.fixture
 def service(server: ReplayServer) -> Iterator[SyncLLMService]:
     with SyncLLMService(Endpoint("vllm", model="m", base_url=server.url)) as asking:
         yield asking

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -18,7 +18,7 @@ from crosswalk.service.client_requests.chat import (
 )
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import answer, incoming, model, options, take_neutral
-from crosswalk.service.request import HostedTool, HostedToolKind, ToolDefinition, Turn
+from crosswalk.service.request import HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
 from crosswalk.types.message import ChatMessage, ContentPart, FilePart, Role, TextPart
 from crosswalk.types.tools import ToolCall
 from crosswalk.wire.chat_request import read_file, read_image
@@ -65,7 +65,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         **options(body, "responses"),
         tools=tools,
         hosted_tools=hosted,
-        tool_choice=choice(body, is_nested=False),
+        tool_choice=_choice(body, [tool.name for tool in tools], namespaces),
         response_format=None if text is None else answer_format(text.object("format"), nested=None),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
         stream=bool(body.flag("stream")),
@@ -228,6 +228,27 @@ def _spelled_out(item: Fields) -> dict[str, Any]:
 
 
 # Options.
+
+
+def _choice(
+    body: Fields, tools: Collection[str], namespaces: Mapping[str, tuple[str, str]]
+) -> str | NamedTool | None:
+    """Return the choice among *tools*. Tools of *namespaces* that it names get the names that they have here."""
+
+    def renamed(one: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(some := one.get("tools"), list):
+            return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
+        space, inner = one.get("namespace"), one.get("name")
+        for name, location in namespaces.items():
+            if location == (space, inner):
+                return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
+        if any(inner == other for _, other in namespaces.values()) and inner not in tools:
+            body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
+        return one
+
+    if isinstance(body.look("tool_choice"), dict):
+        body.give("tool_choice", renamed(body.look("tool_choice")))
+    return choice(body, is_nested=False)
 
 
 def _tools(
