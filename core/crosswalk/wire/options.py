@@ -43,10 +43,12 @@ class Grade(StrEnum):
 FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
     {
         "chat": ("Chat Completions", ("/chat/completions",)),
-        "responses": ("the Responses API", ("/responses",)),
-        "messages": ("the Messages API", ("/messages",)),
+        "completions": ("Completions", ("/v1/completions",)),
+        "responses": ("Responses", ("/responses",)),
+        "messages": ("Messages", ("/messages",)),
         "ollama": ("Ollama's chat", ("/api/chat",)),
-        "gemini": ("Gemini's generateContent", (":generateContent", ":streamGenerateContent")),
+        "generate": ("Ollama's generate", ("/api/generate",)),
+        "gemini": ("Gemini", (":generateContent", ":streamGenerateContent")),
         "bedrock": ("Converse", ("/converse", "/converse-stream")),
         "cohere": ("Cohere's chat", ("/v2/chat",)),
     }

@@ -272,8 +272,8 @@ def test_what_is_beside_the_answer_is_recorded_and_no_reason_to_refuse() -> None
     built = build_http_request(incoming.request, "anthropic")
     assert built.body["metadata"] == {"user_id": "u"}
     assert {(d.option, d.reason) for d in built.dropped} == {
-        ("metadata", "the Messages API has no such option"),
-        ("prompt_cache_key", "the Messages API has no such option"),
+        ("metadata", "Messages has no such option"),
+        ("prompt_cache_key", "Messages has no such option"),
     }
     with pytest.raises(UnsupportedRequestError, match="logit_bias"):
         build_http_request(read(CHAT, logit_bias={"5": 1}).request, "anthropic")

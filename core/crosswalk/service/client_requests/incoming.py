@@ -121,7 +121,8 @@ class ClientRequest(ChatRequest):
 
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
-        target, source = format_of_path(built.path), _FORMATS[self.form]
+        form = self.form
+        target, source = format_of_path(built.path), _NEAREST.get(form, (form.format, form.format))
         same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
@@ -193,16 +194,11 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
 
 
-_FORMATS: Final = {
-    WireForm.OPENAI_CHAT: ("chat", "chat"),
+_NEAREST: Final = {
     WireForm.OPENAI_COMPLETIONS: ("chat", "completions"),
-    WireForm.OPENAI_RESPONSES: ("responses", "responses"),
-    WireForm.ANTHROPIC: ("messages", "messages"),
-    WireForm.GEMINI: ("gemini", "gemini"),
-    WireForm.OLLAMA: ("ollama", "ollama"),
     WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
 }
-"""The format closest to each form, and the format with the same spelling of options."""
+"""The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
