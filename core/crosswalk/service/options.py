@@ -95,6 +95,8 @@ def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator
     why = f"{label} has no such option"
     if path is not None and format in option.values:
         why = f"{label} knows {' and '.join(map(str, option.values[format].values()))}"
+    elif path is not None and option.written(value, format) is None:
+        why = f"{label} has no such value"
     elif path is not None:
         why = f"the request says {path} otherwise"
     elif format == "chat" and len(option.spellings) > 1:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
-from crosswalk.service.request import ChatRequest, Dropped, HostedTool, HostedToolKind, HTTPRequest, Turn
+from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest, Turn
 from crosswalk.types.merge import copy_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Place, Unread
@@ -127,24 +127,19 @@ class ClientRequest(ChatRequest):
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
         dropped: list[Dropped] = []
-        searches: tuple[HostedTool, ...] = ()
         for unread in _apart(one for one in self.unread if one not in same):
             option = _option(source[1], unread)
             is_item = unread.path != unread.option
             value = None if option is None else is_item or option.read(unread.value, source[1])
-            if option is not None and option.name == "web_search_options" and value == {}:
-                searches = (HostedTool(HostedToolKind.WEB_SEARCH),)
-            elif option is not None and option.name not in _FIELDS and value is not None:
+            if option is not None and option.name not in _FIELDS and value is not None:
                 options[option.name], paths[option.name] = value, unread.path
             else:
                 dropped += _dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
-        if options or searches:
-            more = {**self.extra_options, **options}
-            hosted = (*self.hosted_tools, *searches)
-            built = build(attrs.evolve(self, extra_options=more, hosted_tools=hosted))
+        if options:
+            built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
         renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
         return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
 
