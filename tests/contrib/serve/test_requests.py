@@ -202,7 +202,7 @@ def test_what_is_said_of_calls_and_tools_beside_functions_stays() -> None:
         CHAT, messages=messages, tools=[tool], tool_choice=choice, response_format={"type": "grammar"}
     )
     assert incoming.unread == {"tool_choice": choice, "response_format": {"type": "grammar"}}
-    assert incoming.wants.custom_tools == {"f"}
+    assert incoming.custom_tools == {"f"}
     assert sent(incoming, "openai").body["tools"] == [tool]
     assert sent(incoming, "openai").body["messages"][1]["tool_calls"] == [call]
     assert sent(incoming, "vllm").body["tools"][0]["function"]["name"] == "f"

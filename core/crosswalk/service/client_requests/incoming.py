@@ -37,7 +37,6 @@ class Wants:
         previous_response_id: the id of the answer to continue (Responses), or ``None`` without one.
         background: whether to make the answer in the background (Responses).
         user: the client's name for its end user, or ``None`` without one.
-        custom_tools: the names of the tools that take free text.
         namespaces: the namespace of each tool that has one, and its name there, by the tool's name in the request
             (Responses).
         load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
@@ -53,7 +52,6 @@ class Wants:
     previous_response_id: str | None = None
     background: bool = False
     user: str | None = None
-    custom_tools: frozenset[str] = frozenset()
     namespaces: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
@@ -284,6 +282,11 @@ class Incoming:
     form: WireForm
     request: ClientRequest
     wants: Wants
+
+    @property
+    def custom_tools(self) -> frozenset[str]:
+        """The names of the client's tools that take free text."""
+        return frozenset(tool.name for tool in self.request.asked.tools if tool.is_custom)
 
     @property
     def unread(self) -> Mapping[str, Any]:
