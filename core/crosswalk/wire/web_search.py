@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from crosswalk.wire.messages import HOSTED_TOOLS
+from crosswalk.wire import gemini, messages
 
 __all__ = ["write_web_search"]
 
 _TOOLS: Final[Mapping[str, tuple[Mapping[str, Any], frozenset[str]]]] = {
     "responses": ({"type": "web_search"}, frozenset({"search_context_size", "user_location"})),
     "messages": (
-        {"type": HOSTED_TOOLS["web_search"], "name": "web_search"},
+        {"type": messages.HOSTED_TOOLS["web_search"], "name": "web_search"},
         frozenset({"user_location"}),
     ),
-    "gemini": ({"googleSearch": {}}, frozenset()),
+    "gemini": ({gemini.HOSTED_TOOLS["web_search"]: {}}, frozenset()),
 }
 """The tool of each format, and the options that it has."""
 
