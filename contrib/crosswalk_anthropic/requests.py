@@ -43,12 +43,12 @@ from crosswalk.plugins import (
     messages,
     own_items,
     put_options,
-    refuse_word,
     segments_of,
     system_text,
     thaw,
     tool_fields,
     unsupported_part,
+    word_of,
     words_of,
 )
 
@@ -122,14 +122,11 @@ def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> Non
             drops.add("response_format", "JSON needs a schema here")
         else:
             config["format"] = {"type": "json_schema", "schema": thaw(request.response_format.schema)}
-    effort = request.reasoning_effort
-    if effort is ReasoningEffort.NONE:
+    if request.reasoning_effort is ReasoningEffort.NONE:
         body["thinking"] = {"type": "disabled"}
-    elif effort in words_of("reasoning_effort", "messages"):
+    elif effort := word_of("reasoning_effort", request.reasoning_effort, "messages", drops):
         body["thinking"] = {"type": "adaptive"}
-        config["effort"] = words_of("reasoning_effort", "messages")[effort]
-    elif effort is not None:
-        refuse_word("reasoning_effort", "messages", drops)
+        config["effort"] = effort
     if config:
         body["output_config"] = config
 

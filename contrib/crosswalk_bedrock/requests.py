@@ -36,13 +36,13 @@ from crosswalk.plugins import (
     media_type_of,
     own_items,
     put_options,
-    refuse_word,
     segments_of,
     system_text,
     thaw,
     tool_fields,
     tool_names,
     unsupported_part,
+    word_of,
     words_of,
 )
 from crosswalk_bedrock.blocks import DOCUMENTS
@@ -138,11 +138,8 @@ def _output(request: ChatRequest, drops: Drops) -> dict[str, Any]:
     elif wanted is not None and wanted.schema is not None:
         schema = {"name": wanted.name, "schema": dump_json(thaw(wanted.schema)).decode()}
         config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
-    effort = request.reasoning_effort
-    if effort in words_of("reasoning_effort", "bedrock"):
-        config["effort"] = words_of("reasoning_effort", "bedrock")[effort]
-    elif effort is not None:
-        refuse_word("reasoning_effort", "bedrock", drops)
+    if effort := word_of("reasoning_effort", request.reasoning_effort, "bedrock", drops):
+        config["effort"] = effort
     return config
 
 

@@ -15,7 +15,6 @@ from crosswalk.plugins import (
     ChatRequest,
     ContentPart,
     Drops,
-    HostedToolKind,
     HTTPRequest,
     NamedTool,
     ReasoningEffort,
@@ -43,12 +42,6 @@ from crosswalk.plugins import (
 )
 
 __all__ = ["build_request"]
-
-_HOSTED = {
-    HostedToolKind.WEB_SEARCH: "googleSearch",
-    HostedToolKind.WEB_FETCH: "urlContext",
-    HostedToolKind.CODE_EXECUTION: "codeExecution",
-}
 
 
 def build_request(request: ChatRequest) -> HTTPRequest:
@@ -80,7 +73,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.tools:
         tools.append({"functionDeclarations": [_tool(tool) for tool in request.tools]})
     for hosted in request.hosted_tools:
-        tools.append({_HOSTED[hosted.kind]: {}})
+        tools.append({wire.HOSTED_TOOLS[hosted.kind]: {}})
         drops.limits(hosted)
     if tools:
         body["tools"] = tools

@@ -81,7 +81,7 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     Raises:
         ConversionError: it holds what JSON cannot.
     """
-    response, options = with_custom_calls(response, incoming.wants.custom_tools), _options(incoming)
+    response, options = with_custom_calls(response, incoming.custom_tools), _options(incoming)
     made = convert(response, incoming.form, request=options)
     losses = made.report.losses
     frames = response.raw_events.frames
@@ -236,7 +236,7 @@ class StreamWriter:
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
         )  # its clients cannot add up the pieces of a custom call
-        self._names = frozenset[str]() if is_chat else incoming.wants.custom_tools
+        self._names = frozenset[str]() if is_chat else incoming.custom_tools
         self._custom = CustomCalls(self._names)
         self._converter = StreamConverter.of(
             incoming.form,

@@ -38,8 +38,6 @@ __all__ = [
 ]
 
 MIB = 1024 * 1024
-_FORMATS = {WireForm.ANTHROPIC: "messages", WireForm.OPENAI_RESPONSES: "responses"}
-"""The formats that servers have besides their own one."""
 
 
 def _above(least: float, *, whole: bool = False) -> Any:
@@ -116,7 +114,7 @@ class Target:
 
         Its key is sent in the server's own header, too. Without a key, none of the environment's is sent.
         """
-        if _FORMATS.get(form) not in self.formats:
+        if form.format not in self.formats:
             return self
         key = self.api_key or Secret("none")
         headers = {"Authorization": Secret(f"Bearer {key.reveal()}"), **self.headers}

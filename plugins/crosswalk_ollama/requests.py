@@ -25,13 +25,12 @@ from crosswalk.plugins import (
     put_fields,
     put_options,
     reasoning_of,
-    refuse_word,
     segments_of,
     text_of,
     thaw,
     tool_names,
     unsupported_part,
-    words_of,
+    word_of,
 )
 
 __all__ = ["build_request"]
@@ -61,11 +60,9 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.response_format is not None:
         schema = request.response_format.schema
         body["format"] = "json" if schema is None else thaw(schema)
-    effort = request.reasoning_effort
-    if effort in words_of("reasoning_effort", "ollama"):
-        body["think"] = words_of("reasoning_effort", "ollama")[effort]
-    elif effort is not None:
-        refuse_word("reasoning_effort", "ollama", drops)
+    effort = word_of("reasoning_effort", request.reasoning_effort, "ollama", drops)
+    if effort is not None:
+        body["think"] = effort
     return HTTPRequest("/api/chat", body, dropped=drops.found())
 
 

@@ -10,7 +10,15 @@ from typing import Any, Final
 
 import orjson
 
-__all__ = ["INVALID_JSON", "CallIDs", "JSONObjectText", "as_input", "is_cut_input", "is_same_object"]
+__all__ = [
+    "INVALID_JSON",
+    "CallIDs",
+    "JSONObjectText",
+    "as_input",
+    "input_of",
+    "is_cut_input",
+    "is_same_object",
+]
 
 INVALID_JSON: Final = "INVALID_JSON"
 """The key of arguments that are not a JSON object, for a format that takes an object only. Anthropic advises it."""
@@ -63,6 +71,12 @@ def as_input(text: str) -> dict[str, Any] | None:
         return None
     exact: dict[str, Any] = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
     return exact
+
+
+def input_of(text: str) -> dict[str, Any]:
+    """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments."""
+    requested = as_input(text or "{}")
+    return {INVALID_JSON: text} if requested is None else requested
 
 
 def is_cut_input(text: str) -> bool:

@@ -5,8 +5,8 @@ and the answers to the calls are items too. Chat APIs have messages: such a turn
 ``system`` messages here, because the name depends only on the model family.
 
 A message cannot express the order of texts and calls, the beginning of parts of a text, ids and statuses of items, the
-phase of a message, the namespace of a call, citations, probabilities, or the detail level of an image. A call without
-arguments has ``{}``. A folded turn therefore stores its items next to the message, and returns them unchanged.
+phase of a message, the namespace of a call, citations, or probabilities. A call without arguments has ``{}``. A folded turn
+therefore stores its items next to the message, and returns them unchanged.
 
 The actions of the server's own tools are stored next to the message too, or become answered calls in the chat, as the
 caller chooses.
@@ -14,8 +14,8 @@ caller chooses.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
@@ -47,8 +47,10 @@ from crosswalk.responses.reading import to_dict
 from crosswalk.responses.vocabulary import MessageRole
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
-from crosswalk.types.tools import ToolCall
+from crosswalk.types.tools import CallKind, ToolCall
+from crosswalk.wire.fields import FieldError, Fields
 from crosswalk.wire.responses import ITEMS, ItemRole
+from crosswalk.wire.responses_request import read_part
 
 __all__ = ["FoldedMessage", "ServerCalls", "fold", "unfold"]
 
@@ -77,7 +79,6 @@ class FoldedMessage:
         reasoning: the model's reasoning before it, as the items that the Responses API wants back.
         refusal: why the model declined, or ``None`` if it did not.
         results: the results of the tools, each a tool message that answers one of the calls.
-        custom: the ids of the calls with free text as arguments, not JSON.
         server_calls: the actions of the server's own tools that no message shows, as the items that the Responses API wants
             back.
         items: the source items, in their original order. A result that came after another turn began
@@ -88,7 +89,6 @@ class FoldedMessage:
     reasoning: tuple[ResponseReasoningItem, ...] = ()
     refusal: str | None = None
     results: tuple[ChatMessage, ...] = ()
-    custom: frozenset[str] = frozenset()
     server_calls: tuple[ConversationItem, ...] = ()
     # The turn as it was made, and its items: after a change, the items do not match.
     _origin: tuple[FoldedMessage, tuple[ConversationItem, ...]] | None = attrs.field(
@@ -117,7 +117,6 @@ class _Turn:
         self.refusals: list[str] = []
         self.calls: list[ToolCall] = []
         self.results: dict[str, ChatMessage] = {}
-        self.custom: set[str] = set()
         self.server_calls: list[ConversationItem] = []
 
     def folded(self) -> FoldedMessage:
@@ -127,7 +126,6 @@ class _Turn:
             tuple(self.reasoning),
             "".join(self.refusals) if self.refusals else None,
             tuple(self.results.values()),
-            frozenset(self.custom),
             tuple(self.server_calls),
         )
         return attrs.evolve(turn, origin=(turn, tuple(self.items)))
@@ -148,9 +146,8 @@ def fold(
             MCP tool, an image, else JSON. Programs, hosted shells and searches for tools are kept.
 
     Raises:
-        FoldingError: a chat cannot hold an item: a call for the client that is neither a function nor a custom tool, a
-            file that only has an id, a result without its call, a second result of one call, a second call of one
-            id.
+        FoldingError: a chat cannot hold an item: a call for the client that is neither a function nor a custom tool, an
+            image that only has an id, a result without its call, a second result of one call, a second call of one id.
         ConversionError: *server_calls* is neither of the two words.
     """
     if server_calls not in get_args(ServerCalls):
@@ -196,8 +193,7 @@ class _Folder:
             case ResponseFunctionToolCall():
                 self._call(item.call_id, item.name, item.arguments or "{}")
             case ResponseCustomToolCall():
-                self._call(item.call_id, item.name, item.input)
-                self._speaking().custom.add(item.call_id)
+                self._call(item.call_id, item.name, item.input, CallKind.CUSTOM)
             case ResponseFunctionToolCallOutputItem() | ResponseCustomToolCallOutputItem():
                 self._answer(item.call_id, item.output)
             case _ if self._is_folding and _is_answered(self._type):
@@ -242,13 +238,13 @@ class _Folder:
             else:
                 raise self._error("a part without a counterpart in a chat")
 
-    def _call(self, id: str, name: str, arguments: str) -> None:
+    def _call(self, id: str, name: str, arguments: str, kind: CallKind | None = None) -> None:
         if id in self._calls:
             raise self._error("a second call of one id")
         if not id or not name:
             raise self._error("a call without an id or a name")
         turn = self._speaking()
-        turn.calls.append(ToolCall(id, name, arguments))
+        turn.calls.append(ToolCall(id, name, arguments, kind))
         self._calls[id] = turn
 
     def _answer(self, call_id: str | None, output: str | tuple[Any, ...]) -> None:
@@ -273,17 +269,12 @@ class _Folder:
         return content if isinstance(content, str) else tuple(self._part(part) for part in content)
 
     def _part(self, part: Any) -> ContentPart:
-        match part:
-            case ResponseInputText() | ResponseOutputText():
-                return TextPart(part.text)
-            case ResponseInputImage(image_url=str() as url):
-                return ImagePart(**_address(url))
-            case ResponseInputFile(file_data=str() as data):
-                return FilePart(**_address(data), name=part.filename)
-            case ResponseInputFile(file_url=str() as url):
-                return FilePart(url=url, name=part.filename)
-            case ResponseInputImage() | ResponseInputFile():
-                raise self._error("a file that only its id names")
+        if isinstance(part, ResponseOutputText):
+            return TextPart(part.text)
+        with suppress(FieldError):
+            read = read_part(Fields(to_dict(part)))
+            if read is not None:
+                return read
         raise self._error("a part without a counterpart in a chat")
 
     def _error(self, problem: str) -> FoldingError:
@@ -323,17 +314,6 @@ def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImag
     return tool, requested if isinstance(requested, str) else dump_json(requested).decode(), given
 
 
-_DATA_URL: Final = re.compile(r"data:([^;,]*);base64,")
-
-
-def _address(url: str) -> dict[str, Any]:
-    """Return a URL, or the content of a data URL, in the form of a message's part."""
-    result = _DATA_URL.match(url)
-    if result is None:
-        return {"url": url}
-    return {"data": url[result.end() :], "media_type": result[1] or None}
-
-
 def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationItem, ...]:
     """Return *turns* as the items that the Responses API takes. Plain chat messages are accepted too.
 
@@ -353,7 +333,7 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
         made: list[ConversationItem] = list(turn.items)
         if made:
             # A result may belong to another turn that was removed.
-            custom |= {call.id: call.id in turn.custom for call in turn.message.tool_calls or ()}
+            custom |= {call.id: call.is_custom for call in turn.message.tool_calls or ()}
             # The result of a server's tool is part of its call.
             requested = {item.call_id for item in made if isinstance(item, _CALLS)} - stored
             messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in requested)
@@ -400,8 +380,8 @@ def _items(
     elif message.content is not None:
         yield EasyInputMessage(role=MessageRole.ASSISTANT, content=message.text)
     for call in message.tool_calls or ():
-        custom[call.id] = call.id in folded.custom
-        if custom[call.id]:
+        custom[call.id] = call.is_custom
+        if call.is_custom:
             yield ResponseCustomToolCall(call_id=call.id, name=call.name, input=call.arguments)
         else:
             yield ResponseFunctionToolCall(call_id=call.id, name=call.name, arguments=call.arguments)
@@ -419,7 +399,9 @@ def _input_part(part: ContentPart, place: str, role: Role) -> InputContent:
         case TextPart():
             return ResponseInputText(text=part.text)
         case ImagePart():
-            return ResponseInputImage(image_url=_url(part), detail="auto")
+            return ResponseInputImage(image_url=_url(part), detail=part.detail or "auto")
+        case FilePart(id=str() as id):
+            return ResponseInputFile(file_id=id, filename=part.name)
         case FilePart(url=str() as url):
             return ResponseInputFile(file_url=url, filename=part.name)
         case FilePart():

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 from crosswalk.convert.errors import ConversionError
+from crosswalk.wire.options import FORMATS
 
 __all__ = ["WireForm"]
 
@@ -15,27 +16,29 @@ class WireForm(StrEnum):
 
     provider: str
     """The provider id under which Crosswalk reads the form."""
+    format: str
+    """Its name in :data:`crosswalk.wire.options.FORMATS`."""
     label: str
     """Its name for people."""
     paths: tuple[str, ...]
     """The possible endings of the path of a server's endpoint that accepts the form."""
 
-    def __new__(cls, word: str, provider: str, label: str, *paths: str) -> Self:
+    def __new__(cls, word: str, provider: str, format: str) -> Self:
         """Return the form of this name, which is its value."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.provider = provider
-        member.label = label
-        member.paths = paths
+        member.format = format
+        member.label, member.paths = FORMATS[format]
         return member
 
-    OPENAI_CHAT = "openai-chat", "openai", "Chat Completions", "/chat/completions"
-    OPENAI_RESPONSES = "openai-responses", "openai_responses", "Responses", "/responses"
-    ANTHROPIC = "anthropic", "anthropic", "Messages", "/messages"
-    OLLAMA = "ollama", "ollama", "Ollama's chat", "/api/chat"
-    OLLAMA_GENERATE = "ollama-generate", "ollama", "Ollama's generate", "/api/generate"
-    GEMINI = "gemini", "gemini", "Gemini", ":generateContent", ":streamGenerateContent"
-    OPENAI_COMPLETIONS = "openai-completions", "openai", "Completions", "/v1/completions"
+    OPENAI_CHAT = "openai-chat", "openai", "chat"
+    OPENAI_RESPONSES = "openai-responses", "openai_responses", "responses"
+    ANTHROPIC = "anthropic", "anthropic", "messages"
+    OLLAMA = "ollama", "ollama", "ollama"
+    OLLAMA_GENERATE = "ollama-generate", "ollama", "generate"
+    GEMINI = "gemini", "gemini", "gemini"
+    OPENAI_COMPLETIONS = "openai-completions", "openai", "completions"
 
     @classmethod
     def of(cls, name: str) -> WireForm:

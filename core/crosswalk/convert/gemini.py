@@ -6,12 +6,11 @@ A chunk is a small whole body: its parts add to those before. A call is written 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC
 from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert.arguments import INVALID_JSON, CallIDs, JSONObjectText, as_input
+from crosswalk.convert.arguments import CallIDs, JSONObjectText, input_of
 from crosswalk.convert.failure import gemini_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
@@ -154,10 +153,8 @@ class GeminiWriter(Writer):
             thought = {"thought": True} if part.type is SegmentType.REASONING else {}
             return {"text": text, **thought, **signed} if text or signed else None
         if part.name is not None:
-            requested: Any = as_input(text or "{}")
-            if requested is None:
-                requested = {INVALID_JSON: text}  # an empty object would be a call without arguments
-            call = {"id": candidate.ids.take(part.id, part.index), "name": part.name, "args": requested}
+            id = candidate.ids.take(part.id, part.index)
+            call = {"id": id, "name": part.name, "args": input_of(text)}
             return {"functionCall": call, **signed, **_taken_seal(candidate)}
         if part.type is SegmentType.MEDIA:
             return self._media(text, about, signed)
@@ -314,8 +311,7 @@ class GeminiWriter(Writer):
         if heading.model:
             top["modelVersion"] = heading.model
         if not self.is_own:
-            made = heading.created.astimezone(UTC).replace(tzinfo=None).isoformat()
-            top["createTime"] = f"{made}Z"
+            top["createTime"] = heading.time
         if heading.id:
             top["responseId"] = heading.id
         return top

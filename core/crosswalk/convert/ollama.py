@@ -6,10 +6,10 @@ A line is a small whole body: it adds its text and reasoning. A call is written 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, timedelta
-from typing import Any, ClassVar, Final
+from datetime import timedelta
+from typing import ClassVar, Final
 
-from crosswalk.convert.arguments import INVALID_JSON, CallIDs, as_input
+from crosswalk.convert.arguments import CallIDs, input_of
 from crosswalk.convert.failure import ollama_error
 from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
@@ -141,18 +141,14 @@ class OllamaChatWriter(Writer):
         return line
 
     def _line(self, said: Event) -> Event:
-        made = self.heading.created.astimezone(UTC).replace(tzinfo=None).isoformat()
-        line = {"model": self.heading.model, "created_at": f"{made}Z", **said, "done": False}
+        line = {"model": self.heading.model, "created_at": self.heading.time, **said, "done": False}
         if self._logprobs:
             line["logprobs"], self._logprobs = self._logprobs, []
         return line
 
     def _tool_calls(self) -> Iterator[Event]:
         for position, call in enumerate(self._calls.values()):
-            text = "".join(call.arguments)
-            requested: Any = as_input(text or "{}")
-            if requested is None:
-                requested = {INVALID_JSON: text}  # an empty object would be a call without arguments
+            requested = input_of("".join(call.arguments))
             function = {"index": position, "name": call.name, "arguments": requested}
             yield {"id": self._ids.take(call.id, call.index), "function": function}
 

@@ -7,7 +7,7 @@ any put it (provider document "OpenAI Chat Completions", section 9). OpenAI's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from crosswalk.convert.arguments import CallIDs
 from crosswalk.convert.failure import openai_error
@@ -31,13 +31,13 @@ from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
 from crosswalk.wire import chat as wire
 
-__all__ = ["ChatWriter"]
+__all__ = ["ChatWriter", "Choice"]
 
 _FIELD: Final = first_words(wire.FIELDS)
 _TEXTS: Final = (SegmentType.TEXT, SegmentType.REASONING, SegmentType.REFUSAL)
 
 
-class _Choice:
+class Choice:
     """One answer under construction."""
 
     def __init__(self, number: int) -> None:
@@ -47,7 +47,7 @@ class _Choice:
         self.calls: dict[int, Event] = {}  # their fields that were sent
         self.annotations: list[Event] = []
         self.details: list[Event] = []  # the known details of its reasoning, in its own form
-        self.logprobs: list[Event] = []  # of the chunk to come
+        self.tokens: list[TokenLogprob] = []  # of the chunk to come
         self.finish: str | None = None
         self.has_begun = False
         self.has_audio = False
@@ -80,10 +80,12 @@ class ChatWriter(Writer):
     """Writes Chat Completions."""
 
     form = WireForm.OPENAI_CHAT
+    objects: ClassVar[tuple[str, str]] = (wire.BODY, wire.CHUNK)
+    """The ``object`` of a body, and of a chunk."""
 
     def __init__(self, heading: Callable[[], Heading], *, whole: bool = False) -> None:
         super().__init__(heading, whole=whole)
-        self._choices: dict[int, _Choice] = {0: _Choice(0)}
+        self._choices: dict[int, Choice] = {0: Choice(0)}
         self._next = 0  # the choice to begin next: clients take them in the order of their numbers only
 
     def piece(self, piece: Piece) -> Iterable[Event]:
@@ -100,12 +102,12 @@ class ChatWriter(Writer):
             if not self.whole:
                 yield from self._advance(choice)
 
-    def _advance(self, choice: _Choice) -> Iterator[Event]:
+    def _advance(self, choice: Choice) -> Iterator[Event]:
         """Write the waiting deltas of *choice* if the choices before it have begun, then those that waited for it."""
         if choice.number and not self._next:
             yield self._chunk(self._choices[0], {})  # there always is one
             self._next = 1
-        ready: _Choice | None = choice
+        ready: Choice | None = choice
         while ready is not None and ready.held and ready.number <= self._next:
             yield from self._written(ready)
             if ready.number < self._next:
@@ -113,12 +115,12 @@ class ChatWriter(Writer):
             self._next += 1
             ready = self._choices.get(self._next)
 
-    def _written(self, choice: _Choice) -> Iterator[Event]:
+    def _written(self, choice: Choice) -> Iterator[Event]:
         buffered, choice.held = choice.held, []
         for delta in buffered:
             yield self._chunk(choice, delta)
 
-    def _delta(self, piece: Piece, choice: _Choice) -> Event:
+    def _delta(self, piece: Piece, choice: Choice) -> Event:
         if piece.call is not None:
             return {"tool_calls": [self._call(piece, choice)]}
         name = _FIELD.get(piece.type, "")
@@ -137,7 +139,7 @@ class ChatWriter(Writer):
                 return {name: {key: audio[key] for key in wire.AUDIO}}
         return {}
 
-    def _call(self, piece: Piece, choice: _Choice) -> Event:
+    def _call(self, piece: Piece, choice: Choice) -> Event:
         about = piece.call
         assert about is not None, "the caller has looked"
         known = choice.calls.get(about.index, {})
@@ -157,7 +159,7 @@ class ChatWriter(Writer):
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""
-        self._choice(choice).logprobs += logprobs_of(tokens)
+        self._choice(choice).tokens += tokens
 
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """See :meth:`Writer.end`."""
@@ -194,7 +196,7 @@ class ChatWriter(Writer):
         last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
         raw = [chunk["choices"][0] for chunk in last]
         if self.usage is not None:
-            last.append({**self._top(wire.CHUNK), "choices": [], "usage": self.usage.to_openai()})
+            last.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
         if self.is_own:
             self._put_back(last[-1], raw)
         yield from last
@@ -208,19 +210,21 @@ class ChatWriter(Writer):
         """See :meth:`Writer.body`."""
         if self.error is not None:
             return self.error_event(self.error)
-        choices: list[Event] = []
-        for number, choice in sorted(self._choices.items()):
-            tokens = {"content": choice.logprobs, "refusal": None} if choice.logprobs else None
-            about = {"index": number, "message": choice.message()}
-            choices.append({**about, "logprobs": tokens, "finish_reason": choice.finish})
-        body = {**self._top(wire.BODY), "choices": choices}
+        choices = [self._entry(choice) for _, choice in sorted(self._choices.items())]
+        body = {**self._top(), "choices": choices}
         if self.usage is not None:
             body["usage"] = self.usage.to_openai()
         if self.is_own:
             self._put_back(body, choices)
         for raw in choices:
-            _add_details(raw["message"], self._choices[raw["index"]].details)
+            if details := self._choices[raw["index"]].details:
+                _add_details(raw["message"], details)
         return self.spelled(body)
+
+    def _entry(self, choice: Choice) -> Event:
+        """Return *choice* in a body."""
+        about = {"index": choice.number, "message": choice.message()}
+        return {**about, "logprobs": _logprobs(choice), "finish_reason": choice.finish}
 
     def _put_back(self, top: Event, choices: list[Event]) -> None:
         """Put the stored fields of the answer back into its *choices*, and the others into *top*."""
@@ -256,25 +260,21 @@ class ChatWriter(Writer):
             return event  # the stored fields have another shape than that server's answers
         return spelled
 
-    def _choice(self, number: int) -> _Choice:
-        result = self._choices.get(number)
-        if result is None:
-            result = self._choices[number] = _Choice(number)
-        return result
+    def _choice(self, number: int) -> Choice:
+        return self._choices.setdefault(number, Choice(number))
 
-    def _chunk(self, choice: _Choice, delta: Event, finish: str | None = None) -> Event:
+    def _chunk(self, choice: Choice, delta: Event, finish: str | None = None) -> Event:
         if not choice.has_begun:
             choice.has_begun = True
             delta = {"role": "assistant", **delta}
         payload: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
-        if choice.logprobs:
-            payload["logprobs"] = {"content": choice.logprobs, "refusal": None}
-            choice.logprobs = []
-        return {**self._top(wire.CHUNK), "choices": [payload]}
+        if logprobs := _logprobs(choice):
+            payload["logprobs"] = logprobs
+        return {**self._top(), "choices": [payload]}
 
-    def _top(self, object: str) -> Event:
+    def _top(self) -> Event:
         heading = self.heading
-        created = int(heading.created.timestamp())
+        created, object = int(heading.created.timestamp()), self.objects[not self.whole]
         top: Event = {"id": heading.id, "object": object, "created": created, "model": heading.model}
         tier, fingerprint = map(heading.extensions.get, ("service_tier", "system_fingerprint"))
         if tier in TIERS:
@@ -286,6 +286,12 @@ class ChatWriter(Writer):
 
 _SPEECH: Final = ("role", _FIELD[SegmentType.TEXT], _FIELD[SegmentType.TOOL_CALL])
 """The fields that the deltas of a stream have sent, regardless of the stored ones."""
+
+
+def _logprobs(choice: Choice) -> Event | None:
+    """Return the log probabilities of *choice* that have not been written, or ``None`` without any."""
+    tokens, choice.tokens = logprobs_of(tuple(choice.tokens)), []
+    return {"content": tokens, "refusal": None} if tokens else None
 
 
 def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
@@ -301,7 +307,7 @@ def _detail_of(piece: Piece, *, is_own: bool) -> Event | None:
 
 def _add_details(message: Event, details: list[Event]) -> None:
     """Put the *details* of its reasoning into *message*, each into its stored entry, or behind those of text alone."""
-    there = message.setdefault("reasoning_details", []) if details else []
+    there = message.setdefault("reasoning_details", [])
     if not (isinstance(there, list) and all(isinstance(detail, dict) for detail in there)):
         return
     known = {(str(detail.get("type")), str(detail.get("index"))): detail for detail in there}

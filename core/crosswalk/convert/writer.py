@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
@@ -61,6 +61,11 @@ class Heading:
     extensions: FrozenObject = EMPTY_OBJECT
     own: Mapper | None = None
     request: Mapping[str, Any] = attrs.Factory(dict)
+
+    @property
+    def time(self) -> str:
+        """The time of its creation, in UTC, as Gemini and Ollama write it."""
+        return f"{self.created.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
 class Writer(ABC):

@@ -14,7 +14,7 @@ from crosswalk.types.merge import copy_json
 from crosswalk.types.message import ImagePart
 from crosswalk.wire.options import FORMATS, NESTED, OPTIONS, WORDS, Grade, Option, format_of_path, put
 
-__all__ = ["put_options", "refuse_word", "words_of"]
+__all__ = ["put_options", "word_of", "words_of"]
 
 _PLAIN: Final = ("temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "parallel_tool_calls")
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
@@ -47,10 +47,14 @@ def words_of(option: str, format: str) -> Mapping[Any, Any]:
     return WORDS[option].get(format, {})
 
 
-def refuse_word(option: str, format: str, drops: Drops) -> None:
-    """Note in *drops* that *format* lacks the word of *option*."""
-    *most, last = words_of(option, format)
+def word_of(option: str, value: Any, format: str, drops: Drops) -> Any:
+    """Return *format*'s word for the *value* of *option*. If it lacks one, return ``None`` and note that in *drops*."""
+    words = words_of(option, format)
+    if value is None or value in words:
+        return words.get(value)
+    *most, last = words
     drops.add(option, f"{FORMATS[format][0]} knows {', '.join(most)} and {last}")
+    return None
 
 
 def with_extra_options(built: HTTPRequest, request: ChatRequest) -> HTTPRequest:
@@ -95,6 +99,8 @@ def _lost(option: Option, value: Any, format: str, path: str | None) -> Iterator
     why = f"{label} has no such option"
     if path is not None and format in option.values:
         why = f"{label} knows {' and '.join(map(str, option.values[format].values()))}"
+    elif path is not None and option.written(value, format) is None:
+        why = f"{label} has no such value"
     elif path is not None:
         why = f"the request says {path} otherwise"
     elif format == "chat" and len(option.spellings) > 1:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.wire.allowed_tools import read_allowed_tools, write_allowed_tools
+from crosswalk.wire.web_search import write_web_search
 
 __all__ = [
     "FORMATS",
@@ -43,10 +44,12 @@ class Grade(StrEnum):
 FORMATS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
     {
         "chat": ("Chat Completions", ("/chat/completions",)),
-        "responses": ("the Responses API", ("/responses",)),
-        "messages": ("the Messages API", ("/messages",)),
+        "completions": ("Completions", ("/v1/completions",)),
+        "responses": ("Responses", ("/responses",)),
+        "messages": ("Messages", ("/messages",)),
         "ollama": ("Ollama's chat", ("/api/chat",)),
-        "gemini": ("Gemini's generateContent", (":generateContent", ":streamGenerateContent")),
+        "generate": ("Ollama's generate", ("/api/generate",)),
+        "gemini": ("Gemini", (":generateContent", ":streamGenerateContent")),
         "bedrock": ("Converse", ("/converse", "/converse-stream")),
         "cohere": ("Cohere's chat", ("/v2/chat",)),
     }
@@ -73,7 +76,7 @@ class Option:
         name: its name in this table; the one of the field of a ``ChatRequest`` where there is one.
         grade: how its loss counts.
         spellings: its path in each format that has it, or for a provider that has it in that format. ``include[]=word`` is
-            an item of a list. Of several paths the first is written.
+            an item of a list, and ``tools[]`` one more item. Of several paths the first is written.
         values: in formats with other values, what each value is called there; any other value cannot be said.
         neutral: the value that changes nothing: its loss is harmless.
         harmless_in: formats in which nothing is lost without it.
@@ -174,7 +177,10 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "allowed_tools", _LOST, reader=read_allowed_tools, writer=write_allowed_tools, chat="tool_choice",
         responses="tool_choice", gemini="toolConfig.functionCallingConfig",
     ),
-    _option("web_search_options", _LOST, chat="web_search_options"),
+    _option(
+        "web_search_options", _LOST, writer=write_web_search, chat="web_search_options", responses="tools[]",
+        messages="tools[]", gemini="tools[]",
+    ),
     # Sampling.
     _option(
         "frequency_penalty", _LOST, neutral=0, chat="frequency_penalty", completions="frequency_penalty",
@@ -337,12 +343,12 @@ def option_of(format: str, path: str) -> Option | None:
 
 def put(body: dict[str, Any], path: str, value: Any) -> bool:
     """Write *value* at *path* into *body*; tell whether nothing else stands there."""
-    path, is_item, item = path.partition("[]=")
+    path, is_item, word = path.partition("[]")
     *outer, last = path.split(".")
     for step in outer:
         body = body.setdefault(step, {})
     if is_item:
-        items = body.setdefault(last, [])
+        item, items = word.removeprefix("=") or value, body.setdefault(last, [])
         items += [] if item in items else [item]
         return True
     return bool(body.setdefault(last, value) == value)

@@ -202,7 +202,7 @@ def test_what_is_said_of_calls_and_tools_beside_functions_stays() -> None:
         CHAT, messages=messages, tools=[tool], tool_choice=choice, response_format={"type": "grammar"}
     )
     assert incoming.unread == {"tool_choice": choice, "response_format": {"type": "grammar"}}
-    assert incoming.wants.custom_tools == {"f"}
+    assert incoming.custom_tools == {"f"}
     assert sent(incoming, "openai").body["tools"] == [tool]
     assert sent(incoming, "openai").body["messages"][1]["tool_calls"] == [call]
     assert sent(incoming, "vllm").body["tools"][0]["function"]["name"] == "f"
@@ -272,8 +272,8 @@ def test_what_is_beside_the_answer_is_recorded_and_no_reason_to_refuse() -> None
     built = build_http_request(incoming.request, "anthropic")
     assert built.body["metadata"] == {"user_id": "u"}
     assert {(d.option, d.reason) for d in built.dropped} == {
-        ("metadata", "the Messages API has no such option"),
-        ("prompt_cache_key", "the Messages API has no such option"),
+        ("metadata", "Messages has no such option"),
+        ("prompt_cache_key", "Messages has no such option"),
     }
     with pytest.raises(UnsupportedRequestError, match="logit_bias"):
         build_http_request(read(CHAT, logit_bias={"5": 1}).request, "anthropic")

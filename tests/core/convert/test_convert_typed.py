@@ -209,10 +209,7 @@ def test_turns_without_their_items_unfold_to_what_they_say() -> None:
     both = ResponseOutputMessage(content=(ResponseOutputText(text="Well, "), *refused.content))
     question = EasyInputMessage(role="user", content="?")
     items = (question, REASONING, *CALLS, *RESULTS, REASONING, custom, told, refused, question, both)
-    made = [
-        FoldedMessage(turn.message, turn.reasoning, turn.refusal, turn.results, turn.custom)
-        for turn in fold(items)
-    ]
+    made = [FoldedMessage(turn.message, turn.reasoning, turn.refusal, turn.results) for turn in fold(items)]
     assert [turn.items for turn in made] == [()] * len(made)
     assert unfold(made) == items
 
@@ -254,19 +251,21 @@ def test_a_refusal_is_kept() -> None:
 def test_media_go_by_address_or_as_data() -> None:
     parts = (
         ResponseInputText(text="See:"),
-        ResponseInputImage(image_url="https://x.test/a.png", detail="auto"),
+        ResponseInputImage(image_url="https://x.test/a.png", detail="low"),
         ResponseInputImage(image_url="data:image/png;base64,QUJD", detail="auto"),
         ResponseInputFile(file_url="https://x.test/a.pdf", filename="a.pdf"),
-        ResponseInputFile(file_data="data:;base64,QUJD", filename="b"),
+        ResponseInputFile(file_data="data:application/pdf;base64,QUJD", filename="b"),
+        ResponseInputFile(file_id="file_1", filename="c"),
     )
     message = InputMessage(role="user", content=parts)
     (turn,) = fold([message])
     assert turn.message.content == (
         TextPart("See:"),
-        ImagePart(url="https://x.test/a.png"),
-        ImagePart(data="QUJD", media_type="image/png"),
+        ImagePart(url="https://x.test/a.png", detail="low"),
+        ImagePart(data="QUJD", media_type="image/png", detail="auto"),
         FilePart(url="https://x.test/a.pdf", name="a.pdf"),
-        FilePart(data="QUJD", name="b"),
+        FilePart(data="QUJD", media_type="application/pdf", name="b"),
+        FilePart(id="file_1", name="c"),
     )
     assert unfold([turn]) == (message,)
     assert unfold([turn.message]) == (EasyInputMessage(role="user", content=parts),)
@@ -439,7 +438,11 @@ ODD = UnknownPart(type="hologram")
         ([CALLS[0].replace(name="")], "a call without an id or a name @ items[0] (function_call)"),
         (
             [InputMessage(role="user", content=(ResponseInputImage(file_id="f"),))],
-            "a file that only its id names @ items[0] (message)",
+            "a part without a counterpart in a chat @ items[0] (message)",
+        ),
+        (
+            [InputMessage(role="user", content=(ResponseInputFile(filename="f"),))],
+            "a part without a counterpart in a chat @ items[0] (message)",
         ),
         (
             [InputMessage(role="user", content=(ODD,))],

@@ -435,7 +435,7 @@ def test_a_field_of_another_type(options: dict[str, Any]) -> None:
         ({"repeat_penalty": 1.1}, "openai", {}, [("repeat_penalty", "no such option of this server is known", True)]),
         ({"store": False}, "anthropic", {}, []),
         ({"logprobs": True}, "openai_responses", {"include": ["message.output_text.logprobs"]}, []),
-        ({"service_tier": "flex"}, "anthropic", {}, [("service_tier", "the Messages API knows auto and standard_only", False)]),
+        ({"service_tier": "flex"}, "anthropic", {}, [("service_tier", "Messages knows auto and standard_only", False)]),
         (
             {"user": "a", "safety_identifier": "b"},
             "anthropic",

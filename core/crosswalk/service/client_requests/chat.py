@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, Final
 
-import attrs
-
 from crosswalk.convert.form import WireForm
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
@@ -47,9 +45,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         FieldError: it is not a valid request.
     """
     wants = Wants(**_wants(body), defaults=take_neutral(body, "chat"))
-    tools, custom = _tools(body)
+    tools = _tools(body)
     turns, marks = _messages(body)
-    wants = attrs.evolve(wants, custom_tools=frozenset(custom))
     return incoming(
         WireForm.OPENAI_CHAT,
         body,
@@ -126,21 +123,18 @@ def _text(part: ContentPart) -> str:
 # Options.
 
 
-def _tools(body: Fields) -> tuple[list[ToolDefinition], list[str]]:
-    """Return the client's tools, including legacy ``functions``, and the names of those that take free text."""
+def _tools(body: Fields) -> list[ToolDefinition]:
+    """Return the client's tools, including legacy ``functions``."""
     tools: list[ToolDefinition] = []
-    custom: list[str] = []
     for tool in body.objects("tools"):
         kind = tool.need("type", tool.text("type"))
         if kind == "function":
             tools.append(definition(tool.need("function", tool.object("function"))))
         elif kind == "custom":
             tools.append(custom_definition(tool.need("custom", tool.object("custom"))))
-            custom.append(tools[-1].name)
         else:
             tool.leave()
-    tools += map(definition, body.objects("functions"))
-    return tools, custom
+    return [*tools, *map(definition, body.objects("functions"))]
 
 
 def definition(tool: Fields, parameters: str = "parameters") -> ToolDefinition:

@@ -31,7 +31,7 @@ from crosswalk.service.request import (
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.gemini import proto_name
+from crosswalk.wire.gemini import HOSTED_TOOLS, proto_name
 from crosswalk.wire.options import options_read
 
 __all__ = ["read"]
@@ -42,11 +42,6 @@ _DEFAULTS: Final = {
     for path, option in options_read("gemini").items()
     if path.startswith(_CONFIG) and option.neutral is not None
 } | {"stopSequences": [], "responseModalities": ["TEXT"]}
-_HOSTED: Final = {
-    "googleSearch": HostedToolKind.WEB_SEARCH,
-    "urlContext": HostedToolKind.WEB_FETCH,
-    "codeExecution": HostedToolKind.CODE_EXECUTION,
-}
 _MODES: Final = read_words("tool_choice", "gemini")
 _LEVELS: Final = read_words("reasoning_effort", "gemini")
 _TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
@@ -234,10 +229,10 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool]]:
     hosted: list[HostedTool] = []
     for tool in body.objects("tools"):
         own += map(_definition, _objects(tool, "functionDeclarations"))
-        for name, kind in _HOSTED.items():
+        for kind, name in HOSTED_TOOLS.items():
             if tool.look(_name(tool, name)) == {}:
                 tool.take(_name(tool, name))
-                hosted.append(HostedTool(kind))
+                hosted.append(HostedTool(HostedToolKind(kind)))
     return own, hosted
 
 

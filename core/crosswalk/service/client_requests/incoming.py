@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
-from crosswalk.service.request import ChatRequest, Dropped, HostedTool, HostedToolKind, HTTPRequest, Turn
+from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest, Turn
 from crosswalk.types.merge import copy_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Place, Unread
@@ -37,7 +37,6 @@ class Wants:
         previous_response_id: the id of the answer to continue (Responses), or ``None`` without one.
         background: whether to make the answer in the background (Responses).
         user: the client's name for its end user, or ``None`` without one.
-        custom_tools: the names of the tools that take free text.
         namespaces: the namespace of each tool that has one, and its name there, by the tool's name in the request
             (Responses).
         load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
@@ -53,7 +52,6 @@ class Wants:
     previous_response_id: str | None = None
     background: bool = False
     user: str | None = None
-    custom_tools: frozenset[str] = frozenset()
     namespaces: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
     load: str | None = None
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
@@ -121,29 +119,25 @@ class ClientRequest(ChatRequest):
 
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
-        target, source = format_of_path(built.path), _FORMATS[self.form]
+        form = self.form
+        target, source = format_of_path(built.path), _NEAREST.get(form, (form.format, form.format))
         same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
         dropped: list[Dropped] = []
-        searches: tuple[HostedTool, ...] = ()
         for unread in _apart(one for one in self.unread if one not in same):
             option = _option(source[1], unread)
             is_item = unread.path != unread.option
             value = None if option is None else is_item or option.read(unread.value, source[1])
-            if option is not None and option.name == "web_search_options" and value == {}:
-                searches = (HostedTool(HostedToolKind.WEB_SEARCH),)
-            elif option is not None and option.name not in _FIELDS and value is not None:
+            if option is not None and option.name not in _FIELDS and value is not None:
                 options[option.name], paths[option.name] = value, unread.path
             else:
                 dropped += _dropped(unread, target)
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
-        if options or searches:
-            more = {**self.extra_options, **options}
-            hosted = (*self.hosted_tools, *searches)
-            built = build(attrs.evolve(self, extra_options=more, hosted_tools=hosted))
+        if options:
+            built = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
         renamed = (attrs.evolve(one, option=paths.get(one.option, one.option)) for one in built.dropped)
         return self._with_unread(attrs.evolve(built, dropped=(*dict.fromkeys(renamed), *dropped)), same)
 
@@ -193,16 +187,11 @@ class ClientRequest(ChatRequest):
         return attrs.evolve(built, body=body, dropped=(*built.dropped, *lost))
 
 
-_FORMATS: Final = {
-    WireForm.OPENAI_CHAT: ("chat", "chat"),
+_NEAREST: Final = {
     WireForm.OPENAI_COMPLETIONS: ("chat", "completions"),
-    WireForm.OPENAI_RESPONSES: ("responses", "responses"),
-    WireForm.ANTHROPIC: ("messages", "messages"),
-    WireForm.GEMINI: ("gemini", "gemini"),
-    WireForm.OLLAMA: ("ollama", "ollama"),
     WireForm.OLLAMA_GENERATE: ("ollama", "ollama"),
 }
-"""The format closest to each form, and the format with the same spelling of options."""
+"""The format closest to a form, and the format with the same spelling of options, for forms that no server is asked in."""
 _FIELDS: Final = frozenset(attrs.fields_dict(ChatRequest))
 
 
@@ -293,6 +282,11 @@ class Incoming:
     form: WireForm
     request: ClientRequest
     wants: Wants
+
+    @property
+    def custom_tools(self) -> frozenset[str]:
+        """The names of the client's tools that take free text."""
+        return frozenset(tool.name for tool in self.request.asked.tools if tool.is_custom)
 
     @property
     def unread(self) -> Mapping[str, Any]:

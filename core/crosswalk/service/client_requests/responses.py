@@ -19,10 +19,10 @@ from crosswalk.service.client_requests.chat import (
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import answer, incoming, model, options, take_neutral
 from crosswalk.service.request import HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
-from crosswalk.types.message import ChatMessage, ContentPart, FilePart, Role, TextPart
+from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.tools import ToolCall
-from crosswalk.wire.chat_request import read_file, read_image
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.responses_request import read_part
 
 __all__ = ["read"]
 
@@ -46,11 +46,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         FieldError: it is not a valid request.
     """
     wants = _wants(body)
-    tools, hosted, custom, namespaces = _tools(body)
+    tools, hosted, namespaces = _tools(body)
     turns = [*_instructions(body), *_turns(body, namespaces)]
     if not turns:
         body.refuse("must say something", "input")
-    wants = attrs.evolve(wants, custom_tools=frozenset(custom), namespaces=namespaces)
+    wants = attrs.evolve(wants, namespaces=namespaces)
     body.object("stream_options")
     text, reasoning = body.object("text"), body.object("reasoning")
     if text is not None:
@@ -167,23 +167,7 @@ def _turn(item: Fields) -> Turn | None:
 def _content(item: Fields, name: str) -> str | list[ContentPart] | None:
     if isinstance(item.look(name), str | None):
         return item.text(name)
-    return [part for part in map(_part, item.objects(name)) if part is not None]
-
-
-def _part(part: Fields) -> ContentPart | None:
-    """Return *part* as a canonical one, or ``None`` if there is no such part. Then it stays unread."""
-    kind = part.need("type", part.text("type"))
-    if kind == "input_text":
-        with placed(part, "text"):
-            return TextPart(part.need("text", part.text("text")))
-    if kind == "input_image" and "image_url" in part:
-        return read_image(part, "image_url")
-    if kind == "input_file" and "file_url" in part:
-        return FilePart(url=part.text("file_url"), name=part.text("filename"))
-    if kind == "input_file":
-        return read_file(part)
-    part.leave()
-    return None
+    return [part for part in map(read_part, item.objects(name)) if part is not None]
 
 
 def _answer(items: list[Fields]) -> Turn:
@@ -253,15 +237,14 @@ def _choice(
 
 def _tools(
     body: Fields,
-) -> tuple[list[ToolDefinition], list[HostedTool], list[str], dict[str, tuple[str, str]]]:
-    """Return the client's tools, the server's tools, the names of the custom ones, and the namespaces by tool.
+) -> tuple[list[ToolDefinition], list[HostedTool], dict[str, tuple[str, str]]]:
+    """Return the client's tools, the server's tools, and the namespaces by tool.
 
     The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
     namespace get its name before theirs: ``sea__look``.
     """
     own: list[ToolDefinition] = []
     hosted: list[HostedTool] = []
-    custom: list[str] = []
     namespaces: dict[str, tuple[str, str]] = {}
     waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
     results: list[tuple[Fields, str | None]] = []
@@ -287,8 +270,6 @@ def _tools(
                 tool.give("name", name)
                 namespaces[name] = (namespace, inner)
             own.append(definition(tool) if kind == "function" else custom_definition(tool))
-            if kind == "custom":
-                custom.append(own[-1].name)
         elif kind in _SEARCHES and not any(one.kind is HostedToolKind.WEB_SEARCH for one in hosted):
             filters = tool.object("filters")
             allowed = () if filters is None else filters.texts("allowed_domains") or ()
@@ -301,4 +282,4 @@ def _tools(
             hosted.append(HostedTool(HostedToolKind.CODE_EXECUTION))
         else:
             tool.leave()
-    return own, hosted, custom, namespaces
+    return own, hosted, namespaces
