@@ -1,4 +1,4 @@
-"""A line of the log for each attempt at a server that failed."""
+"""A line of the log for each attempt at a server that failed, and for the beginning and end of a server's cool-down."""
 
 from __future__ import annotations
 
@@ -25,26 +25,45 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 class AttemptLog:
-    """An :class:`~crosswalk.service.Observer` that logs failed attempts."""
+    """An :class:`~crosswalk.service.Observer` that logs failed attempts and cool-downs."""
 
     def started(self, _: Call) -> Observation:
         """Do nothing when a call begins."""
         return self
 
     def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
-        """Log *attempt* if it failed: the server, the kind of error, the HTTP status and the message without secrets."""
-        if attempt.outcome is not AttemptOutcome.ERROR:
-            return
-        status = attempt.extra.get("status")
-        info = ErrorInfo(
-            ErrorKind(attempt.extra.get("kind", "unknown")),
-            attempt.error or "",
-            status=status if isinstance(status, int) else None,
-        )
-        log_failure(attempt.provider_name, where(route.host), attempt.model, info)
+        """Log *attempt* if it failed: the server, the kind of error, the HTTP status and the message without secrets.
+
+        If it began or ended a cool-down, another line reports that.
+        """
+        address = where(route.host)
+        if attempt.outcome is AttemptOutcome.ERROR:
+            status = attempt.extra.get("status")
+            info = ErrorInfo(
+                ErrorKind(attempt.extra.get("kind", "unknown")),
+                attempt.error or "",
+                status=status if isinstance(status, int) else None,
+            )
+            log_failure(attempt.provider_name, address, attempt.model, info)
+        seconds = attempt.extra.get("cool_down")
+        if isinstance(seconds, int | float):
+            _log_cool_down(attempt.provider_name, address, seconds)
 
     def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
         """Do nothing when the call has ended."""
+
+
+def _log_cool_down(provider: str, address: str, seconds: float) -> None:
+    text = (
+        f"is tried last for {seconds:g}s: it cools down" if seconds else "has answered: its cool-down is over"
+    )
+    extra = {
+        "crosswalk.request.id": request_id.get(),
+        "crosswalk.cool_down": seconds,
+        "gen_ai.provider.name": provider,
+        "server.address": address,
+    }
+    _log.warning("%s %s %s %s", request_id.get(), provider, address, text, extra=extra)
 
 
 def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> None:

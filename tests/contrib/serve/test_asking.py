@@ -504,6 +504,32 @@ def test_a_line_says_why_each_attempt_failed(
     assert "sk-secret-1" not in caplog.text
 
 
+def test_a_line_says_that_a_server_cools_down_and_that_it_answers_again(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 0.0
+    models = (
+        f"tiny: [{{provider: vllm, base_url: '{upstream.url}'}}, "
+        f"{{provider: sglang, base_url: '{upstream.url}'}}]"
+    )
+    app = create_app(config_of(upstream, models=models), timer=lambda: now)
+
+    async def main() -> None:
+        nonlocal now
+        async with app.router.lifespan_context(app), asking(app) as client:
+            upstream.add(Answer.failure(503)).add(says(), times=3)
+            for now in (0.0, 1.0, 30.0):
+                assert (await client.post(CHAT, json=HI)).status_code == 200
+
+    run(main())
+    address = upstream.url.removeprefix("http://")
+    told = [one.message.partition(" ")[2] for one in caplog.records if "crosswalk.cool_down" in vars(one)]
+    assert told == [
+        f"vllm {address} is tried last for 30s: it cools down",
+        f"vllm {address} has answered: its cool-down is over",
+    ]
+
+
 def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "crosswalk.serve")
     upstream.add(Answer.of_json(MESSAGE))
