@@ -518,7 +518,8 @@ def test_a_line_says_that_a_server_cools_down_and_that_it_answers_again(
         nonlocal now
         async with app.router.lifespan_context(app), asking(app) as client:
             upstream.add(Answer.failure(503)).add(says(), times=3)
-            for now in (0.0, 1.0, 30.0):
+            for time in (0.0, 1.0, 30.0):
+                now = time
                 assert (await client.post(CHAT, json=HI)).status_code == 200
 
     run(main())
