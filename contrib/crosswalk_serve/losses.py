@@ -97,9 +97,10 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
 
 
 def dropped(response: ChatResponse) -> list[str]:
-    """The options of the request that the server which gave *response* cannot express, and was not told."""
-    raw = response.attempts[-1].extra.get("dropped") if response.attempts else None
-    return [f"request.{one['option']}" for one in raw or ()]
+    """The options of the request that the server of *response* was not told, and those that it was told unasked."""
+    extra: Any = response.attempts[-1].extra if response.attempts else {}
+    names = [*(one["option"] for one in extra.get("dropped", ())), *extra.get("added", ())]
+    return [f"request.{name}" for name in names]
 
 
 def header_of(paths: Iterable[str]) -> str:

@@ -160,6 +160,33 @@ def test_a_servers_error_is_told_in_the_clients_form(
     assert "sk-upstream-secret" not in answer.text
 
 
+def test_a_number_that_nobody_asked_for_is_named(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json(MESSAGE), times=2)
+    answer = post(messages_at(upstream))
+    assert upstream.requests[0].json()["max_tokens"] == 4096
+    assert "request.max_tokens" in answer.headers["x-crosswalk-dropped"]
+    answer = post(messages_at(upstream), {**HI, "max_tokens": 9})
+    assert "max_tokens" not in answer.headers["x-crosswalk-dropped"]
+
+
+def test_an_answer_that_the_server_does_not_continue_is_named(upstream: ReplayServer) -> None:
+    part = {"type": "output_text", "text": "Four.", "annotations": []}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m"}
+    upstream.add(Answer.of_json({**response, "output": [message]}))
+    models = f"tiny: {{provider: openai_responses, api_key: k, base_url: '{upstream.url}'}}"
+    turns = [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "It is"}]
+    body = {"model": "tiny", "max_tokens": 9, "messages": turns}
+    answer = post(config_of(upstream, models=models), body, "/v1/messages")
+    assert answer.headers["x-crosswalk-dropped"] == "request.messages[1]"
+
+
 def test_when_to_come_again_is_passed_on(upstream: ReplayServer) -> None:
     upstream.add(Answer.failure(429, retry_after=7))
     assert post(config_of(upstream)).headers["retry-after"] == "7"
