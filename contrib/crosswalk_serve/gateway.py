@@ -20,10 +20,9 @@ from crosswalk_serve.attempts import AttemptLog
 from crosswalk_serve.budgets import check_prices
 from crosswalk_serve.config import Config
 from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
-from crosswalk_serve.counting import Counters, MemoryCounters, RedisCounters, connect
 from crosswalk_serve.exchanges import ExchangeLog
 from crosswalk_serve.interrupt import Interruptible
-from crosswalk_serve.keys import Caller, Keyring, Quotas
+from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
 from crosswalk_serve.metrics import Metrics
 from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.routing import Route, Router

@@ -19,7 +19,7 @@ from crosswalk_serve.conversations import (
     RedisDocuments,
     StoreError,
 )
-from crosswalk_serve.counting import connect
+from crosswalk_serve.keys import connect
 
 BODY = b"""{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
   {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}, {"type": "text", "text": "Hello"}],
