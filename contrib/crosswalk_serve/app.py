@@ -103,7 +103,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         )
         middleware.insert(0, cors)
     if config.tracing:
-        from crosswalk_serve.tracing import Traced
+        from crosswalk_serve.telemetry import Traced
 
         middleware.append(Middleware(Traced))
     app = Starlette(

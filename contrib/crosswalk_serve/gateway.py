@@ -23,9 +23,9 @@ from crosswalk_serve.conversations import Conversations, Documents, MemoryDocume
 from crosswalk_serve.exchanges import ExchangeLog
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
-from crosswalk_serve.metrics import Metrics
 from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.routing import Route, Router
+from crosswalk_serve.telemetry import Metrics
 
 __all__ = ["Gateway"]
 

@@ -23,7 +23,7 @@ from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.guard import ServerConfig
-from crosswalk_serve.metrics import forget
+from crosswalk_serve.telemetry import forget
 
 __all__ = ["AppOf", "ends_gently", "reload", "serve", "server_config"]
 

@@ -29,9 +29,9 @@ from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.document import configuration_page
-from crosswalk_serve.metrics import forget, shared
 from crosswalk_serve.reading import load_config, located, read_config
 from crosswalk_serve.server import server_config
+from crosswalk_serve.telemetry import forget, shared
 
 ROOT = Path(__file__).parents[3]
 CONFIG = "models:\n  tiny: {{provider: vllm, base_url: '{url}'}}\nlisten: 127.0.0.1:0\n{more}"

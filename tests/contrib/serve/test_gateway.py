@@ -37,7 +37,7 @@ from crosswalk_serve.keys import new_key
 from crosswalk_serve.losses import dropped, dropped_fields, header_of
 from crosswalk_serve.reading import load_config
 from crosswalk_serve.server import AppOf
-from crosswalk_serve.tracing import Traced
+from crosswalk_serve.telemetry import Traced
 from redis_server import redis_address  # noqa: F401  # a fixture
 
 KEY = "cw-alice-0123456789abcdefghij"
