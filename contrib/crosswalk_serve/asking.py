@@ -22,9 +22,8 @@ from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent
 from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
 from crosswalk_serve.attempts import request_id
 from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.budgets import cost, most_cost
+from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.conversations import StoreError
-from crosswalk_serve.estimated_usage import by_length
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_reply import Reply
 from crosswalk_serve.interrupt import Interruptible

@@ -15,7 +15,7 @@ from crosswalk.service import build_http_request
 from crosswalk.types import dump_json
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
 from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.estimated_usage import prompt_tokens
+from crosswalk_serve.budgets import prompt_tokens
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import Incoming, load_body, read_request
