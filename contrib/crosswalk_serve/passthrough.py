@@ -25,6 +25,7 @@ from crosswalk_serve import ollama_embeddings
 from crosswalk_serve.answers import id_headers
 from crosswalk_serve.attempts import log_failure, request_id
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
+from crosswalk_serve.bodies import Payload, read_payload
 from crosswalk_serve.budgets import cost_of_tokens
 from crosswalk_serve.config import Target
 from crosswalk_serve.error_responses import error_response
@@ -32,7 +33,6 @@ from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.losses import header_of
-from crosswalk_serve.payloads import Payload, read_payload
 from crosswalk_serve.refusal import LEFT, Refusal
 from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError
