@@ -20,6 +20,7 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
 from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
+from crosswalk_serve.auxiliary_requests import TokenCounts
 from crosswalk_serve.config import Config
 from crosswalk_serve.error_responses import handle_error
 from crosswalk_serve.gateway import Gateway
@@ -28,7 +29,6 @@ from crosswalk_serve.passthrough import Passthrough
 from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import BadRequestError
 from crosswalk_serve.stored_responses import StoredResponses
-from crosswalk_serve.token_counts import TokenCounts
 
 __all__ = ["create_app"]
 

@@ -21,6 +21,7 @@ from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
 from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
 from crosswalk_serve.attempts import request_id
+from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.conversations import StoreError
@@ -28,7 +29,6 @@ from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_reply import Reply
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller, Reservation
-from crosswalk_serve.loading import load
 from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
 from crosswalk_serve.refusal import Refusal, for_client
