@@ -20,23 +20,21 @@ from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
 from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
-from crosswalk_serve.attempts import request_id
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.budgets import by_length, cost, most_cost
-from crosswalk_serve.conversations import StoreError
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_reply import Reply
 from crosswalk_serve.interrupt import Interruptible
 from crosswalk_serve.keys import Caller, Reservation
+from crosswalk_serve.logs import record_request, request_id
 from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
 from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.relay import Relay, error_frame, is_native
-from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
-from crosswalk_serve.stored_responses import store_is_away
+from crosswalk_serve.stored_responses import StoreError, store_is_away
 
 __all__ = ["Ask"]
 

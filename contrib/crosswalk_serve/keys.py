@@ -19,7 +19,6 @@ from crosswalk_serve.refusal import Refusal
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-
 __all__ = [
     "Caller",
     "CountError",

@@ -23,7 +23,6 @@ from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_r
 from crosswalk.types import UsageInfo, dump_json
 from crosswalk_serve import ollama_embeddings
 from crosswalk_serve.answers import id_headers
-from crosswalk_serve.attempts import log_failure, request_id
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
 from crosswalk_serve.bodies import Payload, read_payload
 from crosswalk_serve.budgets import cost_of_tokens
@@ -32,9 +31,9 @@ from crosswalk_serve.error_responses import error_response
 from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.keys import Caller, Reservation
+from crosswalk_serve.logs import log_failure, record_request, request_id
 from crosswalk_serve.losses import header_of
 from crosswalk_serve.refusal import LEFT, Refusal
-from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError
 from crosswalk_serve.routing import Route
 
