@@ -24,8 +24,7 @@ from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_reply import Reply
-from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.http_reply import Interruptible, Reply
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import record_request, request_id
 from crosswalk_serve.losses import dropped, dropped_fields

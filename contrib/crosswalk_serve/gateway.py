@@ -18,7 +18,7 @@ from crosswalk.service import Observer
 from crosswalk.text import clean_message
 from crosswalk_serve.budgets import check_prices
 from crosswalk_serve.config import Config
-from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.http_reply import Interruptible
 from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
 from crosswalk_serve.logs import AttemptLog, ExchangeLog
 from crosswalk_serve.refusal import Refusal

@@ -31,7 +31,7 @@ from crosswalk_serve.app import create_app
 from crosswalk_serve.budgets import cost, most_cost
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.http_reply import Interruptible
 from crosswalk_serve.keys import new_key
 from crosswalk_serve.logs import ExchangeLog, exchange_line
 from crosswalk_serve.losses import dropped, dropped_fields, header_of
