@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk.convert import Loss, StreamConverter, WireForm, convert
 from crosswalk.convert.source import source_form
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.service import Incoming, UnsupportedRequestError, message_of
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.service import Incoming, message_of
 from crosswalk.types import (
     ChatResponse,
     Provenance,
@@ -24,16 +24,12 @@ from crosswalk.types import (
     load_json,
 )
 from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
-from crosswalk_serve.errors import BadRequestError
 
 __all__ = [
     "StreamWriter",
     "Written",
     "addressed",
     "alias_of",
-    "failed",
-    "id_headers",
-    "info_of",
     "rename",
     "whole",
 ]
@@ -135,29 +131,6 @@ def _options(incoming: Incoming) -> dict[str, Any]:
 def _prompt(incoming: Incoming) -> str:
     """The text that a completion goes on with."""
     return message_of(incoming.request.asked.messages[-1]).text
-
-
-def info_of(error: CrosswalkError) -> ErrorInfo:
-    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form."""
-    places = error.options if isinstance(error, UnsupportedRequestError) else ()
-    param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
-    status = error.status if isinstance(error, BadRequestError) else 400
-    raw = {"error": {"param": param}} if param else None
-    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
-
-
-def failed(form: WireForm, error: ErrorInfo, request_id: str) -> Written:
-    """*error* as a client of *form* reads one, with the status to send it with; Anthropic's repeats the *request_id*."""
-    made = error_body(error, form)
-    if form is not WireForm.ANTHROPIC:
-        return Written(made.value, made.status)
-    return Written(dump_json({**load_json(made.value), "request_id": request_id}), made.status)
-
-
-def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
-    """The headers in which a client of *form* looks for the id of its request."""
-    payload = {"x-request-id": request_id}
-    return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
 
 
 def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:

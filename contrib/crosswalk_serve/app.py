@@ -22,11 +22,10 @@ from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.auxiliary_requests import TokenCounts
 from crosswalk_serve.config import Config
-from crosswalk_serve.error_responses import handle_error
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_errors import Refusal, handle_error
 from crosswalk_serve.listing import Listing
 from crosswalk_serve.passthrough import Passthrough
-from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import BadRequestError
 from crosswalk_serve.stored_responses import StoredResponses
 

@@ -19,17 +19,17 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
+from crosswalk_serve.answers import StreamWriter, addressed, whole
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_errors import Refusal, failed, for_client, info_of
 from crosswalk_serve.http_reply import Interruptible, Reply
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import record_request, request_id
 from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
-from crosswalk_serve.refusal import Refusal, for_client
 from crosswalk_serve.relay import Relay, error_frame, is_native
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
@@ -288,11 +288,11 @@ class Exchange:
             return await self.reply.end(self._writer.fail(error))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
-        written = failed(self._form, error, self.reply.id)
+        body, status = failed(self._form, error, self.reply.id)
         headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
-        if written.status == 401:
+        if status == 401:
             headers["www-authenticate"] = "Bearer"
-        await self.reply.whole(written.body, written.status, headers)
+        await self.reply.whole(body, status, headers)
 
     # Records.
 

@@ -15,8 +15,7 @@ from crosswalk.errors import ErrorKind
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json
 from crosswalk_serve.config import Limits
-from crosswalk_serve.errors import BadRequestError
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.http_errors import BadRequestError, Refusal
 from crosswalk_serve.requests import load_body
 
 __all__ = ["FORM", "JSON", "Payload", "check_head", "read_body", "read_payload"]

@@ -18,10 +18,10 @@ from crosswalk.service import Observer
 from crosswalk.text import clean_message
 from crosswalk_serve.budgets import check_prices
 from crosswalk_serve.config import Config
+from crosswalk_serve.http_errors import Refusal
 from crosswalk_serve.http_reply import Interruptible
 from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
 from crosswalk_serve.logs import AttemptLog, ExchangeLog
-from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.routing import Route, Router
 from crosswalk_serve.stored_responses import Conversations, Documents, MemoryDocuments, RedisDocuments
 from crosswalk_serve.telemetry import Metrics

@@ -1,4 +1,4 @@
-"""The HTTP side of one request: its response, whole or as a stream that is kept alive, and the end when the client leaves."""
+"""The HTTP side of one request: the response, whole or as a stream that is kept alive, and the end if the client leaves."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from starlette.types import Receive, Send
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo
-from crosswalk_serve.answers import id_headers
-from crosswalk_serve.forms import media_type
+from crosswalk_serve.http_errors import LEFT, id_headers
 from crosswalk_serve.losses import header_of
-from crosswalk_serve.refusal import LEFT
 
-__all__ = ["Interruptible", "Reply"]
+__all__ = ["Interruptible", "Reply", "media_type"]
 
 _IDLE: Final = {
     **dict.fromkeys(
@@ -26,6 +24,11 @@ _IDLE: Final = {
     WireForm.ANTHROPIC: b'event: ping\ndata: {"type":"ping"}\n\n',
 }
 """The sign that a stream is still open. Ollama's streams have no comments, and Google's SDK fails at one."""
+
+
+def media_type(form: WireForm) -> str:
+    """Return the content type of streams in *form*."""
+    return "application/x-ndjson" if form.provider == "ollama" else "text/event-stream"
 
 
 class Reply:

@@ -14,7 +14,7 @@ import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorKind
 from crosswalk_serve.config import Key
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.http_errors import Refusal
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

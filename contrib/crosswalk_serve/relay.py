@@ -15,7 +15,7 @@ from crosswalk.errors import ErrorInfo
 from crosswalk.service import Incoming, Sent
 from crosswalk.types import dump_json, load_json
 from crosswalk_serve.answers import alias_of, rename
-from crosswalk_serve.forms import media_type
+from crosswalk_serve.http_reply import media_type
 
 __all__ = ["Relay", "error_frame", "is_native"]
 

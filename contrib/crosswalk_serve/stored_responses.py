@@ -18,7 +18,7 @@ from crosswalk.errors import CrosswalkError, ErrorKind
 from crosswalk.service import ChatRequest, build_http_request
 from crosswalk.types import ChatMessage, ChatResponse
 from crosswalk_serve.config import Store
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.http_errors import Refusal
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

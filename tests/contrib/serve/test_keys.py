@@ -13,6 +13,7 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk_serve.config import Key, KeyHash
+from crosswalk_serve.http_errors import Refusal
 from crosswalk_serve.keys import (
     Caller,
     CountError,
@@ -24,7 +25,6 @@ from crosswalk_serve.keys import (
     connect,
     new_key,
 )
-from crosswalk_serve.refusal import Refusal
 from redis_server import redis_address  # noqa: F401  # a fixture
 
 ALICE, BOB = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"
