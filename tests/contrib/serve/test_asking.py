@@ -444,7 +444,7 @@ def test_in_mid_stream_too(upstream: ReplayServer, monkeypatch: pytest.MonkeyPat
     def broken(*_: Any) -> bytes:
         raise RuntimeError("secret words")
 
-    monkeypatch.setattr("crosswalk_serve.relay.Relay.frames", broken)
+    monkeypatch.setattr("crosswalk_serve.streams.Relay.frames", broken)
     upstream.add(streams("Hello"))
     (last,) = events(post(config_of(upstream), STREAMED))
     assert last["error"]["message"] == "the gateway failed"
