@@ -14,8 +14,6 @@ from crosswalk.schemas.docstrings import documented_attributes
 from crosswalk.service import Secret
 from crosswalk_serve.config import Config, KeyHash
 
-__all__ = ["configuration_page"]
-
 _HEAD: Final = """# The gateway's configuration
 
 `python -m crosswalk_serve` generates this page, so do not edit it by hand. [A gateway](serve.md) is the guide.
@@ -36,7 +34,7 @@ _WORDS: Final = {
 }
 
 
-def configuration_page() -> str:
+def _configuration_page() -> str:
     """Return the page."""
     sections = {name: kind for name, kind in _sections(Config, "") if name}
     parts = [_HEAD, *_table(Config)]
@@ -112,5 +110,4 @@ def _default(field: attrs.Attribute[Any]) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-if __name__ == "__main__":
-    print(configuration_page(), end="")
+print(_configuration_page(), end="")
