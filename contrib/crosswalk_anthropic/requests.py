@@ -55,7 +55,7 @@ from crosswalk.plugins import (
 __all__ = ["DEFAULT_MAX_TOKENS", "build_request"]
 
 DEFAULT_MAX_TOKENS = 4096
-"""What ``max_tokens`` is where a request does not say: the API has no default, and every model allows as many."""
+"""The ``max_tokens`` for requests without it. The API has no default, and every model allows as many."""
 
 _LEAST = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
 """The least value of each sampling option that the API takes while the model thinks."""
@@ -111,7 +111,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.stream:
         body["stream"] = True
     headers = {"anthropic-version": "2023-06-01"}
-    return HTTPRequest("/v1/messages", body, headers=headers, dropped=drops.found())
+    added = {} if request.max_tokens else {"max_tokens": DEFAULT_MAX_TOKENS}
+    return HTTPRequest("/v1/messages", body, headers=headers, dropped=drops.found(), added=added)
 
 
 def _add_output(body: dict[str, Any], request: ChatRequest, drops: Drops) -> None:

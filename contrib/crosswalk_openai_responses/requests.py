@@ -66,6 +66,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     for number in range(start):
         drops.leave(number, "the server has it already")
     items = [*_items(request, request.messages[start:], is_stored=is_stored)]
+    if items and items[-1].get("role") == "assistant":
+        drops.leave(len(request.messages) - 1, "the API does not continue an answer, it gives another one")
     body: dict[str, Any] = {"model": request.model, "input": items, **stored}
     put_options(body, request, "responses", drops)
     tools = [_tool(tool) for tool in request.tools]

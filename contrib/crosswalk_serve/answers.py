@@ -1,49 +1,47 @@
-"""Answers and errors in the client's form: whole, as a stream, with what the form could not say."""
+"""Whole answers in the client's form, with what the form could not say, and calls of custom tools."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
-from crosswalk.convert import Loss, StreamConverter, WireForm, convert, error_body
+from crosswalk import ToolCallArgumentsError
+from crosswalk.convert import Loss, WireForm, convert
 from crosswalk.convert.source import source_form
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
-from crosswalk.service import Incoming, UnsupportedRequestError, message_of
+from crosswalk.service import Incoming, message_of
 from crosswalk.types import (
+    CallKind,
     ChatResponse,
     Provenance,
     ResponseDelta,
     Segment,
     SegmentType,
-    StreamEvent,
-    StreamEventType,
+    ToolCall,
+    ToolCallDelta,
     dump_json,
     load_json,
 )
-from crosswalk_serve.custom_tools import CustomCalls, with_custom_calls
-from crosswalk_serve.errors import BadRequestError
 
 __all__ = [
-    "StreamWriter",
+    "CustomCalls",
     "Written",
     "addressed",
     "alias_of",
-    "failed",
-    "id_headers",
-    "info_of",
+    "name_in_namespaces",
+    "options_of",
+    "own_call_id",
+    "prompt_of",
     "rename",
+    "unsealed",
     "whole",
+    "with_custom_calls",
 ]
 
-_BROKEN: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
-_SAY_USAGE_IF_ASKED: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEALED: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
-_SEALED_BEFORE_CALLS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
-"""The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
 
 
 @attrs.frozen
@@ -69,7 +67,7 @@ def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
     return attrs.evolve(response, segments=(*segments[:position], seal, *segments[position:]))
 
 
-def _unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
+def unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
     """Return *losses* without the seal itself, at its *position*, and the opaque values, which it carries."""
     own = f"segments[{position}]"
     return tuple(loss for loss in losses if not (loss.path.startswith(own) or _SEALED.fullmatch(loss.path)))
@@ -81,23 +79,23 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
     Raises:
         ConversionError: it holds what JSON cannot.
     """
-    response, options = with_custom_calls(response, incoming.custom_tools), _options(incoming)
+    response, options = with_custom_calls(response, incoming.custom_tools), options_of(incoming)
     made = convert(response, incoming.form, request=options)
     losses = made.report.losses
     frames = response.raw_events.frames
     is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
     if seal is not None and is_foreign:
         made = convert(sealed(response, seal), incoming.form, request=options)
-        losses = _unsealed(losses, len(response.segments))
+        losses = unsealed(losses, len(response.segments))
     body = made.value
     alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
     if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
         raw = load_json(body)
         rename(raw, alias)
         for choice in raw["choices"] if incoming.wants.echo else ():
-            choice["text"] = _prompt(incoming) + choice["text"]
+            choice["text"] = prompt_of(incoming) + choice["text"]
         if incoming.wants.namespaces:
-            _name_in_namespaces(raw["output"], incoming)
+            name_in_namespaces(raw["output"], incoming)
         body = dump_json(raw)
     return Written(body, made.status, losses)
 
@@ -117,7 +115,7 @@ def rename(event: dict[str, Any], alias: str | None) -> bool:
     return is_changed
 
 
-def _name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
+def name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> None:
     """Name the tool of each call in *items* as the client has it: in its namespace, with its name there."""
     for item in items:
         namespace, name = incoming.wants.namespaces.get(item.get("name", ""), (None, None))
@@ -127,37 +125,14 @@ def _name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> 
             item.setdefault("namespace", namespace)
 
 
-def _options(incoming: Incoming) -> dict[str, Any]:
+def options_of(incoming: Incoming) -> dict[str, Any]:
     """The options that the answer repeats; the gateway stores an answer of Responses unless it is told not to."""
     return {**incoming.request.said, "store": incoming.wants.store is not False}
 
 
-def _prompt(incoming: Incoming) -> str:
+def prompt_of(incoming: Incoming) -> str:
     """The text that a completion goes on with."""
     return message_of(incoming.request.asked.messages[-1]).text
-
-
-def info_of(error: CrosswalkError) -> ErrorInfo:
-    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form."""
-    places = error.options if isinstance(error, UnsupportedRequestError) else ()
-    param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
-    status = error.status if isinstance(error, BadRequestError) else 400
-    raw = {"error": {"param": param}} if param else None
-    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
-
-
-def failed(form: WireForm, error: ErrorInfo, request_id: str) -> Written:
-    """*error* as a client of *form* reads one, with the status to send it with; Anthropic's repeats the *request_id*."""
-    made = error_body(error, form)
-    if form is not WireForm.ANTHROPIC:
-        return Written(made.value, made.status)
-    return Written(dump_json({**load_json(made.value), "request_id": request_id}), made.status)
-
-
-def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
-    """The headers in which a client of *form* looks for the id of its request."""
-    payload = {"x-request-id": request_id}
-    return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
 
 
 def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:
@@ -184,7 +159,8 @@ def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatRes
     return attrs.evolve(response, id=f"{response.id}-{token}")
 
 
-def _own_call_id(id: str, token: str) -> str:
+def own_call_id(id: str, token: str) -> str:
+    """Return *id*, which the gateway has made up, with the part of *token* that no other answer has."""
     return f"{id}_{token.replace('-', '')[:12]}"
 
 
@@ -192,7 +168,7 @@ def _with_own_call_ids(response: ChatResponse, token: str) -> ChatResponse:
     """*response* with new ids for the calls to which its server gave none."""
     origins = response.metadata.provenance
     ids = {
-        call.id: _own_call_id(call.id, token)
+        call.id: own_call_id(call.id, token)
         for number, call in enumerate(response.tool_calls)
         if origins.get(f"message.tool_calls[{number}].id") is Provenance.SYNTHETIC
     }
@@ -209,126 +185,83 @@ def _with_own_call_ids(response: ChatResponse, token: str) -> ChatResponse:
     return attrs.evolve(response, message=message, segments=segments)
 
 
-class StreamWriter:
-    """Writes one streamed answer in the client's form: give it each event of the service's stream, and send what it gives.
+# Custom tools: a client's tools that take free text. Most servers need functions with one string instead. The server gets a
+# function with one argument, ``input``, and the client gets its call as a custom call.
+
+
+def _as_custom(call: ToolCall) -> ToolCall:
+    """Return *call* of such a function as a custom call, or unchanged if its arguments differ."""
+    try:
+        arguments = call.parsed()
+    except ToolCallArgumentsError:
+        return call
+    text = arguments.get("input")
+    if arguments.keys() != {"input"} or not isinstance(text, str):
+        return call
+    return attrs.evolve(call, arguments=text, kind=CallKind.CUSTOM)
+
+
+def with_custom_calls(response: ChatResponse, names: Collection[str]) -> ChatResponse:
+    """Return *response* with the calls of the tools *names* as custom calls."""
+    calls = [_as_custom(call) if call.name in names else call for call in response.tool_calls]
+    if tuple(calls) == response.tool_calls:
+        return response
+    texts = {
+        (old.id, old.arguments): new.arguments for old, new in zip(response.tool_calls, calls, strict=True)
+    }
+    segments = [_with_text(segment, texts) for segment in response.segments]
+    return attrs.evolve(response, message=attrs.evolve(response.message, tool_calls=calls), segments=segments)
+
+
+def _with_text(segment: Segment, texts: dict[tuple[str, str], str]) -> Segment:
+    key = (str(segment.metadata.get("id")), segment.content)
+    if segment.type is not SegmentType.TOOL_CALL or key not in texts:
+        return segment
+    return attrs.evolve(segment, content=texts[key])
+
+
+class CustomCalls:
+    """Buffers the calls of custom tools in a stream, because their input is known only with the complete arguments.
 
     Args:
-        incoming: what the client has asked.
-        partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
-        token: as for :func:`addressed`.
-        server_model: the server's name for the model.
-        seal: gives the seal of the complete answer.
-
-    Attributes:
-        losses: what the form could not say, once the stream has ended.
+        names: the names of the custom tools.
     """
 
-    def __init__(
-        self,
-        incoming: Incoming,
-        partial: Callable[[], ChatResponse],
-        token: str = "",
-        server_model: str | None = None,
-        seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
-    ) -> None:
-        self._incoming, self._token, self._seal = incoming, token, seal
-        self._alias = alias_of(incoming, server_model)
-        is_chat = (
-            incoming.form is WireForm.OPENAI_CHAT
-        )  # its clients cannot add up the pieces of a custom call
-        self._names = frozenset[str]() if is_chat else incoming.custom_tools
-        self._custom = CustomCalls(self._names)
-        self._converter = StreamConverter.of(
-            incoming.form,
-            lambda: addressed(incoming, partial(), token),
-            request=_options(incoming),
-        )
-        self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
-        self._prompt = _prompt(incoming) if incoming.wants.echo else ""
-        self._echoed: set[int] = set()
-        self._begun: set[int] = set()  # calls, by index
-        self._held: list[ResponseDelta] = []
-        self._may_hold = incoming.form in _SEALED_BEFORE_CALLS
-        self._is_opaque = False
-        self._has_ended = False
-        self.losses: tuple[Loss, ...] = ()
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+        self._held: dict[tuple[int, int], list[ToolCallDelta]] = {}  # by choice and index
 
-    def feed(self, event: StreamEvent) -> bytes:
-        """What *event* makes; the last one ends the stream, an error in the form's own way."""
-        if self._has_ended:
-            return b""
-        if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
-            return self.fail(_BROKEN)
-        raw = b"".join(map(self._fed, self._ready(self._custom.of(event.delta))))
-        if event.response is not None:
-            response = with_custom_calls(event.response, self._names)
-            raw += b"".join(map(self._fed, self._ready(self._custom.rest())))
-            seal = self._seal(event.response)
-            if seal is not None:
-                raw += self._fed(ResponseDelta(segment=seal))
-                response = attrs.evolve(response, segments=(*response.segments, seal))
-            raw += b"".join(map(self._fed, self._held))
-            raw += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
-            losses = self._converter.report.losses
-            self.losses = losses if seal is None else _unsealed(losses, len(response.segments) - 1)
-            self._has_ended = True
-        return raw
-
-    def _ready(self, deltas: Iterable[ResponseDelta]) -> Iterator[ResponseDelta]:
-        """Return those of *deltas* that may be written now. From the first call on, they wait for the seal.
-
-        There will be a seal if the answer has reasoning or another part with metadata: a signature follows its call.
-        """
-        for delta in deltas:
-            self._is_opaque = self._is_opaque or bool(delta.reasoning_delta or delta.segment)
-            if self._held and not self._is_opaque:
-                yield from self._held
-                self._held, self._may_hold = [], False
-            if self._may_hold and (self._held or delta.tool_call_delta is not None):
-                self._held.append(delta)
-            else:
-                yield delta
-
-    def fail(self, error: ErrorInfo) -> bytes:
-        """What ends the stream with *error*; nothing where it has ended."""
-        if self._has_ended:
-            return b""
-        self._has_ended = True
-        return self._frames(self._converter.fail(error))
-
-    def _fed(self, delta: ResponseDelta) -> bytes:
-        return self._frames(self._converter.feed(self._with_own_call_id(delta)))
-
-    def _with_own_call_id(self, delta: ResponseDelta) -> ResponseDelta:
-        """*delta* with the id that :func:`addressed` gives its call."""
+    def of(self, delta: ResponseDelta | None) -> Iterator[ResponseDelta]:
+        """Return the part of *delta* that may be written now."""
+        if delta is None:
+            return
         call = delta.tool_call_delta
-        if call is None or not self._token or delta.choice or call.index in self._begun:
-            return delta
-        self._begun.add(call.index)
-        id = call.id or _own_call_id(f"call_{call.index}", self._token)
-        return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, id=id))
+        if call is not None and self._is_held(delta.choice, call):
+            self._held.setdefault((delta.choice, call.index), []).append(call)
+            if not any(getattr(delta, name) for name in _OTHERS):
+                return
+            delta = attrs.evolve(delta, tool_call_delta=None)
+        if delta.finish_reason is not None:
+            yield from self.rest()
+        yield delta
 
-    def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
-        return b"".join(
-            self._converter.frame(self._completed(event)) for event in events if self._is_shown(event)
-        )
+    def _is_held(self, choice: int, call: ToolCallDelta) -> bool:
+        return (choice, call.index) in self._held or (call.name in self._names and call.kind is None)
 
-    def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
-        """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
-        rename(event, self._alias)
-        if self._incoming.wants.namespaces:
-            items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
-            _name_in_namespaces([event, *items], self._incoming)
-        return self._echoing(event)
+    def rest(self) -> Iterator[ResponseDelta]:
+        """Return the buffered calls."""
+        buffered, self._held = self._held, {}
+        for (choice, index), fragments in buffered.items():
+            id = next((one.id for one in fragments if one.id), None)
+            name = next((one.name for one in fragments if one.name), None)
+            text = "".join(one.arguments_delta or "" for one in fragments)
+            call = _as_custom(ToolCall(id or "-", name or "-", text))
+            whole = ToolCallDelta(index, id, name, call.arguments, call.kind)
+            yield ResponseDelta(tool_call_delta=whole, choice=choice)
 
-    def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
-        """*event*, with the prompt before what is the first of an answer."""
-        for choice in event.get("choices", ()) if self._prompt else ():
-            if choice["index"] not in self._echoed:
-                self._echoed.add(choice["index"])
-                choice["text"] = self._prompt + choice["text"]
-        return event
 
-    def _is_shown(self, event: dict[str, Any]) -> bool:
-        """Whether the client gets *event*: the counts alone, with no choice, make clients fail that did not ask for them."""
-        return self._shows_usage or event.get("choices") != [] or "usage" not in event
+_OTHERS: Final = (
+    *("content_delta", "finish_reason", "usage", "reasoning_delta", "refusal_delta", "segment"),
+    *("raw_finish_reason", "logprobs", "extensions"),
+)
+"""The other fields of a delta with a fragment of a call."""

@@ -20,15 +20,14 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
 from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
+from crosswalk_serve.auxiliary_requests import TokenCounts
 from crosswalk_serve.config import Config
-from crosswalk_serve.error_responses import handle_error
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_errors import Refusal, handle_error
 from crosswalk_serve.listing import Listing
 from crosswalk_serve.passthrough import Passthrough
-from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import BadRequestError
 from crosswalk_serve.stored_responses import StoredResponses
-from crosswalk_serve.token_counts import TokenCounts
 
 __all__ = ["create_app"]
 
@@ -103,7 +102,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         )
         middleware.insert(0, cors)
     if config.tracing:
-        from crosswalk_serve.tracing import Traced
+        from crosswalk_serve.telemetry import Traced
 
         middleware.append(Middleware(Traced))
     app = Starlette(

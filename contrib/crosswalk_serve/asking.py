@@ -18,26 +18,22 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEvent, StreamEventType
-from crosswalk_serve.answers import StreamWriter, addressed, failed, info_of, whole
-from crosswalk_serve.attempts import request_id
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
+from crosswalk_serve.answers import addressed, whole
+from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.budgets import cost, most_cost
-from crosswalk_serve.conversations import StoreError
-from crosswalk_serve.estimated_usage import by_length
+from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_reply import Reply
-from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.http_errors import Refusal, failed, for_client, info_of
+from crosswalk_serve.http_reply import Interruptible, Reply
 from crosswalk_serve.keys import Caller, Reservation
-from crosswalk_serve.loading import load
+from crosswalk_serve.logs import record_request, request_id
 from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
-from crosswalk_serve.refusal import Refusal, for_client
-from crosswalk_serve.relay import Relay, error_frame, is_native
-from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
-from crosswalk_serve.stored_responses import store_is_away
+from crosswalk_serve.stored_responses import StoreError, store_is_away
+from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
 
 __all__ = ["Ask"]
 
@@ -253,7 +249,7 @@ class Exchange:
             seconds = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
             seconds.observe(perf_counter() - self._began)
         while True:
-            frames = _relayed(writer, events) if isinstance(writer, Relay) else _written(writer, events)
+            frames = relayed(writer, events) if isinstance(writer, Relay) else written(writer, events)
             events.ready.clear()
             if events.has_ended:
                 return frames
@@ -292,11 +288,11 @@ class Exchange:
             return await self.reply.end(self._writer.fail(error))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
-        written = failed(self._form, error, self.reply.id)
+        body, status = failed(self._form, error, self.reply.id)
         headers = {} if retry_after is None else {"retry-after": str(math.ceil(retry_after))}
-        if written.status == 401:
+        if status == 401:
             headers["www-authenticate"] = "Bearer"
-        await self.reply.whole(written.body, written.status, headers)
+        await self.reply.whole(body, status, headers)
 
     # Records.
 
@@ -378,27 +374,6 @@ def _unsayable(error: DangerousLossError) -> ErrorInfo:
     """The message to a client if its format cannot express the action that the answer asks for."""
     message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
     return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
-
-
-def _written(writer: StreamWriter, events: EventStream) -> bytes:
-    """Return the ready *events* in the client's format. An error shows only what a client may see."""
-    return b"".join(_frames(writer, event) for event in events.ready)
-
-
-def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
-    error = None if event.response is None else event.response.error_info
-    shown = None if error is None else for_client(error)
-    return writer.feed(event) if shown is None or shown is error else writer.fail(shown)
-
-
-def _relayed(writer: Relay, events: EventStream) -> bytes:
-    """Return the server's events since the last call, and the end of the stream if it has come."""
-    response = events.response if events.has_ended else None
-    error = None if response is None else response.error_info
-    frames = writer.frames(events.take_frames())
-    if error is not None:
-        return frames + writer.fail(for_client(error))
-    return frames if response is None else frames + writer.finish()
 
 
 def _retry_after(response: ChatResponse) -> float | None:

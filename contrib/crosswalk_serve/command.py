@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         _created(arguments.config, config)
         say(f"{arguments.config}: fine; models: {models}")
         return OK
-    from crosswalk_serve.metrics import shared
+    from crosswalk_serve.telemetry import shared
 
     with shared() if config.listen.workers > 1 and config.metrics else nullcontext():
         app = _created(arguments.config, config)  # errors are reported before anything listens

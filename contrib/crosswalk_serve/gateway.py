@@ -16,17 +16,15 @@ from starlette.requests import Request
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Observer
 from crosswalk.text import clean_message
-from crosswalk_serve.attempts import AttemptLog
 from crosswalk_serve.budgets import check_prices
 from crosswalk_serve.config import Config
-from crosswalk_serve.conversations import Conversations, Documents, MemoryDocuments, RedisDocuments
-from crosswalk_serve.counting import Counters, MemoryCounters, RedisCounters, connect
-from crosswalk_serve.exchanges import ExchangeLog
-from crosswalk_serve.interrupt import Interruptible
-from crosswalk_serve.keys import Caller, Keyring, Quotas
-from crosswalk_serve.metrics import Metrics
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.http_errors import Refusal
+from crosswalk_serve.http_reply import Interruptible
+from crosswalk_serve.keys import Caller, Counters, Keyring, MemoryCounters, Quotas, RedisCounters, connect
+from crosswalk_serve.logs import AttemptLog, ExchangeLog
 from crosswalk_serve.routing import Route, Router
+from crosswalk_serve.stored_responses import Conversations, Documents, MemoryDocuments, RedisDocuments
+from crosswalk_serve.telemetry import Metrics
 
 __all__ = ["Gateway"]
 

@@ -12,8 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk_serve.answers import failed, id_headers
-from crosswalk_serve.forms import form_at
+from crosswalk_serve.http_errors import failed, form_at, id_headers
 
 __all__ = ["GuardedProtocol", "ServerConfig"]
 
@@ -160,7 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
         names = {name.decode("latin-1") for name, _ in self.headers or ()}
         error = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status)
         form, id = form_at(self.url.decode("latin-1"), names), str(uuid4())
-        body = failed(form, error, id).body
+        body, _ = failed(form, error, id)
         head = "".join(f"{name}: {value}\r\n" for name, value in id_headers(form, id).items()).encode()
         head += b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[status] + head % len(body) + body)

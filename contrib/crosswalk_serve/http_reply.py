@@ -1,21 +1,21 @@
-"""The HTTP response to one client, whole or as a stream that is kept alive."""
+"""The HTTP side of one request: the response, whole or as a stream that is kept alive, and the end if the client leaves."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
-from starlette.types import Send
+from starlette.types import Receive, Send
 
 from crosswalk.convert import WireForm
-from crosswalk_serve.answers import id_headers
-from crosswalk_serve.forms import media_type
+from crosswalk.errors import ErrorInfo
+from crosswalk_serve.http_errors import LEFT, id_headers
 from crosswalk_serve.losses import header_of
-from crosswalk_serve.refusal import LEFT
 
-__all__ = ["Reply"]
+__all__ = ["Interruptible", "Reply", "media_type"]
 
 _IDLE: Final = {
     **dict.fromkeys(
@@ -24,6 +24,11 @@ _IDLE: Final = {
     WireForm.ANTHROPIC: b'event: ping\ndata: {"type":"ping"}\n\n',
 }
 """The sign that a stream is still open. Ollama's streams have no comments, and Google's SDK fails at one."""
+
+
+def media_type(form: WireForm) -> str:
+    """Return the content type of streams in *form*."""
+    return "application/x-ndjson" if form.provider == "ollama" else "text/event-stream"
 
 
 class Reply:
@@ -135,3 +140,60 @@ class Reply:
         """Return the beginning of the array, or *sign* if there is something in it."""
         sign, self._is_empty = b"[" if self._is_empty else sign, False
         return sign
+
+
+class Interruptible:
+    """A block of code that is cancelled when the client leaves, or by :meth:`interrupt`. Use it with ``async with``.
+
+    Afterwards :attr:`has_left` and :attr:`cause` hold the reason: a cancellation from here raises nothing outside. Any other
+    cancellation passes through.
+
+    Args:
+        receive: that of the ASGI request. Its body has been read.
+
+    Attributes:
+        has_left: whether the client has left.
+        cause: the message to the client if the gateway ended the block, or ``None`` if it did not.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._task: asyncio.Task[object] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_cancelled = False
+        self.has_left = False
+        self.cause: ErrorInfo | None = None
+
+    def interrupt(self, cause: ErrorInfo) -> None:
+        """End the block, with *cause* for the client."""
+        if self._task is not None and not self._is_cancelled:
+            self.cause = cause
+            self._cancel()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.current_task()
+        self._watcher = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> bool:
+        task, self._task = self._task, None
+        assert task is not None, "the block was entered"
+        assert self._watcher is not None, "likewise"
+        self._watcher.cancel()
+        if self._is_cancelled and task.uncancel() == 0:
+            return kind is not None and issubclass(kind, asyncio.CancelledError)
+        return False
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.has_left = True
+        if not self._is_cancelled:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        assert self._task is not None, "who leaves the block ends the watcher"
+        self._is_cancelled = True
+        self._task.cancel()

@@ -13,10 +13,9 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
 from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_errors import Refusal, form_of
 from crosswalk_serve.keys import Caller
-from crosswalk_serve.refusal import Refusal
 from crosswalk_serve.requests import load_body
 from crosswalk_serve.routing import Route
 

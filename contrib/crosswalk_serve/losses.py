@@ -97,9 +97,10 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
 
 
 def dropped(response: ChatResponse) -> list[str]:
-    """The parts of the request that the server which gave *response* did not get, each with the reason."""
-    raw = response.attempts[-1].extra.get("dropped") if response.attempts else None
-    return [f"request.{one['option']}: {one['reason']}" for one in raw or ()]
+    """The parts of the request that the server of *response* did not get, with the reasons, and what it got unasked."""
+    extra: Any = response.attempts[-1].extra if response.attempts else {}
+    left_out = [f"{one['option']}: {one['reason']}" for one in extra.get("dropped", ())]
+    return [f"request.{name}" for name in (*left_out, *extra.get("added", ()))]
 
 
 def header_of(paths: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ counts. Servers of another API, which have no such page, answer with their own "
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache, partial
 from time import perf_counter
 from typing import Any, Final
@@ -20,28 +21,28 @@ from starlette.routing import Route as Page
 
 from crosswalk.errors import ErrorKind
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
-from crosswalk.types import UsageInfo, dump_json
-from crosswalk_serve import ollama_embeddings
-from crosswalk_serve.answers import id_headers
-from crosswalk_serve.attempts import log_failure, request_id
+from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
+from crosswalk_serve.bodies import Payload, read_payload
 from crosswalk_serve.budgets import cost_of_tokens
 from crosswalk_serve.config import Target
-from crosswalk_serve.error_responses import error_response
-from crosswalk_serve.forms import form_of
 from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_errors import LEFT, Refusal, error_response, form_of, id_headers
 from crosswalk_serve.keys import Caller, Reservation
+from crosswalk_serve.logs import log_failure, record_request, request_id
 from crosswalk_serve.losses import header_of
-from crosswalk_serve.payloads import Payload, read_payload
-from crosswalk_serve.refusal import LEFT, Refusal
-from crosswalk_serve.request_log import record_request
 from crosswalk_serve.requests import BadRequestError
 from crosswalk_serve.routing import Route
 
 __all__ = ["Passthrough"]
 
+_OLD_EMBEDDINGS: Final = "/api/embeddings"
+"""Ollama's older page, which takes one ``prompt``."""
+_EMBEDDINGS: Final = ("/api/embed", _OLD_EMBEDDINGS)
+_EMBEDDING_FIELDS: Final = frozenset({"model", "input", "prompt", "dimensions", "keep_alive"})
+"""The fields with a meaning for OpenAI's servers, and ``keep_alive``, whose models stay in memory."""
 _PAGES: Final = (
-    *("/v1/embeddings", "/v1/moderations", "/v1/rerank", *ollama_embeddings.PATHS),
+    *("/v1/embeddings", "/v1/moderations", "/v1/rerank", *_EMBEDDINGS),
     *("/v1/images/generations", "/v1/images/edits", "/v1/images/variations"),
     *("/v1/audio/speech", "/v1/audio/transcriptions", "/v1/audio/translations"),
 )
@@ -147,7 +148,7 @@ class _Exchange:
         path, body, kind = self._path, payload.named(name), payload.content_type
         if self._is_translated(target) and payload.fields is not None:
             path = "/v1/embeddings"
-            body, self._dropped = ollama_embeddings.request(payload.fields, name)
+            body, self._dropped = _openai_request(payload.fields, name)
             kind = "application/json"
         path = _server_path(target.provider, path) + _query(self._request)
         headers = {} if kind is None else {"Content-Type": kind}
@@ -156,7 +157,7 @@ class _Exchange:
         )
 
     def _is_translated(self, target: Target) -> bool:
-        return self._path in ollama_embeddings.PATHS and target.provider != "ollama"
+        return self._path in _EMBEDDINGS and target.provider != "ollama"
 
     async def _respond(
         self, answer: PlainAnswer, target: Target, payload: Payload, estimate: UsageInfo
@@ -166,7 +167,7 @@ class _Exchange:
         usage = estimate if value is None else _usage(value) or estimate
         await self._count(usage, target, name)
         if self._is_translated(target):
-            body = read(answer, partial(ollama_embeddings.answer, self._path, payload.model))
+            body = read(answer, partial(_ollama_answer, self._path, payload.model))
         elif value is not None and name != payload.model and isinstance(value.get("model"), str):
             body = dump_json({**value, "model": payload.model})
         headers = id_headers(form_of(self._request), self.id)
@@ -215,13 +216,36 @@ def _server_path(provider: str, path: str) -> str:
     Raises:
         Refusal: its API has no such path.
     """
-    if path in ollama_embeddings.PATHS:
+    if path in _EMBEDDINGS:
         return path
     chat = _chat_path(provider)
     for end, prefix in _PREFIXES.items():
         if chat.endswith(end):
             return chat.removesuffix(end) + prefix + path.removeprefix("/v1")
     raise Refusal(ErrorKind.MODEL_UNAVAILABLE, "the server of this model has no such page", status=404)
+
+
+def _openai_request(fields: Mapping[str, Any], model: str) -> tuple[bytes, list[str]]:
+    """Return the body for OpenAI's ``/v1/embeddings``, and the names of the dropped fields."""
+    body: dict[str, Any] = {"model": model, "input": fields.get("input", fields.get("prompt"))}
+    if fields.get("dimensions") is not None:
+        body["dimensions"] = fields["dimensions"]
+    return dump_json(body), [f"request.{name}" for name in fields if name not in _EMBEDDING_FIELDS]
+
+
+def _ollama_answer(path: str, model: str, body: bytes) -> bytes:
+    """Return OpenAI's answer *body* as Ollama's to a request for *path* with the name *model*.
+
+    Raises:
+        ValueError, LookupError, TypeError: it is not such an answer.
+    """
+    value = load_json(body)
+    rows = [item["embedding"] for item in value["data"]]
+    if path == _OLD_EMBEDDINGS:
+        return dump_json({"embedding": rows[0]})
+    count = (value.get("usage") or {}).get("prompt_tokens")
+    counted = {} if count is None else {"prompt_eval_count": count}
+    return dump_json({"model": model, "embeddings": rows, **counted})
 
 
 def _json_object(answer: PlainAnswer) -> dict[str, Any] | None:

@@ -315,7 +315,11 @@ def test_anthropic() -> None:
     [
         ({}, {"max_tokens": 4096}, []),
         ({"response_format": ResponseFormat()}, {"max_tokens": 4096}, ["response_format"]),
-        ({"reasoning_effort": "none"}, {"max_tokens": 4096, "thinking": {"type": "disabled"}}, []),
+        (
+            {"reasoning_effort": "none", "max_tokens": 9},
+            {"max_tokens": 9, "thinking": {"type": "disabled"}},
+            [],
+        ),
         ({"reasoning_effort": "minimal"}, {"max_tokens": 4096}, ["reasoning_effort"]),
     ],
     ids=str,
@@ -324,6 +328,7 @@ def test_more_of_anthropic(options: dict[str, Any], said: dict[str, Any], left_o
     request = built("anthropic", asking(**options))
     assert {k: v for k, v in request.body.items() if k not in ("model", "messages")} == said
     assert dropped(request) == left_out
+    assert request.added == ({} if "max_tokens" in options else {"max_tokens": 4096})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from crosswalk.service.client_requests.read import ClientRequest, Incoming, Want
 from crosswalk.types import load_json
 from crosswalk.wire import Limits, load_event
 from crosswalk.wire.fields import FieldError, Fields
-from crosswalk_serve.errors import BadRequestError
+from crosswalk_serve.http_errors import BadRequestError
 from crosswalk_serve.requests.headers import said_beside
 
 __all__ = ["BadRequestError", "ClientRequest", "Incoming", "Wants", "WireForm", "load_body", "read_request"]

@@ -11,7 +11,7 @@ from typing import Final
 
 from crosswalk.convert import WireForm
 from crosswalk.service.client_requests.incoming import VERSION
-from crosswalk_serve.errors import BadRequestError
+from crosswalk_serve.http_errors import BadRequestError
 
 __all__ = ["said_beside"]
 

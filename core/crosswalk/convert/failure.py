@@ -47,12 +47,18 @@ def error_status(info: ErrorInfo) -> int:
 
 
 def openai_error(info: ErrorInfo) -> Event:
-    """Return the body of an HTTP error, or of an event that ends a stream, as OpenAI writes it."""
-    _, kind, code = _USUAL[info.kind]
-    own, param = _inside(info.raw, "type"), _inside(info.raw, "param")
-    payload = {"type": own or kind, "param": param, "code": info.code or code}
+    """Return the body of an HTTP error, or of an event that ends a stream, as OpenAI writes it.
+
+    Many servers of its dialect have a number as the code, where OpenAI has a word or nothing. It is written as a text.
+    """
+    _, kind, usual = _USUAL[info.kind]
+    error = info.raw.get("error") if isinstance(info.raw, dict) else None
+    raw = error if isinstance(error, dict) else {}
+    own = _word(raw.get("type"))
+    code = info.code or usual
     if own is not None and own == info.code:
-        payload["code"] = None
+        code = str(raw["code"]) if type(raw.get("code")) is int else None
+    payload = {"type": own or kind, "param": _word(raw.get("param")), "code": code}
     return {"error": {"message": info.message, **payload}}
 
 
@@ -88,8 +94,5 @@ def response_error(info: ErrorInfo, *, is_own: bool) -> Event:
     return {"code": code, "message": info.message}
 
 
-def _inside(raw: Any, key: str) -> str | None:
-    """Return the value under *key* of an error payload of OpenAI's or Anthropic's shape."""
-    error = raw.get("error") if isinstance(raw, dict) else None
-    value = error.get(key) if isinstance(error, dict) else None
+def _word(value: Any) -> str | None:
     return clean_message(value) if isinstance(value, str) and value else None

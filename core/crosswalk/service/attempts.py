@@ -19,7 +19,8 @@ class Cooling:
     """The endpoints that have failed lately, so that calls try others first (a circuit breaker).
 
     An endpoint cools down for :attr:`RetryPolicy.cool_down_seconds` after :attr:`RetryPolicy.attempts` attempts in a row
-    have failed there. Then one call tries it. If that fails, it cools down for as long again.
+    have failed there. Then one call tries it. If that fails, it cools down for as long again. A single endpoint never cools
+    down.
     Safe for several threads.
 
     Args:
@@ -49,18 +50,24 @@ class Cooling:
                 self._until[endpoint] = self._timer() + self._policy.cool_down_seconds
             return True
 
-    def answered(self, endpoint: int) -> None:
-        """Note that it has answered."""
+    def answered(self, endpoint: int) -> float | None:
+        """Note that it has answered. Return 0 if this ends its cool-down, or ``None`` if it did not cool down."""
         with self._lock:
+            was_cooling = self.is_cooling(endpoint)
             self._failures[endpoint] = 0
             self._until[endpoint] = None
+            return 0.0 if was_cooling else None
 
-    def failed(self, endpoint: int) -> None:
-        """Note that an attempt at it has failed."""
+    def failed(self, endpoint: int) -> float | None:
+        """Note that an attempt at it has failed. Return the seconds of a cool-down that begins, or ``None``."""
+        seconds = self._policy.cool_down_seconds if len(self._failures) > 1 else 0
         with self._lock:
+            was_cooling = self.is_cooling(endpoint)
             self._failures[endpoint] += 1
-            if self._policy.cool_down_seconds and self._failures[endpoint] >= self._policy.attempts:
-                self._until[endpoint] = self._timer() + self._policy.cool_down_seconds
+            if seconds and self._failures[endpoint] >= self._policy.attempts:
+                self._until[endpoint] = self._timer() + seconds
+                return None if was_cooling else seconds
+            return None
 
 
 @attrs.frozen
@@ -99,7 +106,11 @@ class RetryState:
         endpoint: the number of the current endpoint, from 0.
         attempt: the number of the attempt at it, from 1.
         passed_over: the endpoints before it in the order that cool down.
+        cool_down: after an attempt, the seconds for which its endpoint is now tried last. It is 0 if the attempt ended a
+            cool-down, and ``None`` if nothing changed.
     """
+
+    cool_down: float | None = None
 
     def __init__(self, endpoints: Iterable[int], policy: RetryPolicy, cooling: Cooling) -> None:
         self._policy = policy
@@ -128,7 +139,7 @@ class RetryState:
             shown: whether the consumer has seen a token of it.
         """
         policy = self._policy
-        self._note(failure, shown=shown)
+        self.cool_down = self._note(failure, shown=shown)
         if (
             failure is None
             or failure.cancelled
@@ -150,12 +161,12 @@ class RetryState:
             return 0.0
         return None
 
-    def _note(self, failure: Failure | None, *, shown: bool) -> None:
+    def _note(self, failure: Failure | None, *, shown: bool) -> float | None:
+        """Record what the attempt shows about its endpoint. Return the new :attr:`cool_down`."""
         if failure is None or (failure.cancelled and shown):
-            self._cooling.answered(self.endpoint)
-        elif failure.response is None or failure.cancelled:
-            pass  # nothing was sent, or the caller left: this is no evidence about the server
-        elif failure.info.kind in self._policy.kinds or failure.info.kind is ErrorKind.AUTHENTICATION:
-            self._cooling.failed(self.endpoint)
-        else:
-            self._cooling.answered(self.endpoint)  # if only that the request is wrong
+            return self._cooling.answered(self.endpoint)
+        if failure.response is None or failure.cancelled:
+            return None  # nothing was sent, or the caller left: this is no evidence about the server
+        if failure.info.kind in self._policy.kinds or failure.info.kind is ErrorKind.AUTHENTICATION:
+            return self._cooling.failed(self.endpoint)
+        return self._cooling.answered(self.endpoint)  # if only that the request is wrong

@@ -237,6 +237,8 @@ class Exchange:
             return self.cancelled()
         if sent.built.dropped:
             self.extra["dropped"] = [{"option": d.option, "reason": d.reason} for d in sent.built.dropped]
+        if sent.built.added:
+            self.extra["added"] = dict(sent.built.added)
         self.path = sent.built.path
         self._started = setup.timer()
         self._sent = wait.now()

@@ -522,6 +522,7 @@ class HTTPRequest:
             caller wishes.
         spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
             such a name is the same option. ``someName`` is ``some_name`` without an entry here.
+        added: the options that the API needs and the request does not set, with the values that are sent.
     """
 
     path: str
@@ -530,6 +531,7 @@ class HTTPRequest:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     dropped: tuple[Dropped, ...] = ()
     spellings: Mapping[str, str] = attrs.field(factory=dict)
+    added: Mapping[str, Any] = attrs.field(factory=dict)
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.

@@ -301,6 +301,8 @@ class EventStream(AsyncIterator[StreamEvent]):
                             break
                 await self._exchange.close()
                 wait = retries.after(failure, shown=self._is_shown)
+                if retries.cool_down is not None:
+                    self._exchange.extra["cool_down"] = retries.cool_down
                 if wait is not None and self._deadline is not None:
                     wait = wait if self._wait.now() + wait < self._deadline else None
                 self._record(failure)

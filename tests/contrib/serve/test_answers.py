@@ -12,8 +12,10 @@ from crosswalk import ChatResponse, ErrorInfo, StreamEvent, normalize, normalize
 from crosswalk.convert import WireForm
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import ResponseDelta, StreamEventType
-from crosswalk_serve.answers import StreamWriter, failed, info_of, whole
+from crosswalk_serve.answers import whole
+from crosswalk_serve.http_errors import failed, info_of
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
+from crosswalk_serve.streams import StreamWriter
 from wires import body, chunk, sse
 
 TURN = {"role": "user", "content": "Once"}
@@ -128,11 +130,11 @@ def test_a_completion_says_the_prompt_once_more_where_that_is_asked_for() -> Non
 
 @pytest.mark.parametrize("form", WireForm)
 def test_an_error_is_one_in_the_clients_form(form: WireForm) -> None:
-    written = failed(form, ErrorInfo("authentication", "wrong key", status=401), "r1")
+    body, status = failed(form, ErrorInfo("authentication", "wrong key", status=401), "r1")
     if form is WireForm.ANTHROPIC:
-        assert orjson.loads(written.body)["request_id"] == "r1"
-    assert written.status == 401
-    back = normalize(written.body, form.provider, status=401).error_info
+        assert orjson.loads(body)["request_id"] == "r1"
+    assert status == 401
+    back = normalize(body, form.provider, status=401).error_info
     assert back is not None
     assert (back.kind, back.message) == ("authentication", "wrong key")
 
@@ -149,9 +151,9 @@ def test_an_error_is_one_in_the_clients_form(form: WireForm) -> None:
 def test_what_is_wrong_with_a_request_is_told_with_its_place(
     error: BadRequestError | UnsupportedRequestError, param: str | None, status: int
 ) -> None:
-    written = failed(WireForm.OPENAI_CHAT, info_of(error), "r1")
-    said = orjson.loads(written.body)["error"]
-    assert (said["param"], said["type"], written.status) == (param, "invalid_request_error", status)
+    body, sent = failed(WireForm.OPENAI_CHAT, info_of(error), "r1")
+    said = orjson.loads(body)["error"]
+    assert (said["param"], said["type"], sent) == (param, "invalid_request_error", status)
     assert str(error) in said["message"]
 
 

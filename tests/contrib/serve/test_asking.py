@@ -165,6 +165,33 @@ def test_a_servers_error_is_told_in_the_clients_form(
     assert "sk-upstream-secret" not in answer.text
 
 
+def test_a_number_that_nobody_asked_for_is_named(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json(MESSAGE), times=2)
+    answer = post(messages_at(upstream))
+    assert upstream.requests[0].json()["max_tokens"] == 4096
+    assert "request.max_tokens" in answer.headers["x-crosswalk-dropped"]
+    answer = post(messages_at(upstream), {**HI, "max_tokens": 9})
+    assert "max_tokens" not in answer.headers["x-crosswalk-dropped"]
+
+
+def test_an_answer_that_the_server_does_not_continue_is_named(upstream: ReplayServer) -> None:
+    part = {"type": "output_text", "text": "Four.", "annotations": []}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m"}
+    upstream.add(Answer.of_json({**response, "output": [message]}))
+    models = f"tiny: {{provider: openai_responses, api_key: k, base_url: '{upstream.url}'}}"
+    turns = [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "It is"}]
+    body = {"model": "tiny", "max_tokens": 9, "messages": turns}
+    answer = post(config_of(upstream, models=models), body, "/v1/messages")
+    assert answer.headers["x-crosswalk-dropped"] == "request.messages[1]"
+
+
 def test_when_to_come_again_is_passed_on(upstream: ReplayServer) -> None:
     upstream.add(Answer.failure(429, retry_after=7))
     assert post(config_of(upstream)).headers["retry-after"] == "7"
@@ -422,7 +449,7 @@ def test_in_mid_stream_too(upstream: ReplayServer, monkeypatch: pytest.MonkeyPat
     def broken(*_: Any) -> bytes:
         raise RuntimeError("secret words")
 
-    monkeypatch.setattr("crosswalk_serve.relay.Relay.frames", broken)
+    monkeypatch.setattr("crosswalk_serve.streams.Relay.frames", broken)
     upstream.add(streams("Hello"))
     (last,) = events(post(config_of(upstream), STREAMED))
     assert last["error"]["message"] == "the gateway failed"
@@ -507,6 +534,33 @@ def test_a_line_says_why_each_attempt_failed(
     )
     assert "busy" in failed[1].message
     assert "sk-secret-1" not in caplog.text
+
+
+def test_a_line_says_that_a_server_cools_down_and_that_it_answers_again(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 0.0
+    models = (
+        f"tiny: [{{provider: vllm, base_url: '{upstream.url}'}}, "
+        f"{{provider: sglang, base_url: '{upstream.url}'}}]"
+    )
+    app = create_app(config_of(upstream, models=models), timer=lambda: now)
+
+    async def main() -> None:
+        nonlocal now
+        async with app.router.lifespan_context(app), asking(app) as client:
+            upstream.add(Answer.failure(503)).add(says(), times=3)
+            for time in (0.0, 1.0, 30.0):
+                now = time
+                assert (await client.post(CHAT, json=HI)).status_code == 200
+
+    run(main())
+    address = upstream.url.removeprefix("http://")
+    told = [one.message.partition(" ")[2] for one in caplog.records if "crosswalk.cool_down" in vars(one)]
+    assert told == [
+        f"vllm {address} is tried last for 30s: it cools down",
+        f"vllm {address} has answered: its cool-down is over",
+    ]
 
 
 def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:

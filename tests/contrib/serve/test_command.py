@@ -28,10 +28,9 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.config import KeyHash
-from crosswalk_serve.document import configuration_page
-from crosswalk_serve.metrics import forget, shared
 from crosswalk_serve.reading import load_config, located, read_config
 from crosswalk_serve.server import server_config
+from crosswalk_serve.telemetry import forget, shared
 
 ROOT = Path(__file__).parents[3]
 CONFIG = "models:\n  tiny: {{provider: vllm, base_url: '{url}'}}\nlisten: 127.0.0.1:0\n{more}"
@@ -294,6 +293,5 @@ def test_the_page_of_its_configuration_is_written_from_the_types(capsys: pytest.
     import runpy
 
     page = (ROOT / "docs/serve-configuration.md").read_text()
-    assert page == configuration_page(), "python -m crosswalk_serve > docs/serve-configuration.md"
     runpy.run_module("crosswalk_serve", run_name="__main__")
-    assert capsys.readouterr().out == page
+    assert capsys.readouterr().out == page, "python -m crosswalk_serve > docs/serve-configuration.md"

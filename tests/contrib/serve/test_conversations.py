@@ -11,7 +11,8 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from crosswalk import normalize
 from crosswalk.types import ChatMessage, ChatResponse
 from crosswalk_serve.config import Store
-from crosswalk_serve.conversations import (
+from crosswalk_serve.keys import connect
+from crosswalk_serve.stored_responses import (
     Conversation,
     Conversations,
     Documents,
@@ -19,7 +20,6 @@ from crosswalk_serve.conversations import (
     RedisDocuments,
     StoreError,
 )
-from crosswalk_serve.counting import connect
 
 BODY = b"""{"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
   {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}, {"type": "text", "text": "Hello"}],

@@ -30,14 +30,14 @@ from crosswalk.types import ChatMessage, ToolCall
 from crosswalk_serve.app import create_app
 from crosswalk_serve.budgets import cost, most_cost
 from crosswalk_serve.config import KeyHash
-from crosswalk_serve.exchanges import ExchangeLog, exchange_line
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.interrupt import Interruptible
+from crosswalk_serve.http_reply import Interruptible
 from crosswalk_serve.keys import new_key
+from crosswalk_serve.logs import ExchangeLog, exchange_line
 from crosswalk_serve.losses import dropped, dropped_fields, header_of
 from crosswalk_serve.reading import load_config
 from crosswalk_serve.server import AppOf
-from crosswalk_serve.tracing import Traced
+from crosswalk_serve.telemetry import Traced
 from redis_server import redis_address  # noqa: F401  # a fixture
 
 KEY = "cw-alice-0123456789abcdefghij"

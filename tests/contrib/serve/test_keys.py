@@ -13,9 +13,18 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from crosswalk.errors import ConfigurationError, ErrorKind
 from crosswalk_serve.config import Key, KeyHash
-from crosswalk_serve.counting import CountError, Counters, MemoryCounters, RedisCounters, connect
-from crosswalk_serve.keys import Caller, Keyring, Quotas, new_key
-from crosswalk_serve.refusal import Refusal
+from crosswalk_serve.http_errors import Refusal
+from crosswalk_serve.keys import (
+    Caller,
+    CountError,
+    Counters,
+    Keyring,
+    MemoryCounters,
+    Quotas,
+    RedisCounters,
+    connect,
+    new_key,
+)
 from redis_server import redis_address  # noqa: F401  # a fixture
 
 ALICE, BOB = "cw-alice-0123456789abcdefghij", "cw-bob-0123456789abcdefghijkl"

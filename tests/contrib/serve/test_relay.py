@@ -17,8 +17,8 @@ from crosswalk.testing.faults import Garbage
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
-from crosswalk_serve.relay import Relay
 from crosswalk_serve.requests import read_request
+from crosswalk_serve.streams import Relay
 
 ASKED: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hi"}]},

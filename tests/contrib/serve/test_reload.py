@@ -13,7 +13,7 @@ from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import ReplayServer
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
-from crosswalk_serve.ending import reload
+from crosswalk_serve.server import reload
 
 CHAT = "/v1/chat/completions"
 

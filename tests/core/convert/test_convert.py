@@ -680,6 +680,22 @@ def test_an_error_keeps_the_words_that_the_form_knows() -> None:
     assert converted(failed(ErrorKind.SERVER, raw=["odd"], code="x"), CHAT)[0]["error"]["code"] == "x"
 
 
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ({"message": "busy", "type": "unavailable_error", "code": 503}, "503"),  # llama.cpp
+        ({"message": "busy", "code": 503}, "503"),  # OpenRouter
+        ({"message": "busy", "code": 503, "status": "UNAVAILABLE"}, "UNAVAILABLE"),  # Google
+        ({"message": "busy", "type": "server_error", "code": True}, None),
+    ],
+)
+def test_an_error_keeps_its_number(error: dict[str, Any], code: object) -> None:
+    response = normalize(orjson.dumps({"error": error}), "openai", status=503)
+    body, _, back = converted(response, CHAT)
+    assert body["error"]["code"] == code
+    assert back.error_info.kind is response.error_info.kind  # type: ignore[union-attr]
+
+
 def test_what_came_before_an_error_is_named_where_a_body_has_no_place_for_it() -> None:
     response = normalize(
         (CAPTURES / "anthropic/made_overloaded_stream.response.sse").read_bytes(), "anthropic"

@@ -272,19 +272,20 @@ def test_calls_pass_over_an_endpoint_that_is_down() -> None:
             timer=loop.time,
         )
 
-        async def asked() -> tuple[list[str], list[Any]]:
+        async def asked() -> tuple[list[str], list[Any], list[Any]]:
             network.asked.clear()
-            response = await service.complete(ASK)
-            return network.asked.copy(), [one.extra.get("passed_over") for one in response.attempts]
+            attempts = (await service.complete(ASK)).attempts
+            passed_over = [one.extra.get("passed_over") for one in attempts]
+            return network.asked.copy(), passed_over, [one.extra.get("cool_down") for one in attempts]
 
-        assert await asked() == (["one", "one", "one", "two"], [None] * 4)
-        assert await asked() == (["two"], [("one",)])
+        assert await asked() == (["one", "one", "one", "two"], [None] * 4, [None, None, 30, None])
+        assert await asked() == (["two"], [("one",)], [None])
         loop.now += 30
-        assert await asked() == (["one", "two"], [None, None])
-        assert await asked() == (["two"], [("one",)])
+        assert await asked() == (["one", "two"], [None, None], [None, None])
+        assert await asked() == (["two"], [("one",)], [None])
         loop.now += 30
-        assert await asked() == (["one"], [None])
-        assert await asked() == (["one"], [None])
+        assert await asked() == (["one"], [None], [0])
+        assert await asked() == (["one"], [None], [None])
 
     within(use)
 

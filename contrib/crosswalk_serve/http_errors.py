@@ -1,0 +1,170 @@
+"""Errors and refusals, before and after they are written in the client's format."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+from uuid import uuid4
+
+import attrs
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from crosswalk.convert import WireForm, error_body
+from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.service import UnsupportedRequestError
+from crosswalk.types import dump_json, load_json
+from crosswalk.wire.fields import FieldError
+
+__all__ = [
+    "LEFT",
+    "BadRequestError",
+    "Refusal",
+    "error_response",
+    "failed",
+    "for_client",
+    "form_at",
+    "form_of",
+    "handle_error",
+    "id_headers",
+    "info_of",
+]
+
+LEFT: Final = 499
+"""The status in logs if the client has left, as in nginx. It is never sent."""
+
+
+class Refusal(CrosswalkError):
+    """A request is refused. The endpoint writes the error in the client's format.
+
+    Attributes:
+        info: the error. Its status is that of the answer.
+        retry_after: the seconds until the next attempt, or ``None`` for no advice.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        retryable = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT)
+        self.info = ErrorInfo(kind, message, retryable=retryable, status=status, code=code)
+        self.retry_after = retry_after
+
+
+_UNREACHED: Final = {
+    "connect_error": ("cannot be reached", 502),
+    "connect_timeout": ("cannot be reached", 504),
+    "connection_lost": ("broke off", 502),
+    "decoding_error": ("sent what cannot be unpacked", 502),
+    "transport_timeout": ("took too long", 504),
+}
+"""Messages in place of those that contain a server's address, by code."""
+
+
+def for_client(error: ErrorInfo) -> ErrorInfo:
+    """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
+    addresses of servers are private."""
+    if error.code in _UNREACHED:
+        text, status = _UNREACHED[error.code]
+        return attrs.evolve(error, message=f"the server of this model {text}", status=status)
+    if error.status is not None and 300 <= error.status < 400:
+        text = f"the server of this model gave no answer (HTTP {error.status})"
+        return ErrorInfo(ErrorKind.SERVER, text, status=502, code="no_answer")
+    if error.kind is ErrorKind.AUTHENTICATION:
+        return ErrorInfo(
+            ErrorKind.SERVER,
+            "the provider has refused the gateway's credentials",
+            status=502,
+            code="bad_credentials",
+        )
+    if error.status is None and error.kind in (ErrorKind.SERVER, ErrorKind.UNKNOWN):
+        return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
+    return error
+
+
+class BadRequestError(CrosswalkError, ValueError):
+    """A client's request does not conform to its form. The message names the place and quotes no content.
+
+    Attributes:
+        path: the place, such as ``messages[0].content[1].type``, or ``""`` for the body as a whole.
+        problem: the problem.
+        status: the HTTP status of the response.
+    """
+
+    def __init__(self, problem: str, path: str = "", *, status: int = 400) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
+        self.status = status
+
+
+def form_of(request: Request) -> WireForm:
+    """Return the form that the sender of *request* reads, for requests that do not reach an endpoint of any form."""
+    return form_at(request.url.path, request.headers)
+
+
+def form_at(path: str, headers: Container[str]) -> WireForm:
+    """Return the form for a request for *path* with these *headers*, by name in lower case."""
+    if path.startswith("/api/"):
+        return WireForm.OLLAMA
+    is_google = path.startswith("/v1beta/") or "x-goog-api-key" in headers
+    if is_google or path.endswith(WireForm.GEMINI.paths):
+        return WireForm.GEMINI
+    is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
+    return WireForm.ANTHROPIC if is_anthropic else WireForm.OPENAI_CHAT
+
+
+def info_of(error: CrosswalkError) -> ErrorInfo:
+    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form."""
+    places = error.options if isinstance(error, UnsupportedRequestError) else ()
+    param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
+    status = error.status if isinstance(error, BadRequestError) else 400
+    raw = {"error": {"param": param}} if param else None
+    return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=raw)
+
+
+def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, int]:
+    """Return the body of *error* for a client of *form*, and its HTTP status. Anthropic's repeats the *request_id*."""
+    made = error_body(error, form)
+    if form is not WireForm.ANTHROPIC:
+        return made.value, made.status
+    return dump_json({**load_json(made.value), "request_id": request_id}), made.status
+
+
+def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
+    """The headers in which a client of *form* looks for the id of its request."""
+    payload = {"x-request-id": request_id}
+    return {**payload, "request-id": request_id} if form is WireForm.ANTHROPIC else payload
+
+
+def error_response(request: Request, error: Exception, id: str) -> Response:
+    """Return the response to *request*, called *id*, that reports *error* in the format of its sender."""
+    headers: dict[str, str] = {}
+    if isinstance(error, Refusal):
+        info = error.info
+        headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    elif isinstance(error, BadRequestError):
+        info = info_of(error)
+    elif isinstance(error, FieldError):
+        info = info_of(BadRequestError(error.problem, error.path))
+    elif isinstance(error, HTTPException):
+        message = f"{error.detail}: there is no such page here, or not for {request.method}"
+        info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
+        headers = dict(error.headers or {})
+    else:
+        return Response(status_code=LEFT)
+    form = form_of(request)
+    body, status = failed(form, info, id)
+    return Response(body, status, {**id_headers(form, id), **headers}, "application/json")
+
+
+async def handle_error(request: Request, error: Exception) -> Response:
+    """Handle *error* as Starlette's applications do."""
+    return error_response(request, error, str(uuid4()))
