@@ -88,6 +88,7 @@ def record_of(
         time_to_first_chunk=(
             timedelta(seconds=exchange.times[0] - exchange.started) if exchange.times else None
         ),
+        chunk_times=tuple(moment - exchange.started for moment in exchange.times),
     )
     if not exchange.site.gives_answer:
         if record.is_complete and exchange.status is not None and exchange.status < 400:
