@@ -15,17 +15,21 @@ from typing import Any
 
 import httpx2
 import orjson
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
 
 from benchmarks.local_server import Served, running
 from benchmarks.measure import Above, medians, print_table
 from benchmarks.sdks import MESSAGES
-from benchmarks.service import LIVE_PIECES, PATHS, PIECES, events_of
-from crosswalk_observe import Watcher
+from benchmarks.service import CALLS, LIVE_PIECES, PATHS, PIECES, body_of, events_of
+from crosswalk_observe import OpenTelemetrySink, Watcher
 
 PATH = PATHS["vllm"]
 ASKED = orjson.dumps({"model": "m", "stream": True})
 BAR = 1.5
 """Times the same stream unwatched: the limit for the cost of passing on to the application."""
+WHOLE_BAR = 1.4
+"""Times the same calls unwatched: the limit for answers that are no streams, up to their records or spans."""
 
 
 def ways(
@@ -67,6 +71,25 @@ def ways(
     return found if watcher is None else {name: _to_the_record(way, watcher) for name, way in found.items()}
 
 
+def whole(url: str, watcher: Watcher | None, stack: ExitStack) -> Callable[[], object]:
+    """Return a function that makes calls without a stream by the openai SDK, up to the end of what *watcher* makes."""
+    import openai
+
+    inner = httpx2.HTTPTransport(verify=False)
+    client = stack.enter_context(
+        httpx2.Client(transport=inner if watcher is None else watcher.transport(inner))
+    )
+    sdk = openai.OpenAI(http_client=client, api_key="none", base_url=f"{url}/v1")
+
+    def read() -> object:
+        came = [sdk.chat.completions.create(model="m", messages=MESSAGES) for _ in range(CALLS)]
+        if watcher is not None:
+            watcher.flush()
+        return came
+
+    return read
+
+
 def _to_the_record(way: Callable[[], object], watcher: Watcher) -> Callable[[], object]:
     def read() -> object:
         came = way()
@@ -83,8 +106,13 @@ def main(rounds: int) -> list[Above]:
     )  # one of the watchers drops everything on purpose
     live, many = events_of("vllm", LIVE_PIECES), events_of("vllm", PIECES)
     kind = "text/event-stream"
-    served = {"live": Served(live, kind, is_live=True), "burst": Served(many, kind)}
+    served = {
+        "live": Served(live, kind, is_live=True),
+        "burst": Served(many, kind),
+        "whole": Served([body_of("vllm", 1_000)], "application/json"),
+    }
     rows: list[tuple[str, ...]] = []
+    calls: list[tuple[str, ...]] = []
     above: list[Above] = []
     with running(served) as url, asyncio.Runner() as runner, ExitStack() as stack:
         host = {url.partition("//")[2]: "vllm"}
@@ -94,20 +122,35 @@ def main(rounds: int) -> list[Above]:
             ("live", "live: an event a read", len(live)),
             ("burst", "at once: as fast as it is read", len(many)),
         ):
-            made = {
+            streams = {
                 (way, how): read
                 for how, watcher in (("plain", None), ("passed on", passing), ("mapped", mapping))
                 for way, read in ways(f"{url}/{name}", watcher, runner, stack).items()
             }
-            found = medians({f"{way}: {how}": read for (way, how), read in made.items()}, rounds)
+            found = medians({f"{way}: {how}": read for (way, how), read in streams.items()}, rounds)
             rows.append((title, "", "", "", "", ""))
-            for way in dict.fromkeys(way for way, _ in made):
+            for way in dict.fromkeys(way for way, _ in streams):
                 plain, passed, mapped = (found[f"{way}: {how}"] for how in ("plain", "passed on", "mapped"))
                 times = [f"{spent / count * 1e6:.1f}" for spent in (plain, passed, mapped)]
                 ratio = passed / plain
                 rows.append((f"  {way}", *times, f"{ratio:.2f} x", f"{mapped / plain:.2f} x"))
                 if ratio > BAR:
                     above.append(Above(f"{title}: {way}, passed on", ratio, BAR))
+        if importlib.util.find_spec("openai"):
+            spans = stack.enter_context(
+                Watcher(OpenTelemetrySink(TracerProvider(), MeterProvider()), providers=host)
+            )
+            watchers = {"unwatched": None, "records": mapping, "spans": spans}
+            made = {how: whole(f"{url}/whole", watcher, stack) for how, watcher in watchers.items()}
+            times = medians(made, rounds)
+            for how in ("records", "spans"):
+                ratio = times[how] / times["unwatched"]
+                calls.append(
+                    (f"openai SDK, sync: {how}", f"{times[how] / CALLS * 1e6:.0f}", f"{ratio:.2f} x")
+                )
+                if ratio > WHOLE_BAR:
+                    above.append(Above(f"whole bodies: {how}", ratio, WHOLE_BAR))
     header = ("", "us unwatched", "passed on", "mapped", "passed on / unwatched", "mapped / unwatched")
     print_table("watching: CPU time of an event, over a local socket", header, rows)
+    print_table("watching: CPU time of a whole call", ("", "us", "of unwatched"), calls)
     return above

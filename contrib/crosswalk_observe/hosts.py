@@ -36,8 +36,30 @@ _CLOUDS: Final = {
     ),
     "bedrock": ("/model/{model}/converse", "/model/{model}/converse-stream"),
     "gemini": ("/endpoints/{model}:generateContent", "/endpoints/{model}:streamGenerateContent"),
+    "cloudflare": ("/workers-ai/{model}",),
 }
 """Paths of a provider's dialect on cloud platforms."""
+_MORE_PATHS: Final = {
+    "mistral": ("/v1/agents/completions",),
+    "openai": ("/serving-endpoints/{model}/invocations", "/endpoints/{model}/invocations"),
+    "tgi": ("/endpoints/{model}/invocations",),
+}
+"""More paths of a provider's dialect: of agents, and of Databricks and SageMaker, which also serve other models."""
+_PLATFORMS: Final = tuple(
+    (re.compile(host), re.compile(path))
+    for host, path in (
+        (
+            r"(.+-)?aiplatform\.googleapis\.com",
+            r".*:(predict|rawPredict|streamRawPredict|serverStreamingPredict)",
+        ),
+        (r"runtime\.sagemaker\..+", r"/endpoints/[^/]+/(async-)?invocations(-response-stream)?"),
+        (r".+\.inference\.ml\.azure\.com", r"/score"),
+        (r"api\.replicate\.com", r"/v1/(.+/)?predictions"),
+        (r".+\.snowflakecomputing\.com", r"/api/v2/cortex/.+"),
+        (r".+\.(databricks\.com|azuredatabricks\.net)", r"/serving-endpoints/.+/invocations"),
+    )
+)
+"""Hosts and paths of models on platforms. A plugin may read the answers or not."""
 _ANY_VENDOR: Final = re.compile(r"(?:/.*)?/model/(?P<model>[^/]+)/(invoke|invoke-with-response-stream)")
 """Paths of Bedrock whose answers have the dialect of the model's vendor."""
 
@@ -57,6 +79,7 @@ class Site:
         operation: the operation, with OpenTelemetry's name if it has one, such as ``chat`` or ``embeddings``.
         gives_answer: whether it returns a chat answer, and not embeddings, an image or the like.
         wrapper: the provider whose framing has the answer's events in it, or ``None`` if they are those of *providers*.
+        is_platform: whether it is the address of a model on a platform such as SageMaker.
     """
 
     host: str
@@ -69,16 +92,28 @@ class Site:
     operation: str = "chat"
     gives_answer: bool = True
     wrapper: str | None = None
+    is_platform: bool = False
 
     def fits(self, body: Mapping[str, Any]) -> bool:
         """Whether a request with the JSON *body* is a model request with a readable answer."""
-        if self.is_known:
-            return True
         if not self.providers:
             return False
+        if self.is_known:
+            return True
         model = body.get("model")
         has_model = self.model is not None or (isinstance(model, str) and model != "")
         return has_model and (self.is_exact or not _CONTENT.isdisjoint(body))
+
+    def why_not(self, body: Mapping[str, Any]) -> str | None:
+        """Return why a request with the JSON *body*, which does not fit, is not watched.
+
+        Returns ``None`` if it does not look like a model request.
+        """
+        if self.providers and self.is_exact:
+            return f"it names no model; include=['{self.host}:{self.port}'] watches it"
+        if self.is_platform or (not self.providers and not body.keys().isdisjoint({"model", *_CONTENT})):
+            return "no plugin reads its answer"
+        return None
 
 
 @attrs.frozen
@@ -180,7 +215,7 @@ class Hosts:
                 name,
                 servers,
                 mapper.info.is_original,
-                _patterns(own, base),
+                _patterns((*_MORE_PATHS.get(name, ()), *own), base),
                 tuple(map(re.compile, map(_exact_pattern, (*own, *_CLOUDS.get(name, ()))))),
                 _patterns(spoken, base),
             )
@@ -194,9 +229,11 @@ class Hosts:
         if not host or not port or _matches_any(host, port, self._exclude):
             return None
         site = self._site(host, port, parts.path)
-        if site is None or not site.gives_answer:
-            return site
-        return attrs.evolve(site, operation=operation_of(parts.path))
+        if site is not None and site.gives_answer:
+            site = attrs.evolve(site, operation=operation_of(parts.path))
+        if any(at.fullmatch(host) and below.fullmatch(parts.path) for at, below in _PLATFORMS):
+            site = attrs.evolve(site or _unread_site(host, port), is_platform=True)
+        return site
 
     def _site(self, host: str, port: int, path: str) -> Site | None:
         other = other_operation(path)
@@ -224,7 +261,7 @@ class Hosts:
             ((one.name, one.spoken) for one in candidates), path
         )
         if not matches:
-            return self._site_by_path(host, port, path)
+            return self._site_by_path(host, port, path) or (_unread_site(host, port) if is_sure else None)
         return Site(host, port, tuple(name for name, _ in matches), is_sure, _model(matches[0][1]))
 
     def _originals(self) -> tuple[str, ...]:
@@ -266,6 +303,10 @@ def _other_site(
     return Site(
         host, port, providers, is_sure, other.model, is_known, operation=other.name, gives_answer=False
     )
+
+
+def _unread_site(host: str, port: int) -> Site:
+    return Site(host, port, (), is_sure=False, is_exact=False)
 
 
 def _server(address: str, default: str, is_default: bool) -> _Server | None:
@@ -313,7 +354,8 @@ def _pattern(path: str, base: str) -> str:
 
 
 def _named(path: str) -> str:
-    return re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", re.escape(path))
+    escaped = re.sub(r"\\\{(\w+)\\\}$", r"(?P<\1>.+?)", re.escape(path))  # the last may have slashes in it
+    return re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", escaped)
 
 
 def _exact_pattern(path: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from crosswalk.otel import otel_output_messages, otel_provider_name
+from crosswalk import __version__
+from crosswalk.otel import SCHEMA_URL, otel_attributes, otel_output_messages, otel_provider_name
+from crosswalk.records import look_up
 from crosswalk.service import ClientTelemetry
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_observe.exchange import Exchange
@@ -17,6 +19,7 @@ from crosswalk_observe.messages import input_messages, system_instructions, tool
 from crosswalk_observe.record import ObservedExchange
 
 if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
@@ -24,10 +27,14 @@ __all__ = ["OpenTelemetrySink"]
 
 _log = logging.getLogger("crosswalk.observe")
 _VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-_ON_SPANS: Final = {
-    **dict.fromkeys(("SPAN_ONLY", "SPAN_AND_EVENT", "TRUE"), True),
-    **dict.fromkeys(("", "NO_CONTENT", "EVENT_ONLY", "FALSE"), False),
+_CAPTURES: Final = {
+    **dict.fromkeys(("", "NO_CONTENT", "FALSE"), (False, False)),
+    **dict.fromkeys(("SPAN_ONLY", "TRUE"), (True, False)),
+    "EVENT_ONLY": (False, True),
+    "SPAN_AND_EVENT": (True, True),
 }
+"""Whether spans, and whether events contain the messages, by the value of the variable."""
+_EVENT: Final = "gen_ai.client.inference.operation.details"
 _OPTION_NAMES: Final = {
     "temperature": ("temperature",),
     "top_p": ("top_p", "topP", "p"),
@@ -44,6 +51,23 @@ _OPTION_NAMES: Final = {
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
+_OUTPUT_TYPES: Final = {
+    **dict.fromkeys(("json_object", "json_schema", "application/json", "json"), "json"),
+    **dict.fromkeys(("text", "text/plain"), "text"),
+}
+"""The conventions' word for a requested format, by the words of the dialects."""
+_FORMATS: Final = (
+    ("response_format", "type"),
+    ("text", "format", "type"),
+    ("generationConfig", "responseMimeType"),
+    ("format",),
+)
+_EFFORTS: Final = (
+    ("reasoning_effort",),
+    ("reasoning", "effort"),
+    ("output_config", "effort"),
+    ("generationConfig", "thinkingConfig", "thinkingLevel"),
+)
 
 
 class OpenTelemetrySink:
@@ -55,9 +79,12 @@ class OpenTelemetrySink:
     Args:
         tracer_provider: creates the tracer, or ``None`` for the global provider.
         meter_provider: creates the metrics, or ``None`` for the global provider.
+        logger_provider: creates the events, or ``None`` for the global provider.
         content: whether spans contain the messages. ``None`` reads the environment variable
-            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``SPAN_AND_EVENT`` or ``true`` for
-            yes), and defaults to no. Events are not created.
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``EVENT_ONLY``, ``SPAN_AND_EVENT`` or
+            ``NO_CONTENT``, the default). Events are created only for the messages.
+        upload: called with the attributes that hold the messages, as plain JSON by name, before they are recorded. It
+            returns the attributes to record in their place, such as shorter ones, or the address of an upload.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -67,11 +94,15 @@ class OpenTelemetrySink:
         self,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
         *,
         content: bool | None = None,
+        upload: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
     ) -> None:
         self._telemetry = ClientTelemetry("crosswalk.observe", tracer_provider, meter_provider)
-        self._content_attributes = _content_in_spans() if content is None else content
+        self._in_spans, self._in_events = _captures() if content is None else (content, False)
+        self._logger_provider = logger_provider
+        self._upload = upload
 
     def __call__(self, record: ObservedExchange) -> None:
         """Create the span and the metrics of *record*."""
@@ -97,6 +128,8 @@ class OpenTelemetrySink:
         labels = record.labels
         labelled = {"session.id": labels.session, "user.id": labels.user, "crosswalk.tags": labels.tags}
         attributes |= {name: value for name, value in labelled.items() if value}
+        if labels.session:
+            attributes["gen_ai.conversation.id"] = labels.session
         if record.is_stream:
             attributes["gen_ai.request.stream"] = True
         if record.status is not None:
@@ -108,20 +141,35 @@ class OpenTelemetrySink:
         if record.cost is not None:
             attributes["gen_ai.usage.cost"] = float(record.cost.amount)
         attributes |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
-        if self._content_attributes and record.gives_answer:
-            attributes |= _content_attributes(record)
+        common = _common_attributes(
+            record.operation, record.provider, record.host, record.port, record.request.model
+        )
+        if record.gives_answer and (self._in_spans or self._in_events):
+            content = self._upload(_content_attributes(record))
+            if self._in_spans:
+                attributes |= {name: _text(value) for name, value in content.items()}
+            if self._in_events:
+                result = {} if record.response is None else otel_attributes(record.response)
+                options = _request_attributes(record.request.options)
+                self._emit(span, {**common, **options, **result, **content})
         ended = record.began + record.duration
         self._telemetry.end(
             span,
-            _common_attributes(
-                record.operation, record.provider, record.host, record.port, record.request.model
-            ),
+            common,
             record.response,
             record.error,
             said=attributes,
             took=ended - began,
             ended=ended,
+            chunk_times=record.chunk_times if record.is_stream else (),
         )
+
+    def _emit(self, span: Span, attributes: dict[str, Any]) -> None:
+        from opentelemetry._logs import LogRecord, get_logger
+        from opentelemetry.trace import set_span_in_context
+
+        logger = get_logger("crosswalk.observe", __version__, self._logger_provider, SCHEMA_URL)
+        logger.emit(LogRecord(event_name=_EVENT, attributes=attributes, context=set_span_in_context(span)))
 
 
 class _SpanOperation:
@@ -150,11 +198,11 @@ def _common_attributes(
     return common if model is None else {**common, "gen_ai.request.model": model}
 
 
-def _content_in_spans() -> bool:
-    attributes = os.environ.get(_VARIABLE, "").strip().upper()
-    if attributes not in _ON_SPANS:
-        _log.warning("%s has an unknown value; spans will not contain messages", _VARIABLE)
-    return _ON_SPANS.get(attributes, False)
+def _captures() -> tuple[bool, bool]:
+    word = os.environ.get(_VARIABLE, "").strip().upper()
+    if word not in _CAPTURES:
+        _log.warning("%s has an unknown value; messages will not be recorded", _VARIABLE)
+    return _CAPTURES.get(word, (False, False))
 
 
 def _request_attributes(options: Any) -> dict[str, Any]:
@@ -173,10 +221,20 @@ def _request_attributes(options: Any) -> dict[str, Any]:
     count = options.get("n")
     if type(count) is int and count != 1:
         attributes["gen_ai.request.choice.count"] = count
-    return attributes
+    words = {
+        "gen_ai.output.type": _OUTPUT_TYPES.get(_first(options, *_FORMATS)),
+        "gen_ai.request.reasoning.level": _first(options, *_EFFORTS),
+        "gen_ai.request.previous_response.id": _first(options, ("previous_response_id",)),
+    }
+    return attributes | {name: word for name, word in words.items() if word is not None}
 
 
-def _content_attributes(record: ObservedExchange) -> dict[str, str]:
+def _first(options: Any, *paths: tuple[str, ...]) -> Any:
+    """Return the first word at one of *paths*."""
+    return next((word for path in paths if isinstance(word := look_up(options, path), str)), None)
+
+
+def _content_attributes(record: ObservedExchange) -> dict[str, Any]:
     body = {} if record.request.body is None else load_json(record.request.body)
     attributes = {
         "gen_ai.system_instructions": system_instructions(body),
@@ -184,4 +242,8 @@ def _content_attributes(record: ObservedExchange) -> dict[str, str]:
         "gen_ai.tool.definitions": tool_definitions(body),
         "gen_ai.output.messages": [] if record.response is None else otel_output_messages(record.response),
     }
-    return {name: dump_json(value).decode() for name, value in attributes.items() if value}
+    return {name: value for name, value in attributes.items() if value}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else dump_json(value).decode()

@@ -88,6 +88,7 @@ def record_of(
         time_to_first_chunk=(
             timedelta(seconds=exchange.times[0] - exchange.started) if exchange.times else None
         ),
+        chunk_times=tuple(moment - exchange.started for moment in exchange.times),
     )
     if not exchange.site.gives_answer:
         if record.is_complete and exchange.status is not None and exchange.status < 400:
@@ -104,11 +105,16 @@ def record_of(
         return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reading.error is not None:
         dialects.pop(_server(exchange), None)  # another server may have taken its place
-    record = _with_answer(attrs.evolve(record, provider=provider), reading, exchange, is_guessed)
-    if record.response is None:
-        return record
-    cost = cost_of(record.response) if with_prices else record.response.usage.cost
-    return attrs.evolve(record, cost=cost)
+    changes: dict[str, Any] = {
+        "provider": provider,
+        "error": reading.error,
+        "is_complete": record.is_complete or reading.is_complete,
+        "is_cancelled": reading.is_cancelled,
+    }
+    if reading.response is not None:
+        response = changes["response"] = _with_attempt(reading.response, record, reading, is_guessed)
+        changes["cost"] = cost_of(response) if with_prices else response.usage.cost
+    return attrs.evolve(record, **changes)
 
 
 def _provider(
@@ -159,12 +165,10 @@ def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str
     return by_name
 
 
-def _with_answer(
-    record: ObservedExchange, reading: _AnswerReader, exchange: Exchange, is_guessed: bool
-) -> ObservedExchange:
-    response = reading.response
-    if response is None:
-        return attrs.evolve(record, error=reading.error, is_cancelled=reading.is_cancelled)
+def _with_attempt(
+    response: ChatResponse, record: ObservedExchange, reading: _AnswerReader, is_guessed: bool
+) -> ChatResponse:
+    """Return *response* with the attempt that *record* describes."""
     metadata = response.metadata
     if is_guessed:
         payload = {**metadata.provenance, "metadata.provider_id": Provenance.DERIVED}
@@ -184,14 +188,7 @@ def _with_answer(
         error=None if info is None else info.message,
         extra=extra,
     )
-    response = completed(response, record.request.model, [attempt], is_stream=record.is_stream)
-    return attrs.evolve(
-        record,
-        response=response,
-        error=reading.error,
-        is_complete=record.is_complete or reading.is_complete,
-        is_cancelled=reading.is_cancelled,
-    )
+    return completed(response, record.request.model, [attempt], is_stream=record.is_stream)
 
 
 class _Body:

@@ -71,6 +71,7 @@ class ObservedExchange:
         began: when the request was sent, in UTC.
         duration: the time from then to the end of the answer.
         time_to_first_chunk: the time from then to the first bytes of the body, or ``None`` if none arrived.
+        chunk_times: the seconds from then to each piece of the body, as it arrived.
     """
 
     id: str
@@ -102,3 +103,4 @@ class ObservedExchange:
     began: datetime
     duration: timedelta
     time_to_first_chunk: timedelta | None = None
+    chunk_times: tuple[float, ...] = attrs.field(default=(), repr=False)

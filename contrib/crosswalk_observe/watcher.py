@@ -127,7 +127,7 @@ class Watcher:
                 return None
             body = json_object(content)
             if not site.fits(body):
-                self._note_passed_over(site, url)
+                self._note_passed_over(site, url, site.why_not(body))
                 return None
             exchange = Exchange(self, site, method, url, headers, content, body)
             self._start(exchange)
@@ -228,7 +228,7 @@ class Watcher:
 
     @property
     def passed_over(self) -> int:
-        """The number of unwatched requests that look like model requests but name no model. The log names the servers."""
+        """The number of unwatched requests that look like model requests. The log says why, once for each server."""
         return self._passed_over
 
     def flush(self, timeout: float | None = 30.0) -> bool:
@@ -342,16 +342,13 @@ class Watcher:
         """Log *message*, once for each *kind*, which is the message itself by default."""
         self._diagnostics.note(message, kind)
 
-    def _note_passed_over(self, site: Site, url: str) -> None:
-        if not site.is_exact:  # it only ends like one
+    def _note_passed_over(self, site: Site, url: str, reason: str | None) -> None:
+        if reason is None:
             return
         with self._changed:
             self._passed_over += 1
         server, last = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
-        self.note(
-            f"not watched: a POST to {server}, …/{last}, names no model; include=[{server!r}] watches it",
-            ("passed over", server),
-        )
+        self.note(f"not watched: a POST to {server}, …/{last}: {reason}", ("passed over", server))
 
     def _report_broken(self, error: Any) -> None:
         self.report(f"provider {error.plugin}", error)

@@ -9,5 +9,6 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk.otel.attributes import *
     from crosswalk.otel.messages import *
+    from crosswalk.otel.metrics import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "attributes messages")
+    __getattr__, __dir__ = lazy(__name__, "attributes messages metrics")

@@ -79,7 +79,7 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
         **{word: getattr(usage.details, name) for name, word in _DETAILS.items()},
-        "gen_ai.client.operation.duration": metadata.request_duration.total_seconds() or None,
+        "crosswalk.duration": metadata.request_duration.total_seconds() or None,
         "gen_ai.response.time_to_first_chunk": None
         if metadata.time_to_first_token is None
         else metadata.time_to_first_token.total_seconds(),

@@ -72,12 +72,13 @@ class InstalledPoint:
 def distribution_of(point: Point) -> str | None:
     """The normalized name of the distribution that registers *point*, from its folder's name: no file is read."""
     if isinstance(point, InstalledPoint):
-        name = os.path.basename(point.folder).removesuffix(".egg-info").partition("-")[0]
-    elif point.dist is None:
-        return None
-    else:
-        name = point.dist.name
-    return normal_distribution(name)
+        return _named_by(point.folder)
+    return None if point.dist is None else normal_distribution(point.dist.name)
+
+
+@lru_cache(maxsize=256)  # detection asks it of every point
+def _named_by(folder: str) -> str:
+    return normal_distribution(os.path.basename(folder).removesuffix(".egg-info").partition("-")[0])
 
 
 def normal_distribution(name: str) -> str:

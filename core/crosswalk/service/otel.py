@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.otel.attributes import otel_attributes, otel_provider_name
+from crosswalk.otel.metrics import SCHEMA_URL, ClientMetrics
 from crosswalk.service.endpoint import Route, attributes
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import ChatRequest
@@ -34,11 +35,6 @@ _REQUEST = {
     "max_tokens": "max_tokens",
     "seed": "seed",
 }
-# The conventions' own advice on how to divide seconds and tokens.
-_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-_TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
-_MOST_VALUES = 100
-_UNBOUNDED = {"gen_ai.request.model", "gen_ai.response.model", "error.type", "server.address"}
 
 
 class ClientTelemetry:
@@ -60,30 +56,11 @@ class ClientTelemetry:
         meter_provider: MeterProvider | None = None,
     ) -> None:
         try:
-            from opentelemetry import metrics, trace
+            from opentelemetry import trace
         except ImportError:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
-        self._values: dict[str, set[str]] = {}
-        self._tracer = trace.get_tracer(name, __version__, tracer_provider=tracer_provider)
-        meter = metrics.get_meter(name, __version__, meter_provider=meter_provider)
-        self._duration = meter.create_histogram(
-            "gen_ai.client.operation.duration",
-            "s",
-            "How long an operation took.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
-        self._first_chunk = meter.create_histogram(
-            "gen_ai.client.operation.time_to_first_chunk",
-            "s",
-            "How long the first piece of a stream took.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
-        self._tokens = meter.create_histogram(
-            "gen_ai.client.token.usage",
-            "{token}",
-            "How many tokens an operation took.",
-            explicit_bucket_boundaries_advisory=_TOKENS,
-        )
+        self._tracer = trace.get_tracer(name, __version__, tracer_provider, SCHEMA_URL)
+        self._metrics = ClientMetrics(name, meter_provider)
 
     def start(
         self,
@@ -100,7 +77,7 @@ class ClientTelemetry:
         """
         from opentelemetry.trace import SpanKind
 
-        attributes = {"gen_ai.operation.name": "chat", **common, **said}
+        attributes = {**common, **said}
         name = " ".join(
             filter(None, (attributes["gen_ai.operation.name"], common.get("gen_ai.request.model")))
         )
@@ -118,6 +95,7 @@ class ClientTelemetry:
         said: Mapping[str, Any] = MappingProxyType({}),
         took: timedelta | None = None,
         ended: datetime | None = None,
+        chunk_times: Iterable[float] = (),
     ) -> None:
         """End *span* with the result of the call, and record its metrics.
 
@@ -129,6 +107,7 @@ class ClientTelemetry:
             said: more attributes, which override the response's.
             took: the duration of the call, or ``None`` for the response's.
             ended: the time of its end, or ``None`` for now.
+            chunk_times: when each piece of a stream came, in seconds.
         """
         from opentelemetry.trace import Status, StatusCode
 
@@ -144,39 +123,8 @@ class ClientTelemetry:
                 span.set_status(Status(StatusCode.ERROR))
         span.set_attributes(results)
         if took is not None:
-            self._record(results, common, took)
+            self._metrics.record(results, common, took, chunk_times)
         span.end(_nanoseconds(ended))
-
-    def _record(
-        self,
-        said: Mapping[str, Any],
-        common: Mapping[str, Any],
-        took: timedelta,
-    ) -> None:
-        names = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
-        labels = {
-            "gen_ai.operation.name": "chat",
-            **common,
-            **{name: said[name] for name in names if name in said},
-        }
-        for name in _UNBOUNDED & labels.keys():
-            labels[name] = self._series_of(name, labels[name])
-        self._duration.record(took.total_seconds(), labels)
-        first = said.get("gen_ai.response.time_to_first_chunk")
-        if first is not None:
-            self._first_chunk.record(first, labels)
-        for kind in ("input", "output"):
-            count = said.get(f"gen_ai.usage.{kind}_tokens")
-            if count is not None:
-                self._tokens.record(count, {**labels, "gen_ai.token.type": kind})
-
-    def _series_of(self, name: str, value: str) -> str:
-        """Return *value* of *name* while its values are few: each is a separate series, chosen by users and servers."""
-        values = self._values.setdefault(name, set())
-        if value not in values and len(values) >= _MOST_VALUES:
-            return "_OTHER"
-        values.add(value)
-        return value
 
 
 def _description(said: Mapping[str, Any]) -> str:
@@ -210,6 +158,7 @@ class OpenTelemetry:
     def started(self, call: Call) -> Observation:
         """A call begins."""
         common = {
+            "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": otel_provider_name(call.route.provider),
             "gen_ai.request.model": call.model,
             **attributes(call.route),

@@ -60,7 +60,6 @@ def test_the_address_of_a_provider_tells_whose_it_is(
 @pytest.mark.parametrize(
     "url",
     [
-        "https://api.openai.com/v1/batches",
         "http://localhost:3000/login",
         "http://[broken/v1/chat/completions",
         "http://api.openai.com:port/v1/chat/completions",
@@ -200,6 +199,13 @@ https://api.deepseek.com/anthropic/v1/messages deepseek
 https://openrouter.ai/api/v1/messages openrouter
 https://w.snowflakecomputing.com/api/v2/cortex/v1/chat/completions openai
 https://api.x.ai/v1/messages xai
+https://api.mistral.ai/v1/agents/completions mistral
+https://api.cloudflare.com/client/v4/accounts/a/ai/run/@cf/meta/llama-3.1-8b-instruct cloudflare
+https://gateway.ai.cloudflare.com/v1/a/g/workers-ai/@cf/meta/llama-3.1-8b-instruct cloudflare
+https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/llama/invocations tgi
+https://w.cloud.databricks.com/serving-endpoints/llama/invocations openai
+https://adb-1.2.azuredatabricks.net/serving-endpoints/llama/invocations openai
+https://e.eastus.inference.ml.azure.com/v1/chat/completions openai
 """
 
 
@@ -238,11 +244,70 @@ def test_a_request_that_names_no_model_is_passed_over_counted_and_named_once(
         assert watcher.passed_over == 2
     last = url.rpartition("/")[2]
     assert [record.getMessage() for record in caplog.records] == [
-        f"not watched: a POST to vllm.internal:8000, …/{last}, names no model; "
+        f"not watched: a POST to vllm.internal:8000, …/{last}: it names no model; "
         "include=['vllm.internal:8000'] watches it"
     ]
     with Watcher(in_background=False, include=["vllm.internal:8000"]) as watcher:
         assert watcher.begin("POST", url, {}, body) is not None
+
+
+UNREAD = """
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/imagen-4:predict
+https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/1:predict
+https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/meta/models/l:rawPredict
+https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/trees/invocations
+https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/llama/invocations-response-stream
+https://e.eastus.inference.ml.azure.com/score
+https://api.replicate.com/v1/predictions
+https://api.replicate.com/v1/models/meta/llama/predictions
+https://w.snowflakecomputing.com/api/v2/cortex/inference:complete
+https://w.cloud.databricks.com/serving-endpoints/trees/invocations
+https://adb-1.2.azuredatabricks.net/serving-endpoints/trees/invocations
+"""
+"""Models on platforms, whose requests need not say what they are."""
+
+UNREAD_AT_A_VENDOR = """
+https://api.openai.com/v1/responses/compact
+https://api.openai.com/v1/responses/input_tokens
+https://api.openai.com/v1/videos
+https://api.anthropic.com/v1/messages/count_tokens
+https://api.mistral.ai/v1/conversations
+https://api.mistral.ai/v1/conversations/conv_1
+https://api.mistral.ai/v1/ocr
+"""
+
+
+@pytest.mark.parametrize("url", (UNREAD + UNREAD_AT_A_VENDOR).split())
+def test_an_address_of_a_vendor_that_is_not_read_is_counted_and_named_once(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = b'{"model": "m"}' if url in UNREAD_AT_A_VENDOR else b'{"rows": []}'
+    with Watcher(in_background=False) as watcher:
+        for _ in range(2):
+            assert watcher.begin("POST", url, {}, body) is None
+        assert watcher.passed_over == 2
+        assert watcher.begin("GET", url) is None
+        assert watcher.passed_over == 2
+    host, last = url.split("/")[2], url.rpartition("/")[2]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"not watched: a POST to {host}:443, …/{last}: no plugin reads its answer"
+    ]
+
+
+@pytest.mark.parametrize("path", ["batches", "files", "responses/resp_1/cancel"])
+def test_a_request_to_a_vendor_that_names_no_model_is_nobodys(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Watcher(in_background=False) as watcher:
+        assert (
+            watcher.begin("POST", f"https://api.openai.com/v1/{path}", {}, b'{"input_file_id": "f"}') is None
+        )
+        assert (
+            watcher.begin("POST", "http://localhost:8000/tokenize", {}, b'{"model": "m", "prompt": "x"}')
+            is None
+        )
+        assert watcher.passed_over == 0
+    assert caplog.records == []
 
 
 def test_without_plugins_nothing_is_watched() -> None:

@@ -15,6 +15,8 @@ import attrs
 import httpx2
 import jsonschema
 import pytest
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -23,7 +25,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from crosswalk import CrosswalkError, DetectionError, __version__, normalize, otel_attributes
-from crosswalk.otel import otel_output_messages
+from crosswalk.otel import SCHEMA_URL, otel_output_messages
 from crosswalk.testing import Answer, Cut, ReplayServer, load_captures
 from crosswalk_observe import OpenTelemetrySink, Watcher
 
@@ -64,9 +66,16 @@ class Telemetry:
         self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.reader = InMemoryMetricReader()
         self.meters = MeterProvider([self.reader])
+        self.log = InMemoryLogRecordExporter()
+        self.loggers = LoggerProvider(shutdown_on_exit=False)
+        self.loggers.add_log_record_processor(SimpleLogRecordProcessor(self.log))
 
     def sink(self, **options: Any) -> OpenTelemetrySink:
-        return OpenTelemetrySink(self.tracers, self.meters, **options)
+        return OpenTelemetrySink(self.tracers, self.meters, self.loggers, **options)
+
+    @property
+    def events(self) -> Any:
+        return self.log.get_finished_logs()
 
     @property
     def span(self) -> Any:
@@ -113,7 +122,7 @@ def test_a_span_says_what_was_asked_and_answered_and_how_long_it_took(
     assert (span.name, span.kind, span.status.status_code) == ("chat tiny", SpanKind.CLIENT, StatusCode.UNSET)
     assert before - 0.001 <= span.start_time / 1e9 <= span.end_time / 1e9 <= after + 0.001
     said = dict(span.attributes)
-    assert 0 < said.pop("gen_ai.response.time_to_first_chunk") <= said.pop("gen_ai.client.operation.duration")
+    assert 0 < said.pop("gen_ai.response.time_to_first_chunk") <= said.pop("crosswalk.duration")
     expected = normalize(capture(STREAM).body, "vllm")
     assert said.pop("crosswalk.exchange.id")
     assert said == {
@@ -152,7 +161,8 @@ def test_an_operation_has_the_name_of_its_api(
     assert (span.name, span.attributes["gen_ai.operation.name"]) == (f"{name} tiny", name)
     assert "gen_ai.request.stream" not in span.attributes or "stream" in path
     assert span.instrumentation_scope.version == __version__
-    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    assert span.instrumentation_scope.schema_url == SCHEMA_URL
+    (duration,) = telemetry.points()["gen_ai.client.inference.duration"]
     assert duration.attributes["gen_ai.operation.name"] == name
 
 
@@ -160,20 +170,78 @@ def test_the_metrics(server: ReplayServer, telemetry: Telemetry) -> None:
     server.add(capture(STREAM))
     ask(server, telemetry.sink())
     points = telemetry.points()
+    usage = "gen_ai.client.inference.usage"
     assert set(points) == {
-        "gen_ai.client.operation.duration",
-        "gen_ai.client.operation.time_to_first_chunk",
-        "gen_ai.client.token.usage",
+        "gen_ai.client.inference.duration",
+        "gen_ai.client.inference.time_to_first_chunk",
+        "gen_ai.client.inference.time_per_output_chunk",
+        "gen_ai.client.inference.operation.input_tokens",
+        "gen_ai.client.inference.operation.output_tokens",
+        f"{usage}.input_tokens",
+        f"{usage}.output_tokens",
     }
-    usage = normalize(capture(STREAM).body, "vllm").usage
-    tokens = {
-        point.attributes["gen_ai.token.type"]: point.sum for point in points["gen_ai.client.token.usage"]
-    }
-    assert tokens == {"input": usage.prompt_tokens, "output": usage.completion_tokens}
-    (duration,) = points["gen_ai.client.operation.duration"]
-    assert duration.sum == telemetry.span.attributes["gen_ai.client.operation.duration"]
+    expected = normalize(capture(STREAM).body, "vllm").usage
+    (spent,) = points[f"{usage}.input_tokens"]
+    assert (spent.value, spent.attributes["gen_ai.token.modality"]) == (expected.prompt_tokens, "unknown")
+    (per_call,) = points["gen_ai.client.inference.operation.output_tokens"]
+    assert (per_call.sum, per_call.count) == (expected.completion_tokens, 1)
+    (duration,) = points["gen_ai.client.inference.duration"]
+    assert duration.sum == telemetry.span.attributes["crosswalk.duration"]
     assert duration.attributes["gen_ai.request.model"] == "tiny"
     assert duration.attributes["gen_ai.operation.name"] == "chat"
+
+
+def test_each_later_piece_of_a_stream_has_its_time(telemetry: Telemetry) -> None:
+    with Watcher(telemetry.sink(), in_background=False) as watcher:
+        exchange = watcher.begin(
+            "POST", "https://api.openai.com" + CHAT, {}, b'{"model": "m", "stream": true}'
+        )
+        assert exchange is not None
+        exchange.answered(200, {})
+        for _ in range(4):
+            exchange.chunk(b": wait\n\n")
+        exchange.ended()
+    (point,) = telemetry.points()["gen_ai.client.inference.time_per_output_chunk"]
+    assert point.count == 3
+
+
+def test_tokens_count_by_modality(telemetry: Telemetry) -> None:
+    details = {"cached_tokens": 4, "audio_tokens": 3, "text_tokens": 5}
+    body = {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": 10,
+            "completion_tokens": 2,
+            "prompt_tokens_details": details,
+            "completion_tokens_details": {"text_tokens": 2, "reasoning_tokens": 1},
+        },
+    }
+    with Watcher(telemetry.sink(), in_background=False) as watcher:
+        for method, url in (
+            ("POST", "https://api.openai.com" + CHAT),
+            ("GET", "https://api.openai.com/v1/responses/resp_1"),
+        ):
+            exchange = watcher.begin(method, url, {}, b'{"model": "m"}')
+            assert exchange is not None
+            exchange.answered(200, {})
+            exchange.chunk(json.dumps(body).encode())
+            exchange.ended()
+    points = telemetry.points()
+    assert {
+        name.removeprefix("gen_ai.client.inference.usage."): {
+            point.attributes["gen_ai.token.modality"]: point.value for point in found
+        }
+        for name, found in points.items()
+        if ".usage." in name
+    } == {
+        "input_tokens": {"text": 5, "audio": 3, "unknown": 2},
+        "output_tokens": {"text": 2},
+        "cache_read.input_tokens": {"unknown": 4},
+        "reasoning.output_tokens": {"unknown": 1},
+    }
+    (other,) = points["gen_ai.client.operation.duration"]
+    assert other.attributes["gen_ai.operation.name"] == "fetch_response"
 
 
 def test_the_dashboard_asks_for_metrics_that_exist(server: ReplayServer, telemetry: Telemetry) -> None:
@@ -181,13 +249,15 @@ def test_the_dashboard_asks_for_metrics_that_exist(server: ReplayServer, telemet
     ask(server, telemetry.sink())
     metrics = {}
     for name, points in telemetry.points().items():
-        unit = "" if name.endswith("usage") else "_seconds"
+        unit = "_total" if ".usage." in name else "" if name.endswith("tokens") else "_seconds"
         metrics[name.replace(".", "_") + unit] = {key.replace(".", "_") for key in points[0].attributes}
     folder = Path(__file__).parents[3] / "contrib/observability"
     panels = json.loads((folder / "genai.json").read_text("utf-8"))["panels"]
     queries = [target["expr"] for panel in panels for target in panel["targets"]]
-    asked = [(re.findall(r"(gen_ai_client_\w+)_(?:bucket|count|sum)\b", query), query) for query in queries]
-    assert {name for names, _ in asked for name in names} == metrics.keys()
+    asked = [
+        (re.findall(r"(gen_ai_client_\w+?)(?:_bucket|_count|_sum)?[\[{]", query), query) for query in queries
+    ]
+    assert {name for names, _ in asked for name in names} <= metrics.keys()
     for (name,), query in asked:
         (by,) = re.findall(r"by \(([^)]*)\)", query)
         assert {label.strip() for label in by.split(",")} <= metrics[name] | {"le", "error_type"}
@@ -211,7 +281,7 @@ def test_an_error_is_one_of_the_span_and_of_the_metrics(server: ReplayServer, te
     assert telemetry.span.status.status_code is StatusCode.ERROR
     attributes = telemetry.span.attributes
     assert (attributes["error.type"], attributes["crosswalk.error.kind"]) == ("replay", "rate_limit")
-    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    (duration,) = telemetry.points()["gen_ai.client.inference.duration"]
     assert duration.attributes["error.type"] == "replay"
 
 
@@ -223,7 +293,7 @@ def test_a_connection_that_breaks_before_any_answer(server: ReplayServer, teleme
     assert telemetry.span.status.description == "server: connection_lost"
     assert "gen_ai.response.id" not in telemetry.span.attributes
     assert "gen_ai.response.model" not in telemetry.span.attributes
-    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    (duration,) = telemetry.points()["gen_ai.client.inference.duration"]
     assert "gen_ai.response.model" not in duration.attributes
 
 
@@ -253,7 +323,7 @@ def test_a_program_that_asks_for_many_models_makes_no_series_of_each(telemetry: 
             assert exchange is not None
             exchange.answered(500, {})
             exchange.ended()
-    points = telemetry.points()["gen_ai.client.operation.duration"]
+    points = telemetry.points()["gen_ai.client.inference.duration"]
     models = [point.attributes["gen_ai.request.model"] for point in points]
     assert len(models) == 101
     assert models[-1] == "_OTHER"
@@ -285,29 +355,30 @@ def test_an_answer_of_nobody_is_a_failed_span(
     telemetry.sink(content=True)(record)
     span = telemetry.span
     assert (span.name, span.status.status_code) == ("chat", StatusCode.ERROR)
-    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    (duration,) = telemetry.points()["gen_ai.client.inference.duration"]
     for said in (duration.attributes, span.attributes):
         assert (said["error.type"], said["gen_ai.provider.name"]) == ("DetectionError", "_OTHER")
     assert duration.sum == record.duration.total_seconds()
 
 
 @pytest.mark.parametrize(
-    ("said", "given", "is_there"),
+    ("said", "given", "in_span", "in_event"),
     [
-        (None, None, False),
-        ("NO_CONTENT", None, False),
-        ("event_only", None, False),
-        ("span_only", None, True),
-        ("SPAN_AND_EVENT", None, True),
-        ("true", None, True),
-        ("SPAN_ONLY", False, False),
-        ("NO_CONTENT", True, True),
+        (None, None, False, False),
+        ("NO_CONTENT", None, False, False),
+        ("event_only", None, False, True),
+        ("span_only", None, True, False),
+        ("SPAN_AND_EVENT", None, True, True),
+        ("true", None, True, False),
+        ("SPAN_ONLY", False, False, False),
+        ("EVENT_ONLY", True, True, False),
     ],
 )
 def test_content_is_told_to_those_who_ask_for_it(
     said: str | None,
     given: bool | None,
-    is_there: bool,
+    in_span: bool,
+    in_event: bool,
     server: ReplayServer,
     telemetry: Telemetry,
     monkeypatch: pytest.MonkeyPatch,
@@ -317,8 +388,57 @@ def test_content_is_told_to_those_who_ask_for_it(
     server.add(capture(STREAM))
     ask(server, telemetry.sink(content=given))
     attributes = dict(telemetry.span.attributes)
-    assert ("gen_ai.output.messages" in attributes) == is_there
-    assert ("Why?" in str(attributes)) == is_there
+    assert ("gen_ai.output.messages" in attributes) == in_span
+    assert ("Why?" in str(attributes)) == in_span
+    assert bool(telemetry.events) == in_event
+
+
+def test_an_event_holds_the_messages_and_belongs_to_the_span(
+    server: ReplayServer, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "EVENT_ONLY")
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink())
+    (event,) = telemetry.events
+    record = event.log_record
+    assert record.event_name == "gen_ai.client.inference.operation.details"
+    assert record.span_id == telemetry.span.context.span_id
+    assert record.attributes["gen_ai.request.temperature"] == 0.5
+    assert record.attributes["gen_ai.response.finish_reasons"] == ("stop",)
+    assert record.attributes["gen_ai.input.messages"][1]["parts"][0]["content"] == "Why?"
+    assert event.instrumentation_scope.schema_url == SCHEMA_URL
+
+
+def test_an_event_of_what_could_not_be_read(
+    server: ReplayServer, watch: Watch, seen: Seen, telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "EVENT_ONLY")
+    server.add(capture(STREAM))
+    with httpx2.Client(transport=watch().transport(httpx2.HTTPTransport())) as client:
+        client.post(server.url + CHAT, json=ASKED)
+    telemetry.sink()(attrs.evolve(seen.one, response=None, error=DetectionError("nobody's")))
+    (event,) = telemetry.events
+    assert "gen_ai.output.messages" not in event.log_record.attributes
+    assert "gen_ai.input.messages" in event.log_record.attributes
+
+
+def test_large_content_can_be_put_elsewhere(server: ReplayServer, telemetry: Telemetry) -> None:
+    uploads: list[dict[str, Any]] = []
+
+    def upload(content: dict[str, Any]) -> dict[str, Any]:
+        uploads.append(content)
+        return {
+            "gen_ai.tool.definitions": content["gen_ai.tool.definitions"],
+            "app.messages": "s3://bucket/1",
+        }
+
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink(content=True, upload=upload))
+    attributes = telemetry.span.attributes
+    assert uploads[0]["gen_ai.input.messages"][1]["parts"] == [{"type": "text", "content": "Why?"}]
+    assert attributes["app.messages"] == "s3://bucket/1"
+    assert json.loads(attributes["gen_ai.tool.definitions"])[0]["name"] == "look"
+    assert "gen_ai.input.messages" not in attributes
 
 
 def test_a_word_that_nobody_knows_is_told_and_means_no(
@@ -371,6 +491,31 @@ def test_content_of_what_could_not_be_read(server: ReplayServer, telemetry: Tele
         ),
         ({"options": {"num_predict": 7, "seed": 1}, "temperature": True}, {"max_tokens": 7, "seed": 1}),
         ({"inferenceConfig": {"maxTokens": 3, "topP": 0.5}}, {"max_tokens": 3, "top_p": 0.5}),
+        (
+            {"reasoning_effort": "low", "response_format": {"type": "json_schema"}},
+            {"reasoning.level": "low", "output.type": "json"},
+        ),
+        (
+            {
+                "reasoning": {"effort": "high"},
+                "text": {"format": {"type": "text"}},
+                "previous_response_id": "resp_1",
+            },
+            {"reasoning.level": "high", "output.type": "text", "previous_response.id": "resp_1"},
+        ),
+        (
+            {
+                "generationConfig": {
+                    "responseMimeType": "application/json",
+                    "thinkingConfig": {"thinkingLevel": "low"},
+                }
+            },
+            {"reasoning.level": "low", "output.type": "json"},
+        ),
+        (
+            {"format": "json", "output_config": {"effort": "max"}},
+            {"reasoning.level": "max", "output.type": "json"},
+        ),
         ({"seed": 1.5, "stop": [1], "n": 1, "options": []}, {}),
     ],
 )
@@ -380,9 +525,9 @@ def test_options_in_the_words_of_every_dialect(
     server.add(capture(STREAM))
     ask(server, telemetry.sink(), model="tiny", **options)
     found = {
-        name.removeprefix("gen_ai.request."): value
+        name.removeprefix("gen_ai.").removeprefix("request."): value
         for name, value in telemetry.span.attributes.items()
-        if name.startswith("gen_ai.request.") and not name.endswith((".model", ".stream"))
+        if name.startswith(("gen_ai.request.", "gen_ai.output.")) and not name.endswith((".model", ".stream"))
     }
     assert found == said
 

@@ -60,7 +60,7 @@ def test_a_response_is_told_in_the_words_of_the_conventions() -> None:
         "crosswalk.usage.cache_write_1h.input_tokens": 14,
         "crosswalk.usage.web_search.requests": 15,
         "crosswalk.usage.web_fetch.requests": 0,
-        "gen_ai.client.operation.duration": 2.0,
+        "crosswalk.duration": 2.0,
         "gen_ai.response.time_to_first_chunk": 0.25,
     }
 
@@ -71,7 +71,7 @@ def test_what_was_not_said_is_left_out() -> None:
     attributes = otel_attributes(response)
     assert "gen_ai.usage.input_tokens" not in attributes
     assert "gen_ai.response.model" not in attributes
-    assert "gen_ai.client.operation.duration" not in attributes
+    assert "crosswalk.duration" not in attributes
     assert attributes["gen_ai.response.finish_reasons"] == ("error",)
 
 

@@ -74,7 +74,7 @@ def test_a_span_says_what_was_asked_and_answered(
     (span,) = telemetry.spans
     assert (span.name, span.kind, span.status.status_code) == ("chat m", SpanKind.CLIENT, StatusCode.UNSET)
     said = dict(span.attributes)
-    assert said.pop("gen_ai.client.operation.duration") > 0
+    assert said.pop("crosswalk.duration") > 0
     assert said.pop("crosswalk.call.id")
     assert said == {
         "gen_ai.operation.name": "chat",
@@ -102,19 +102,13 @@ def test_the_metrics(server: ReplayServer, service_of: Make, telemetry: Telemetr
     server.add(Answer.of_events([chunk({"content": "Hi"}), chunk({}, "stop"), chunk(usage=usage(3, 2))]))
     ask(service_of(server, observers=[telemetry.observer]), ChatRequest("hi"), stream=True)
     points = telemetry.points()
-    assert set(points) == {
-        "gen_ai.client.operation.duration",
-        "gen_ai.client.operation.time_to_first_chunk",
-        "gen_ai.client.token.usage",
-    }
-    assert {
-        (point.attributes["gen_ai.token.type"], point.sum) for point in points["gen_ai.client.token.usage"]
-    } == {
-        ("input", 3),
-        ("output", 2),
-    }
-    (duration,) = points["gen_ai.client.operation.duration"]
+    assert points["gen_ai.client.inference.time_to_first_chunk"][0].count == 1
+    for kind, count in (("input", 3), ("output", 2)):
+        (spent,) = points[f"gen_ai.client.inference.usage.{kind}_tokens"]
+        assert spent.value == count
+    (duration,) = points["gen_ai.client.inference.duration"]
     assert duration.attributes["gen_ai.provider.name"] == "vllm"
+    assert duration.attributes["gen_ai.operation.name"] == "chat"
 
 
 def test_a_server_that_makes_up_models_makes_no_series_of_each(
@@ -130,7 +124,7 @@ def test_a_server_that_makes_up_models_makes_no_series_of_each(
                 await service.complete(ChatRequest("hi"))
 
     asyncio.run(run())
-    points = telemetry.points()["gen_ai.client.operation.duration"]
+    points = telemetry.points()["gen_ai.client.inference.duration"]
     counts = {point.attributes["gen_ai.response.model"]: point.count for point in points}
     assert len(counts) == 101
     assert (counts["m0"], counts["_OTHER"]) == (2, 2)
@@ -144,7 +138,7 @@ def test_failed_attempts_are_events(server: ReplayServer, service_of: Make, tele
     assert [event.attributes["error.type"] for event in span.events] == ["server"] * 3
     assert span.status.status_code is StatusCode.ERROR
     assert (span.attributes["error.type"], span.attributes["crosswalk.error.kind"]) == ("replay", "server")
-    (duration,) = telemetry.points()["gen_ai.client.operation.duration"]
+    (duration,) = telemetry.points()["gen_ai.client.inference.duration"]
     assert duration.attributes["error.type"] == "replay"
 
 
