@@ -12,12 +12,13 @@ import attrs
 from crosswalk.schemas.check import folded_key
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.marks import ANSWER_NAMES, HEADING
-from crosswalk.structured.reader import SPACE, Reading, UnreadableError, read_json
+from crosswalk.structured.reader import Reading, UnreadableError, read_json
 from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_partial
 from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, member_keys
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
 from crosswalk.structured.scan import Kind, Region, scan
 from crosswalk.structured.schema import Schema, reason_of
+from crosswalk.structured.strings import SPACE
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.json import dump_json
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from crosswalk.structured.reader import decode_string
+from crosswalk.structured.strings import decode_string
 
 __all__ = [
     "ANSWER_NAMES",

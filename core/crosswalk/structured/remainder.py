@@ -6,17 +6,16 @@ import re
 from typing import Final
 
 from crosswalk.schemas.check import folded_key
-from crosswalk.structured.reader import CLOSING_QUOTES, FULL_WIDTH, SPACE
+from crosswalk.structured.strings import CLOSING_QUOTES, FULL_WIDTH, QUOTES, SPACE
 
 __all__ = ["continues", "is_among_own_keys", "is_elided", "is_operand", "member_keys"]
 
-_QUOTES: Final = "".join(CLOSING_QUOTES)
-_QUOTED: Final = rf"[{_QUOTES}]?[^{_QUOTES}\n]{{1,99}}[{_QUOTES}]"  # whose beginning may have been cut off
+_QUOTED: Final = rf"[{QUOTES}]?[^{QUOTES}\n]{{1,99}}[{QUOTES}]"  # whose beginning may have been cut off
 _HARMLESS: Final = re.compile(r"[\s}\])>;`]*+")
 _MEMBER_NEXT: Final = re.compile(rf"[{{\[]?{SPACE}*+{_QUOTED}{SPACE}*+:")
 _JSON_SIGN: Final = re.compile(r"[\"':\d]")
 _COMMA: Final = re.compile(
-    rf",{SPACE}*+(?:(?P<structure>[{_QUOTES}{{\[]|[A-Za-z_$][\w$-]*+{SPACE}*+:)|(?P<scalar>[-\d]|true\b|false\b|null\b))"
+    rf",{SPACE}*+(?:(?P<structure>[{QUOTES}{{\[]|[A-Za-z_$][\w$-]*+{SPACE}*+:)|(?P<scalar>[-\d]|true\b|false\b|null\b))"
 )
 _ENDS_IN_NUMBER: Final = re.compile(r"\d\.?[\s\]}]*+\Z")
 _NUMBER_IN_BRACES: Final = re.compile(r"(?<!\S)\{\s*+[.\d]")
@@ -26,7 +25,7 @@ _KEY_BEFORE: Final = re.compile(rf"{_QUOTED}{SPACE}*:{SPACE}*\Z")
 _OPERAND: Final = re.compile(r"""\s*+[+*]\s*+[\[{("'\d]|\.\w+\s*+[(=]|\[["']|\s+if\b[^\n]{1,80}\belse\b""")
 _DOTS: Final = re.compile(r"[\s`~]*+[\[(]?(?:\.{3}|\u2026)++[\])]?(?=\s|\Z)")
 _MEMBER: Final = re.compile(
-    rf"(?:[{_QUOTES}](?=[^{_QUOTES}\n]+[{_QUOTES}])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([^{_QUOTES}\n=:]+?)[{_QUOTES}]?\]?"
+    rf"(?:[{QUOTES}](?=[^{QUOTES}\n]+[{QUOTES}])|\b\.(?=\w+\s*+[-+*/]?=[^=]))([^{QUOTES}\n=:]+?)[{QUOTES}]?\]?"
     r"\s*+[-+*/]?[:=]\s*+[^\s}]"
 )
 _BARE_MEMBER: Final = re.compile(

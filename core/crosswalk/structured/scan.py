@@ -23,30 +23,23 @@ from crosswalk.structured.marks import (
     hidden_end,
     unwrapped,
 )
-from crosswalk.structured.reader import (
-    CLOSING_QUOTES,
-    SPACE,
-    STRINGS,
-    UnreadableError,
-    decode_string,
-    read_json,
-)
+from crosswalk.structured.reader import UnreadableError, read_json
 from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.strings import QUOTES, SPACE, STRINGS, decode_string
 
 __all__ = ["Kind", "Region", "Scan", "scan"]
 
 # An object or array as JSON, Python, JavaScript and careless models begin it; not the braces of prose.
-_QUOTES: Final = "".join(CLOSING_QUOTES)
 _OPENER: Final = (
-    rf"[{{\uff5b]{SPACE}*+(?:[{_QUOTES}}}\uff5d/#,\u2026]|\.\.|[\w$][\w$-]*+{SPACE}*+:|\Z)"
-    rf"|(?<!<!\[CDATA)[\[\uff3b]{SPACE}*+(?:[{_QUOTES}{{\[\](\d/#,\u2026-]|\.\.|(?i:true|false|null|None|NaN)\b|\Z)"
+    rf"[{{\uff5b]{SPACE}*+(?:[{QUOTES}}}\uff5d/#,\u2026]|\.\.|[\w$][\w$-]*+{SPACE}*+:|\Z)"
+    rf"|(?<!<!\[CDATA)[\[\uff3b]{SPACE}*+(?:[{QUOTES}{{\[\](\d/#,\u2026-]|\.\.|(?i:true|false|null|None|NaN)\b|\Z)"
 )
 _NEXT: Final = re.compile(
     rf"{MARK}|(?P<string>\"(?=[\[{{](?:\s|\\[nrt])*+\\\"))|(?P<opener>{_OPENER})",
     re.IGNORECASE | re.MULTILINE,
 )
 _STRING_OF_JSON: Final = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
-_STRUCTURE: Final = re.compile(rf"[{_QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+(?:```|~~~)|//|/\*")
+_STRUCTURE: Final = re.compile(rf"[{QUOTES}{{}}\[\]\uff5b\uff5d\uff3b\uff3d,:#]|\n[ \t]*+(?:```|~~~)|//|/\*")
 _BLANK: Final = re.compile(rf"{SPACE}*+")
 _ANNOUNCED: Final = re.compile(r"(?:[:\uff1a][*_]*|<[A-Za-z]\w*>)\Z")
 _SPACE_TO_END: Final = re.compile(r"\s*+\Z")
@@ -61,7 +54,7 @@ _HALF_A_FENCE: Final = re.compile(r"\s(?:`{1,2}|~{1,2})\Z")
 _STRING_OR_WORD: Final = r"""(?:"[^"\\\n]*+"|'[^'\\\n]*+'|[\w.+-]++)"""
 _FLAT: Final = re.compile(rf"\{{(?:\s*+{_STRING_OR_WORD}\s*+[:,])*\s*+(?:{_STRING_OR_WORD}\s*+)?\}}")
 _CERTAIN: Final = re.compile(
-    rf"[{{\uff5b]{SPACE}*+[{_QUOTES}][^{_QUOTES}\n]*[{_QUOTES}]{SPACE}*+[:\uff1a]|[\[\uff3b]{SPACE}*+[{{\uff5b]"
+    rf"[{{\uff5b]{SPACE}*+[{QUOTES}][^{QUOTES}\n]*[{QUOTES}]{SPACE}*+[:\uff1a]|[\[\uff3b]{SPACE}*+[{{\uff5b]"
 )
 """The beginning of an object with a member, or of a list of objects: not of prose."""
 _LONGEST_FENCE: Final = 200
