@@ -11,8 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import pytest
 
-from crosswalk.testing import Answer, ReceivedRequest, ReplayServer
+from crosswalk.testing import Answer, ReceivedRequest
 from pages import ROOT, blocks
+from strict_answers import every_api
 
 PAGES = ("from-openai", "from-litellm", "from-langchain")
 TEXT = ("Forty", "-two.")
@@ -37,7 +38,7 @@ def pairs() -> list[Any]:
 @pytest.fixture
 def server() -> Iterator[str]:
     """The address of a server that speaks Chat Completions, with one model, ``tiny``."""
-    with ReplayServer() as server:
+    with every_api() as server:
         server.add(Answer.of_json({"error": MISSING}, status=404), when=is_for_another, times=None)
         server.add(Answer.of_json(whole("How?", calls=True)), when=wants_a_call, times=None)
         server.add(Answer.of_json(whole("It is mild in Paris.")), when=has_a_result, times=None)

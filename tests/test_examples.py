@@ -19,6 +19,7 @@ from crosswalk import ToolCall
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from pages import ROOT, environment
+from strict_answers import every_api
 from wires import chunk
 
 ALONE = {
@@ -161,7 +162,7 @@ def test_example_audit_folder_counts_tokens_and_errors(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_example_watch_openai_tells_what_its_own_server_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ReplayServer() as server:
+    with every_api() as server:
         server.add(Answer.of_events([chunk({"content": "Hi."}), chunk({}, "stop")]))
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -190,7 +191,7 @@ def test_example_shop_assistant_waits_over_a_restart(tmp_path: Path, monkeypatch
     look = ToolCall("c1", "price", '{"item": "tea"}')
     buy = ToolCall("c2", "order", '{"item": "tea", "count": 2}')
     file = str(tmp_path / "session.json")
-    with ReplayServer() as down, ReplayServer() as up:
+    with ReplayServer() as down, every_api() as up:
         down.add(Answer.failure(503), times=None)
         up.add(Answer.calls(look)).add(Answer.calls(buy)).add(Answer.text("Two teas are on their way."))
         monkeypatch.setenv("CROSSWALK_VLLM_BASE_URL", down.url)
@@ -228,7 +229,7 @@ def test_example_chat_app_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     }
     asked = Answer.of_events([chunk({"tool_calls": [call]}), chunk({}, "tool_calls")])
     told = Answer.of_events([chunk({"content": "Noted."}), chunk({}, "stop")])
-    with ReplayServer() as server:
+    with every_api() as server:
         server.add(asked).add(told, Stall(after_events=0)).add(told)
         command = [sys.executable, "examples/chat_app.py", str(tmp_path / "c.db"), "ann"]
         first = subprocess.Popen(
