@@ -248,6 +248,15 @@ def test_the_reasoning_of_an_answer_goes_back_to_servers_of_the_dialect_alone() 
     assert "two and two" not in str(built.body)
 
 
+def test_an_answer_with_reasoning_keeps_its_custom_calls() -> None:
+    call = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}}
+    turn = {"role": "assistant", "content": None, "reasoning": "Hm.", "tool_calls": [call]}
+    incoming = read(CHAT, messages=[HI, turn, {"role": "tool", "tool_call_id": "c", "content": "y"}])
+    items = sent(incoming, "openai_responses").body["input"]
+    assert items[1] == {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}
+    assert items[2]["type"] == "custom_tool_call_output"
+
+
 def test_an_option_that_is_null_says_nothing() -> None:
     assert read_request(CHAT, orjson.dumps(LEAST[CHAT] | {"model": "m", "seed": None})).request.seed is None
 

@@ -20,6 +20,7 @@ from crosswalk.service.client_requests.reading import (
 )
 from crosswalk.service.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types.message import ContentPart, Role, TextPart
+from crosswalk.types.tools import ToolCall
 from crosswalk.wire.chat_request import (
     read_calls,
     read_choice,
@@ -106,14 +107,16 @@ def _answer(message: Fields) -> Turn:
         kind = message.items if name == "reasoning_details" else message.text
         if (value := kind(name)) is not None:
             payload[name] = value
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in read_calls(message)
-    ]
+    calls = [_call(call) for call in read_calls(message)]
     if calls:
         payload["tool_calls"] = calls
     choice = {"index": 0, "message": payload, "finish_reason": "tool_calls" if calls else "stop"}
     return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    kind, arguments = ("custom", "input") if call.is_custom else ("function", "arguments")
+    return {"id": call.id, "type": kind, kind: {"name": call.name, arguments: call.arguments}}
 
 
 def _text(part: ContentPart) -> str:
