@@ -89,6 +89,20 @@ class Live:
         assert self.loop is not None
         self.loop.call_soon_threadsafe(do)
 
+    def wait_for(self, condition: Callable[[Live], object]) -> None:
+        """Wait until *condition* is true; it is asked in its thread."""
+        seen, is_over = threading.Event(), threading.Event()
+
+        def look() -> None:
+            if condition(self):
+                seen.set()
+            elif not is_over.is_set():
+                asyncio.get_running_loop().call_later(0.005, look)
+
+        self.call(look)
+        assert seen.wait(60)
+        is_over.set()
+
 
 @contextmanager
 def live(config: Config, **options: Any) -> Iterator[Live]:

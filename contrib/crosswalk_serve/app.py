@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crosswalk.convert import WireForm
@@ -28,6 +28,7 @@ from crosswalk_serve.listing import Listing
 from crosswalk_serve.passthrough import Passthrough
 from crosswalk_serve.requests import BadRequestError
 from crosswalk_serve.stored_responses import StoredResponses
+from crosswalk_serve.websocket import ResponsesSocket
 
 __all__ = ["create_app"]
 
@@ -66,7 +67,10 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         finally:
             await gateway.aclose()
 
-    routes = [Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()]
+    routes: list[BaseRoute] = [
+        Route(path, Ask(gateway, form), methods=["POST"]) for path, form in _ASKED.items()
+    ]
+    routes.append(WebSocketRoute("/v1/responses", ResponsesSocket(gateway).answer))
     generating, counting = Ask(gateway, WireForm.GEMINI), TokenCounts(gateway, WireForm.GEMINI).answer
     routes += Passthrough(gateway).pages()
     routes += [
@@ -128,9 +132,11 @@ class _Origins:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
             if origins and not ("*" in self._origins or self._origins.issuperset(origins)):
+                if scope["type"] == "websocket":
+                    return await send({"type": "websocket.close"})
                 refusal = Refusal(
                     ErrorKind.PERMISSION, "web pages of this origin may not ask here", status=403
                 )

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
-from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
+from crosswalk.service import EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
 from crosswalk_serve.answers import addressed, whole
 from crosswalk_serve.auxiliary_requests import load
@@ -32,7 +32,7 @@ from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
 from crosswalk_serve.routing import Route
-from crosswalk_serve.stored_responses import StoreError, store_is_away
+from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
 from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
 
 __all__ = ["Ask"]
@@ -47,15 +47,17 @@ class Ask:
     Args:
         gateway: the state that all requests share.
         form: the clients' form.
+        conversations: the conversations that requests may continue, or ``None`` for those of the gateway.
     """
 
-    def __init__(self, gateway: Gateway, form: WireForm) -> None:
+    def __init__(self, gateway: Gateway, form: WireForm, conversations: Conversations | None = None) -> None:
         self._gateway = gateway
         self._form = form
+        self._conversations = gateway.conversations if conversations is None else conversations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        exchange = Exchange(self._gateway, self._form, scope, receive, send)
+        exchange = Exchange(self._gateway, self._form, self._conversations, scope, receive, send)
         try:
             with self._gateway.slot():
                 await exchange.run()
@@ -80,6 +82,7 @@ class Exchange:
     Args:
         gateway: the state that all requests share.
         form: the client's form.
+        conversations: the conversations that the request may continue.
         scope: the scope of the ASGI request.
         receive: receives messages from the client.
         send: sends messages to the client.
@@ -88,8 +91,17 @@ class Exchange:
         reply: the response to the client.
     """
 
-    def __init__(self, gateway: Gateway, form: WireForm, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        form: WireForm,
+        conversations: Conversations,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         self._gateway = gateway
+        self._conversations = conversations
         self._form = form
         self._request = Request(scope, receive)
         self._receive = receive
@@ -125,8 +137,12 @@ class Exchange:
             await gateway.quotas.admit(self._caller)
             with gateway.running(block, self._caller):
                 return await self._load(route, block)
-        request = await self._with_earlier_turns(incoming.without(*self._own_fields(route)))
-        self._asked = request.messages
+        request = incoming.without(*self._own_fields(route)).request
+        earlier = await self._conversations.turns_before(
+            self._caller.name, incoming.wants.previous_response_id
+        )
+        self._asked = (*earlier, *request.messages)
+        request = attrs.evolve(request, messages=self._asked)
         request = route.request(request, name)
         most = most_cost(request, route, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
@@ -160,24 +176,6 @@ class Exchange:
             return ()
         is_told = any(target.provider == self._form.provider for target in route.model.endpoints)
         return ("previous_response_id",) if is_told else ("previous_response_id", "store")
-
-    async def _with_earlier_turns(self, incoming: Incoming) -> ChatRequest:
-        """Return the request, preceded by the conversation that it continues."""
-        previous = incoming.wants.previous_response_id
-        if previous is None:
-            return incoming.request
-        try:
-            earlier = await self._gateway.conversations.find(self._caller.name, previous)
-        except StoreError:
-            raise store_is_away() from None
-        if earlier is None:
-            raise Refusal(
-                ErrorKind.INVALID_REQUEST,
-                "there is no answer of this previous_response_id, or no longer",
-                status=400,
-                code="previous_response_not_found",
-            )
-        return attrs.evolve(incoming.request, messages=(*earlier.turns, *incoming.request.messages))
 
     async def _load(self, route: Route, block: Interruptible) -> None:
         body: bytes | None = None
@@ -337,16 +335,16 @@ class Exchange:
             gateway.exchanges.add(response, about, route.services[0][0].redact)
         if body is not None and self._is_kept:
             try:
-                await gateway.conversations.keep(
-                    caller.name, orjson.loads(body)["id"], self._asked, response, body
-                )
+                id, conversation = orjson.loads(body)["id"], Conversation((*self._asked, response), body)
+                await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be gone on with: %s", self.reply.id, error)
 
     @property
     def _is_kept(self) -> bool:
         """Return whether a later request may continue the answer."""
-        return self._form is WireForm.OPENAI_RESPONSES and self._incoming.wants.store is not False
+        is_of_responses = self._form is WireForm.OPENAI_RESPONSES
+        return is_of_responses and self._conversations.keeps(self._incoming.wants.store)
 
     @property
     def _has_budget(self) -> bool:

@@ -11,7 +11,7 @@ from time import time
 from typing import Any, Final
 
 import attrs
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Observer
@@ -95,7 +95,7 @@ class Gateway:
 
     # Requests.
 
-    def caller(self, request: Request) -> Caller:
+    def caller(self, request: HTTPConnection) -> Caller:
         """Return the caller of *request*. If the request has no valid key, log its address.
 
         Raises:

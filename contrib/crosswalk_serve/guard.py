@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk_serve.http_errors import failed, form_at, id_headers
@@ -17,6 +18,7 @@ from crosswalk_serve.http_errors import failed, form_at, id_headers
 __all__ = ["GuardedProtocol", "ServerConfig"]
 
 _HEAD_BYTES: Final = 65536
+_BEHIND: Final = "this offers another protocol behind a request"
 _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 
@@ -31,7 +33,7 @@ class ServerConfig(uvicorn.Config):
     """
 
     def __init__(self, app: Any, *, head_seconds: float, send_seconds: float, **options: Any) -> None:
-        super().__init__(app, http=GuardedProtocol, ws="none", **options)
+        super().__init__(app, http=GuardedProtocol, ws=GuardedSocket, ws_per_message_deflate=False, **options)
         self.head_seconds = head_seconds
         self.send_seconds = send_seconds
 
@@ -129,6 +131,13 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self.parser.should_upgrade():
             super().on_message_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection to the protocol of WebSockets. Nothing more is read here."""
+        if self._is_answering or self.pipeline:
+            return self._refuse(400, _BEHIND)
+        self._is_broken = True
+        super().handle_websocket_upgrade()
+
     def _unsupported_upgrade_warning(self) -> None:
         """Ignore the offer of another protocol, as Java's client makes it: the body comes in this one.
 
@@ -137,7 +146,7 @@ class GuardedProtocol(HttpToolsProtocol):
         offered = sys.exception()
         assert offered is not None, "it is told where it is caught"
         if self.pipeline:
-            return self._refuse(400, "this offers another protocol behind a request")
+            return self._refuse(400, _BEHIND)
         framing = (b"content-length", b"transfer-encoding")
         lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] in framing]
         self._is_told_again = True
@@ -197,6 +206,34 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _abort(self) -> None:
         self.transport.abort()
+
+
+class GuardedSocket(WebSocketsSansIOProtocol):
+    """A WebSocket whose client has to take what it is sent."""
+
+    config: ServerConfig
+    _send_timer: asyncio.TimerHandle | None = None
+
+    async def send(self, message: Any) -> None:
+        """Take a message of the application. A handshake that it refuses is complete, too."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True
+
+    def pause_writing(self) -> None:
+        """Note that the client takes less than it is sent."""
+        super().pause_writing()
+        self._send_timer = self.loop.call_later(self.config.send_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Note that the client has taken most of it."""
+        super().resume_writing()
+        _stop(self._send_timer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that the connection is lost."""
+        super().connection_lost(exc)
+        _stop(self._send_timer)
 
 
 def _stop(timer: asyncio.TimerHandle | None) -> None:

@@ -34,9 +34,7 @@ _GARBAGE = (2000, 10, 10)
 """The number of new objects after which Python looks for garbage, as for :func:`gc.set_threshold`."""
 _GRACE = 10
 """The seconds between the time when all answers are ended and the time when waiting stops."""
-
-
-_SILENCE = 20
+_SILENCE = 120
 """The seconds for which a process may be silent before it is replaced. Startup takes long on a slow machine."""
 
 
@@ -88,6 +86,7 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
         app,
         head_seconds=limits.head_seconds,
         send_seconds=limits.send_seconds,
+        ws_max_size=limits.body_bytes,
         workers=config.listen.workers,
         log_config=None,
         access_log=False,

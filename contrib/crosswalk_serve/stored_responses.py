@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import time
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +37,9 @@ __all__ = [
 ]
 
 
+Turns = tuple[ChatMessage | ChatResponse, ...]
+
+
 class StoreError(CrosswalkError):
     """What was kept cannot be had now: Redis is away."""
 
@@ -50,7 +53,7 @@ class Conversation:
         body: the answer as the client got it.
     """
 
-    turns: tuple[ChatMessage | ChatResponse, ...]
+    turns: Turns
     body: bytes
 
     def to_bytes(self) -> bytes:
@@ -183,21 +186,39 @@ class Conversations:
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
-    async def keep(
-        self,
-        owner: str | None,
-        id: str,
-        asked: Sequence[ChatMessage | ChatResponse],
-        answer: ChatResponse,
-        body: bytes,
-    ) -> None:
-        """Keep the *answer*, called *id*, which the client got as *body*, with what was *asked*.
+    def keeps(self, store: bool | None) -> bool:
+        """Return whether an answer is kept if its request has this *store*."""
+        return store is not False
+
+    async def keep(self, owner: str | None, id: str, conversation: Conversation, store: bool | None) -> None:
+        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*.
 
         Raises:
             StoreError: it cannot be kept now.
         """
-        whole = Conversation((*asked, answer), body)
-        await self._documents.put(_name(owner, id), whole.to_bytes())
+        if self.keeps(store):
+            await self._documents.put(_name(owner, id), conversation.to_bytes())
+
+    async def turns_before(self, owner: str | None, previous: str | None) -> Turns:
+        """Return the conversation that a request continues by the id of its *previous* answer.
+
+        Raises:
+            Refusal: there is no such answer, or nobody can tell now.
+        """
+        if previous is None:
+            return ()
+        try:
+            earlier = await self.find(owner, previous)
+        except StoreError:
+            raise store_is_away() from None
+        if earlier is None:
+            raise Refusal(
+                ErrorKind.INVALID_REQUEST,
+                "there is no answer of this previous_response_id, or no longer",
+                status=400,
+                code="previous_response_not_found",
+            )
+        return earlier.turns
 
     async def find(self, owner: str | None, id: str) -> Conversation | None:
         """The one called *id* of *owner*, or ``None`` where it has none.

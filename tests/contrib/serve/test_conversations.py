@@ -46,7 +46,7 @@ def test_a_conversation_is_kept_as_it_was_for_its_owner(kind: str) -> None:
         if kind == "redis":
             documents = RedisDocuments(client, "p", Store())
         kept = Conversations(documents)
-        await kept.keep("alice", "r1", (HI,), answer(), b"{}")
+        await kept.keep("alice", "r1", Conversation((HI, answer()), b"{}"), None)
         found = await kept.find("alice", "r1")
         assert found is not None
         assert (found.turns[0], found.body) == (HI, b"{}")

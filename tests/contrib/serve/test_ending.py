@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +88,15 @@ def serving(folder: Path, held: Held, more: str, *words: str) -> Iterator[tuple[
     (folder / "g.yml").write_text(f"{models}listen: 127.0.0.1:0\n{more}\n")
     command = [sys.executable, "-m", "crosswalk", "serve", str(folder / "g.yml"), *words]
     env = {**os.environ, "COVERAGE_CORE": "sysmon"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True)
     assert process.stderr is not None
     try:
         found = re.search(r"http://[^;]+", process.stderr.readline())
         assert found
         yield found[0], process
     finally:
-        if process.poll() is None:
-            process.kill()
+        with suppress(ProcessLookupError):  # with its workers, which would hold its standard error open
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 

@@ -8,12 +8,11 @@ import socket
 from typing import Any
 
 import pytest
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contrib_serve import HI, config_of, live, says
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import ReplayServer
-from crosswalk_serve.guard import GuardedProtocol
+from crosswalk_serve.guard import GuardedProtocol, GuardedSocket
 
 BODY = json.dumps(HI).encode()
 LENGTH = b"content-length: %d\r\n" % len(BODY)
@@ -27,16 +26,18 @@ def all_of(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def overridden() -> dict[str, Any]:
+def overridden(kind: type = GuardedProtocol) -> dict[str, Any]:
     """The methods of the gateway's connections that replace uvicorn's."""
     own = {"_is_answering", "_refuse", "_abort"}
-    methods = {name: value for name, value in vars(GuardedProtocol).items() if inspect.isfunction(value)}
+    methods = {name: value for name, value in vars(kind).items() if inspect.isfunction(value)}
     return {name: value for name, value in methods.items() if name not in own}
 
 
-@pytest.mark.parametrize("name", overridden())
-def test_each_overridden_method_is_uvicorns(name: str) -> None:
-    own, base = overridden()[name], getattr(HttpToolsProtocol, name)
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in (GuardedProtocol, GuardedSocket) for name in overridden(kind)]
+)
+def test_each_overridden_method_is_uvicorns(kind: type, name: str) -> None:
+    own, base = overridden(kind)[name], getattr(kind.__bases__[0], name)
     assert len(inspect.signature(own).parameters) == len(inspect.signature(base).parameters)
 
 
@@ -58,7 +59,9 @@ def test_uvicorn_calls_the_overridden_methods(
     upstream.add(says(), times=None)
     upgraded = ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n")
     with live(config_of(upstream, "limits: {head_seconds: 9}")) as here:
-        for sent in (ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: close\r\n"), WRONG["no host"]):
+        websocket = b"GET /none HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+        closing = ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: close\r\n")
+        for sent in (closing, WRONG["no host"], websocket):
             with here.connect() as connection:
                 connection.sendall(sent)
                 all_of(connection)

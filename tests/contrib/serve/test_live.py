@@ -7,7 +7,6 @@ import datetime
 import json
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -58,18 +57,8 @@ def until(connection: socket.socket, mark: bytes) -> bytes:
 
 
 def wait_for(here: Live, condition: Callable[[Live], object]) -> None:
-    """Wait until *condition* of the gateway is true; it is asked in the gateway's own thread."""
-    seen, is_over = threading.Event(), threading.Event()
-
-    def look() -> None:
-        if condition(here):
-            seen.set()
-        elif not is_over.is_set():
-            asyncio.get_running_loop().call_later(0.005, look)
-
-    here.call(look)
-    assert seen.wait(60)
-    is_over.set()
+    """Wait until *condition* of the gateway is true."""
+    here.wait_for(condition)
 
 
 def wait_until_idle(here: Live) -> None:

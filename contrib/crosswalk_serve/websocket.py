@@ -1,0 +1,251 @@
+"""The Responses API over a WebSocket: a client sends its requests over one connection, and gets the events of the answers.
+
+A message is the body of a request, with the type ``response.create``. It is answered like one over HTTP, with the same keys,
+limits and logs. The connection also remembers its last answer, so a request may continue that one even if it is not stored.
+
+Facts: OpenAI's guide "WebSocket mode".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import uuid4
+
+import orjson
+from starlette.responses import Response
+from starlette.types import Message
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from crosswalk.convert import StreamConverter, WireForm
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.types import (
+    ChatMessage,
+    ChatResponse,
+    FinishReason,
+    ResponseDelta,
+    ResponseMetadata,
+    Role,
+    UsageInfo,
+    dump_json,
+)
+from crosswalk_serve.asking import Ask
+from crosswalk_serve.gateway import Gateway
+from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, id_headers, info_of
+from crosswalk_serve.keys import Caller
+from crosswalk_serve.requests import load_body, read_request
+from crosswalk_serve.stored_responses import Conversation, Conversations
+
+__all__ = ["ResponsesSocket"]
+
+_FORM: Final = WireForm.OPENAI_RESPONSES
+_OF_CONNECTION: Final = (
+    *(b"connection", b"content-", b"expect", b"host", b"origin"),
+    *(b"sec-websocket-", b"transfer-encoding", b"upgrade"),
+)
+"""The beginnings of headers that are about the connection, and not about its requests."""
+_BETA: Final = b"responses_websockets"
+"""The beginning of the word for WebSockets in ``OpenAI-Beta``, which is not for the server."""
+_BUSY: Final = ErrorInfo(
+    ErrorKind.RATE_LIMIT,
+    "another request waits for the current answer already",
+    status=429,
+    code="too_many_requests",
+)
+
+
+class ResponsesSocket:
+    """The page ``/v1/responses`` for WebSockets.
+
+    Args:
+        gateway: the state that all requests share.
+    """
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def answer(self, socket: WebSocket) -> None:
+        """Answer the requests of one connection, one after the other, until its client leaves."""
+        try:
+            caller = self._gateway.caller(socket)
+        except Refusal as refusal:
+            id = str(uuid4())
+            body, status = failed(_FORM, refusal.info, id)
+            response = Response(body, status, id_headers(_FORM, id), "application/json")
+            return await socket.send_denial_response(response)
+        await socket.accept()
+        await _Connection(self._gateway, socket, caller).run()
+
+
+class _LastAnswer(Conversations):
+    """The stored conversations, and the last one of a connection."""
+
+    def __init__(self, stored: Conversations) -> None:
+        self._stored = stored
+        self._last: tuple[str, Conversation] | None = None
+
+    def keeps(self, store: bool | None) -> bool:
+        return True
+
+    async def keep(self, owner: str | None, id: str, conversation: Conversation, store: bool | None) -> None:
+        self._last = id, conversation
+        await self._stored.keep(owner, id, conversation, store)
+
+    async def find(self, owner: str | None, id: str) -> Conversation | None:
+        if self._last is not None and self._last[0] == id:
+            return self._last[1]
+        return await self._stored.find(owner, id)
+
+
+class _Connection:
+    """One connection. While it answers a message, another one may wait."""
+
+    def __init__(self, gateway: Gateway, socket: WebSocket, caller: Caller) -> None:
+        self._gateway = gateway
+        self._socket = socket
+        self._caller = caller
+        self._conversations = _LastAnswer(gateway.conversations)
+        self._ask = Ask(gateway, _FORM, self._conversations)
+        self._waiting: bytes | None = None
+        self._has_left = False
+
+    async def run(self) -> None:
+        """Answer the messages until the client leaves."""
+        while not self._has_left:
+            if self._waiting is None:
+                await self._take()
+            else:
+                message, self._waiting = self._waiting, None
+                await self._answer(message)
+
+    async def _take(self) -> None:
+        """Wait for the next message, or for the end."""
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            self._has_left = True
+        elif self._waiting is not None:
+            await self._refuse(_BUSY)
+        else:
+            self._waiting = message.get("bytes") or (message.get("text") or "").encode()
+
+    async def _answer(self, message: bytes) -> None:
+        try:
+            fields = dict(load_body(message).given)
+            if fields.pop("type", None) != "response.create":
+                raise BadRequestError("expected 'response.create'", "type")
+            is_asked = fields.pop("generate", None) is not False
+            body = dump_json({**fields, "stream": True})
+            if not is_asked:
+                await self._prepare(body)
+            else:
+                await self._ask(self._scope(), _Request(body, self).receive, _Reply(self).send)
+        except Refusal as refusal:
+            await self._refuse(refusal.info)
+        except BadRequestError as error:
+            await self._refuse(info_of(error))
+
+    async def _prepare(self, body: bytes) -> None:
+        """Remember the request in *body* without asking a server, so that the next request may continue it.
+
+        Raises:
+            BadRequestError: it is not a valid request.
+            Refusal: there is no such model, or no such previous answer.
+        """
+        incoming = read_request(_FORM, body).without("previous_response_id")
+        owner, model = self._caller.name, incoming.request.model
+        self._gateway.route(self._caller, model)
+        earlier = await self._conversations.turns_before(owner, incoming.wants.previous_response_id)
+        id, turns = f"resp_{uuid4().hex}", (*earlier, *incoming.request.messages)
+        await self._conversations.keep(owner, id, Conversation(turns, b""), store=False)
+        empty = ChatResponse(
+            id=id,
+            message=ChatMessage(Role.ASSISTANT, ""),
+            finish_reason=FinishReason.STOP,
+            usage=UsageInfo.EMPTY,
+            metadata=ResponseMetadata("crosswalk", model or "-", timedelta(0)),
+            created=datetime.now(UTC),
+            model=model or "-",
+        )
+        converter = StreamConverter.of(_FORM, lambda: empty, request=incoming.request.said)
+        end = ResponseDelta(finish_reason=FinishReason.STOP)
+        for event in (*converter.feed(end), *converter.finish(empty)):
+            await self.send(dump_json(event))
+
+    def _scope(self) -> dict[str, Any]:
+        """Return the scope of a request over HTTP with the headers of the connection."""
+        scope = self._socket.scope
+        headers = [(b"content-type", b"application/json")]
+        for name, value in scope["headers"]:
+            if name == b"openai-beta":
+                words = map(bytes.strip, value.split(b","))
+                value = b", ".join(word for word in words if not word.startswith(_BETA))
+            if not name.startswith(_OF_CONNECTION):
+                headers.append((name, value))
+        return {**scope, "type": "http", "method": "POST", "headers": headers}
+
+    async def gone(self) -> Message:
+        """Wait until the client has left. Meanwhile a message may come."""
+        while not self._has_left:
+            await self._take()
+        return {"type": "http.disconnect"}
+
+    async def send(self, text: bytes) -> None:
+        """Send a message, unless the client has left."""
+        try:
+            await self._socket.send_text(text.decode())
+        except WebSocketDisconnect:
+            self._has_left = True
+
+    async def _refuse(self, error: ErrorInfo) -> None:
+        body, status = failed(_FORM, error, "")
+        await self.send_error(body, status, {})
+
+    async def send_error(self, body: bytes, status: int, headers: Mapping[str, str]) -> None:
+        """Send the error *body* with the HTTP *status*, and those of the *headers* that a client needs."""
+        about = {name: headers[name] for name in ("retry-after", "x-request-id") if name in headers}
+        error = {"type": "error", "status": status, **orjson.loads(body), "headers": about}
+        await self.send(orjson.dumps(error))
+
+
+class _Request:
+    """The messages of one request to the application."""
+
+    def __init__(self, body: bytes, connection: _Connection) -> None:
+        self._body: bytes | None = body
+        self._connection = connection
+
+    async def receive(self) -> Message:
+        """Return the body, and then the end of the connection once it has come."""
+        if self._body is None:
+            return await self._connection.gone()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class _Reply:
+    """The messages of the application's answer to one request."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+        self._status = 0
+        self._headers: dict[str, str] = {}
+
+    async def send(self, message: Message) -> None:
+        """Send the events of an answer, or its error."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            self._headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        elif self._status == 200:
+            for event in _events(message["body"]):
+                await self._connection.send(event)
+        else:
+            await self._connection.send_error(message["body"], self._status, self._headers)
+
+
+def _events(frames: bytes) -> Iterator[bytes]:
+    """Return the data of the server-sent events in *frames*, without comments."""
+    for frame in frames.split(b"\n\n"):
+        lines = [line.removeprefix(b"data: ") for line in frame.split(b"\n") if line.startswith(b"data: ")]
+        if lines:
+            yield b"\n".join(lines)

@@ -1,0 +1,231 @@
+"""The Responses API over a WebSocket, as OpenAI's SDK and coding agents speak it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import openai
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from contrib_serve import HI, Live, config_of, live, says, streams
+from crosswalk.testing.faults import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.config import KeyHash
+from crosswalk_serve.guard import GuardedSocket
+
+CREATE = {"type": "response.create", "model": "tiny", "input": "Hi", "store": False}
+
+
+def socket_to(gateway: Live, **headers: str) -> ClientConnection:
+    """A connection to the page of *gateway*."""
+    url = f"ws://127.0.0.1:{gateway.port}/v1/responses"
+    return connect(
+        url, additional_headers=headers, proxy=None, open_timeout=60, close_timeout=60, max_size=None
+    )
+
+
+def ask(socket: ClientConnection, **fields: Any) -> list[dict[str, Any]]:
+    """The events of the answer to a request with *fields*."""
+    socket.send(json.dumps({**CREATE, **fields}))
+    return answer(socket)
+
+
+def answer(socket: ClientConnection) -> list[dict[str, Any]]:
+    """The events of the next answer."""
+    events = []
+    while not events or events[-1]["type"] not in ("response.completed", "response.failed", "error"):
+        events.append(json.loads(socket.recv(60)))
+    return events
+
+
+def test_an_answer_goes_on_although_it_is_not_stored(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams("Hel", "lo")).add(streams("Fine"))
+    with socket_to(gateway) as socket:
+        first = ask(socket)
+        assert first[0]["type"] == "response.created"
+        assert [one["delta"] for one in first if one["type"] == "response.output_text.delta"] == ["Hel", "lo"]
+        second = ask(socket, input="And you?", previous_response_id=first[-1]["response"]["id"])
+        assert second[-1]["response"]["output"][0]["content"][0]["text"] == "Fine"
+    assert [one["content"] for one in upstream.requests[1].json()["messages"]] == ["Hi", "Hello", "And you?"]
+
+
+def test_no_other_connection_goes_on_with_it(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams("Hello"))
+    with socket_to(gateway) as socket:
+        id = ask(socket)[-1]["response"]["id"]
+    with socket_to(gateway) as socket:
+        (error,) = ask(socket, previous_response_id=id)
+    assert (error["status"], error["error"]["code"]) == (400, "previous_response_not_found")
+
+
+def test_a_stored_answer_is_there_for_all(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams("Hello")).add(streams("Fine"))
+    with socket_to(gateway) as socket:
+        id = ask(socket, store=True)[-1]["response"]["id"]
+    with socket_to(gateway) as socket:
+        assert ask(socket, previous_response_id=id)[-1]["type"] == "response.completed"
+
+
+def test_a_request_may_be_prepared(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams("Four"))
+    with socket_to(gateway) as socket:
+        events = ask(socket, input="Be brief.", generate=False)
+        assert [one["type"] for one in events][:1] == ["response.created"]
+        prepared = events[-1]["response"]
+        assert (prepared["output"], prepared["status"], upstream.requests) == ([], "completed", ())
+        ask(socket, input="2+2?", previous_response_id=prepared["id"], generate=True)
+    assert [one["content"] for one in upstream.requests[0].json()["messages"]] == ["Be brief.", "2+2?"]
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "param"),
+    [
+        ("{", 400, None),
+        ('{"type": "response.steer"}', 400, "type"),
+        (json.dumps({**CREATE, "model": "none"}), 404, None),
+        (json.dumps({**CREATE, "model": "none", "generate": False}), 404, None),
+        (json.dumps({**CREATE, "input": 5, "generate": False}), 400, "input"),
+        (json.dumps({**CREATE, "input": 5}).encode(), 400, "input"),
+    ],
+)
+def test_a_mistake_is_an_event(gateway: Live, message: str | bytes, status: int, param: str | None) -> None:
+    with socket_to(gateway) as socket:
+        socket.send(message)
+        (error,) = answer(socket)
+    assert (error["status"], error["error"]["param"]) == (status, param)
+
+
+def test_a_servers_error_is_an_event_and_the_connection_stays(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(Answer.failure(429, retry_after=7)).add(streams("Hello"))
+    with socket_to(gateway) as socket:
+        (error,) = ask(socket)
+        assert (error["status"], error["headers"]["retry-after"]) == (429, "7")
+        assert ask(socket)[-1]["type"] == "response.completed"
+
+
+def test_requests_are_answered_one_after_the_other(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams("One")).add(streams("Two"))
+    with socket_to(gateway) as socket:
+        for _ in range(2):
+            socket.send(json.dumps(CREATE))
+        texts = [answer(socket)[-1]["response"]["output"][0]["content"][0]["text"] for _ in range(2)]
+    assert texts == ["One", "Two"]
+
+
+def test_a_client_that_leaves_ends_the_call_and_one_request_waits_for_it(
+    upstream: ReplayServer, gateway: Live
+) -> None:
+    upstream.add(streams("Hello"), Stall())
+    with socket_to(gateway) as socket:
+        for _ in range(3):
+            socket.send(json.dumps(CREATE))
+        (error,) = answer(socket)
+        assert (error["status"], error["error"]["code"]) == (429, "too_many_requests")
+        upstream.wait_for(lambda server: server.requests)
+    upstream.wait_for(lambda server: server.disconnects)
+
+
+LONG = ["x" * 65536] * 400
+"""It does not fit into the buffers between the gateway and a client that reads nothing."""
+
+
+def test_a_slow_client_slows_its_source_and_gets_all_of_it(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams(*LONG))
+    with socket_to(gateway) as socket:
+        socket.send(json.dumps(CREATE))
+        gateway.wait_for(lambda here: any(not one.writable.is_set() for one in sockets(here)))
+        assert answer(socket)[-1]["response"]["output"][0]["content"][0]["text"] == "".join(LONG)
+
+
+def test_a_client_that_takes_nothing_is_given_up(upstream: ReplayServer) -> None:
+    upstream.add(streams(*LONG))
+    with live(config_of(upstream, "limits: {send_seconds: 0.2}")) as gateway, socket_to(gateway) as socket:
+        socket.send(json.dumps(CREATE))
+        upstream.wait_for(lambda server: server.disconnects)
+        gateway.wait_for(lambda here: not sockets(here))
+
+
+def sockets(gateway: Live) -> list[Any]:
+    """The connections of *gateway* to clients that have a WebSocket."""
+    return [one for one in gateway.server.server_state.connections if isinstance(one, GuardedSocket)]
+
+
+def test_a_websocket_behind_a_request_is_refused(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(says())
+    body = json.dumps(HI).encode()
+    first = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    first += b"content-length: %d\r\n\r\n%s" % (len(body), body)
+    offer = b"GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    offer += b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    with gateway.connect() as connection:
+        connection.sendall(first + offer)
+        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert got.startswith(b"HTTP/1.1 200 ")
+    assert got.count(b"HTTP/1.1") == 1
+
+
+def test_only_who_has_a_key_gets_a_connection(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = "cw-0123456789abcdefghijklmnop"
+    config = config_of(upstream, f"keys: {{me: {{hash: '{KeyHash.of(key, b'12345678')}'}}}}")
+    upstream.add(streams("Hello"))
+    with live(config) as gateway:
+        with pytest.raises(InvalidStatus) as raised:
+            socket_to(gateway)
+        assert raised.value.response.status_code == 401
+        assert json.loads(raised.value.response.body or b"")["error"]["code"] == "invalid_api_key"
+        with socket_to(gateway, Authorization=f"Bearer {key}") as socket:
+            assert ask(socket)[-1]["type"] == "response.completed"
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == []
+
+
+def test_no_page_of_another_origin_gets_one(gateway: Live) -> None:
+    with pytest.raises(InvalidStatus) as raised:
+        socket_to(gateway, Origin="https://evil.example")
+    assert raised.value.response.status_code == 403
+
+
+def test_a_message_has_the_limit_of_a_body(upstream: ReplayServer) -> None:
+    with live(config_of(upstream, "limits: {body_bytes: 200}")) as gateway, socket_to(gateway) as socket:
+        socket.send("x" * 201)
+        with pytest.raises(ConnectionClosed) as raised:
+            socket.recv(60)
+    assert raised.value.rcvd is not None
+    assert raised.value.rcvd.code == 1009
+
+
+@pytest.mark.filterwarnings("ignore:connect\\(\\) must be used:DeprecationWarning")
+def test_openais_sdk(upstream: ReplayServer, gateway: Live) -> None:
+    upstream.add(streams("Hello"))
+    client = openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="k", max_retries=0)
+    with client, client.responses.connect() as connection:
+        connection.response.create(model="tiny", input="Hi", store=False)
+        event = next(one for one in connection if one.type == "response.completed")
+    assert event.response.output_text == "Hello"
+
+
+def test_the_word_for_websockets_is_not_for_the_server(upstream: ReplayServer) -> None:
+    events = [
+        {"type": "response.created", "sequence_number": 0, "response": RESPONSE | {"status": "in_progress"}},
+        {"type": "response.completed", "sequence_number": 1, "response": RESPONSE},
+    ]
+    upstream.add(Answer.of_events(events))
+    models = f"tiny: {{provider: openai_responses, api_key: k, base_url: '{upstream.url}'}}"
+    beta = {"OpenAI-Beta": "responses_websockets=2026-02-06, other=v1"}
+    with live(config_of(upstream, models=models)) as gateway, socket_to(gateway, **beta) as socket:
+        assert ask(socket)[-1]["type"] == "response.completed"
+    assert upstream.requests[0].headers["openai-beta"] == "other=v1"
+
+
+RESPONSE: dict[str, Any] = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "status": "completed",
+    "model": "tiny",
+    "output": [],
+}
