@@ -111,8 +111,8 @@ def test_or_it_is_dropped_and_said(upstream: ReplayServer) -> None:
     answer = post(messages_at(upstream, "on_unsupported: drop"), {**HI, "seed": 7, "a_new_field": 1})
     assert answer.status_code == 200
     assert answer.headers["x-crosswalk-dropped"].split(", ")[:2] == [
-        "request.seed: the Messages API has no such option",
-        "request.a_new_field: the Messages API has nothing for it",
+        "request.seed: Messages has no such option",
+        "request.a_new_field: Messages has nothing for it",
     ]
 
 
@@ -123,7 +123,7 @@ def test_store_is_a_field_of_chats_own(upstream: ReplayServer) -> None:
     assert upstream.requests[0].json()["store"] is True
     answer = post(messages_at(upstream), {**HI, "store": True})
     assert answer.headers["x-crosswalk-dropped"].startswith(
-        "request.store: the Messages API has no such option, "
+        "request.store: Messages has no such option, "
     )
 
 
