@@ -1,29 +1,25 @@
 """Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 
-There are two, which behave the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with Crosswalk's
-own connections. A service with a custom HTTP client, options for one, or a proxy from its environment uses a
-:class:`~crosswalk.service.client.ClientTransport`. Answers are decompressed within bounds, because a few bytes can expand
-to gigabytes.
+There are two, which behave the same: :class:`~crosswalk.service.client.ClientTransport` over httpx2, and
+:class:`~crosswalk.service.aiohttp_transport.AiohttpTransport`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, StreamTooLargeError
-from crosswalk.service.deadlines import Wait
+from crosswalk.errors import CrosswalkError
+from crosswalk.service.deadlines import RESEND_SECONDS, Wait
 from crosswalk.service.policy import Timeouts
 
-if TYPE_CHECKING:
-    import httpx2
-
-__all__ = ["Answer", "Kept", "Transport", "body_of", "decoded"]
+__all__ = ["Answer", "Kept", "Sending", "Transport"]
 
 C = TypeVar("C")
 
@@ -102,8 +98,12 @@ class Kept(ABC, Generic[C]):
         return self._client
 
     @abstractmethod
-    def _make(self) -> C:
-        """Make one, in any thread."""
+    def _make(self, loop: asyncio.AbstractEventLoop) -> C:
+        """Make one for *loop*, in any thread."""
+
+    @abstractmethod
+    async def _close(self, client: C) -> None:
+        """Close *client* and its connections."""
 
     def _is_forked(self) -> bool:
         """Whether this process was forked from the one that used it first.
@@ -137,7 +137,7 @@ class Kept(ABC, Generic[C]):
         while self._is_wanted(loop):
             making = self._making
             if making is None or making.get_loop() is not loop:
-                self._making = making = loop.run_in_executor(None, self._make)
+                self._making = making = loop.run_in_executor(None, self._make, loop)
                 making.add_done_callback(self._made)
             # A caller that is cancelled does not cancel it for the others.
             await asyncio.shield(making)
@@ -145,65 +145,40 @@ class Kept(ABC, Generic[C]):
 
     def _made(self, making: asyncio.Future[C]) -> None:
         self._making = None if self._making is making else self._making
-        if not making.cancelled() and making.exception() is None and not self._is_closed:
+        if making.cancelled() or making.exception() is not None:
+            return
+        if self._is_closed:
+            self._drop(making.result())
+        else:
             self._client, self._loop = making.result(), making.get_loop()
+
+    def _drop(self, client: C) -> None:
+        """Give up *client*, whose connections, if any, are gone with their event loop."""
 
     async def aclose(self) -> None:
         """See :class:`Transport`. The connections of another event loop are gone with it."""
         self._is_closed = True
-        client: Any = self._client
-        self._client = None
+        client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+            await self._close(client)
+        elif client is not None:
+            self._drop(client)
 
 
-_FREE: Final = 32 * 2**20
-"""The size up to which any ratio is allowed: a model that repeats itself compresses well."""
-_RATIO: Final = 100
-"""The highest ratio of an answer's size to its compressed size beyond that."""
+class Sending:
+    """One sending of a request, which the HTTP library reports on.
 
-
-def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-    """Return the decoded bytes of *chunks*, the body of an answer with *headers*. See :func:`body_of`."""
-    if not _is_encoded(headers):
-        return chunks
-    import httpx2
-
-    class Stream(httpx2.AsyncByteStream):
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return chunks
-
-    payload = {"content-encoding": headers["content-encoding"].lower().replace("x-gzip", "gzip")}
-    return body_of(httpx2.Response(200, headers=payload, stream=Stream()))
-
-
-def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Yield the bytes of the body of *response*, as they arrive.
-
-    While they are read:
-
-    Raises:
-        StreamTooLargeError: they are far more than the server has sent.
-        httpx2.DecodingError: they do not match their encoding.
+    Attributes:
+        was_kept: whether it was sent over a reused connection, and no head of an answer has arrived.
     """
-    return _Bounded(response) if _is_encoded(response.headers) else response.aiter_bytes()
 
+    was_kept = False
 
-def _is_encoded(headers: Mapping[str, str]) -> bool:
-    return headers.get("content-encoding", "").strip().lower() not in ("", "identity")
+    def begin(self) -> None:
+        """The request is sent over a reused connection."""
+        self.was_kept, self._at = True, time.monotonic()
 
-
-class _Bounded(AsyncIterator[bytes]):
-    def __init__(self, response: httpx2.Response) -> None:
-        self._response = response
-        self._pieces = response.aiter_bytes()  # each of a megabyte at most
-        self._given = 0
-
-    async def __anext__(self) -> bytes:
-        piece = await self._pieces.__anext__()
-        self._given += len(piece)
-        if self._given > _FREE and self._given > self._response.num_bytes_downloaded * _RATIO:
-            raise StreamTooLargeError(
-                f"the answer unpacks to more than {_RATIO} times what was sent", limit=_RATIO
-            )
-        return piece
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the loss of the connection can mean that the server had closed it before: see :data:`RESEND_SECONDS`."""
+        return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
