@@ -14,9 +14,8 @@ from urllib.request import getproxies, proxy_bypass
 from crosswalk.errors import ConfigurationError
 from crosswalk.service.client import refused, with_context
 from crosswalk.service.deadlines import Wait
-from crosswalk.service.decoding import decoded
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, Kept, Sending
+from crosswalk.service.transport import Answer, Kept, Sending, decoded
 
 if TYPE_CHECKING:
     import aiohttp

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service.deadlines import Wait
-from crosswalk.service.decoding import decoded
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, Kept, Sending
+from crosswalk.service.transport import Answer, Kept, Sending, decoded
 
 if TYPE_CHECKING:
     import asyncio

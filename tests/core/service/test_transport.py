@@ -17,12 +17,15 @@ import pytest
 import crosswalk.service
 from crosswalk import (
     ConfigurationError,
+    CrosswalkError,
     InvalidRequestError,
     ProviderTimeoutError,
     ServerError,
 )
-from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, RetryPolicy
+from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, RetryPolicy, Timeouts
+from crosswalk.service.aiohttp_transport import AiohttpTransport
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import collect_garbage
 from wires import body, chunk
 
 Make = Callable[..., LLMService]
@@ -196,6 +199,54 @@ def test_a_server_that_is_not_there_is_an_error(service_of: Make, transport: str
     with pytest.raises(ServerError) as raised:
         ask(service_of(endpoint, transport=transport, retry=ONCE))
     assert raised.value.info.code == "connect_error"
+
+
+@both
+def test_a_proxy_that_refuses_a_tunnel_is_an_error(service_of: Make, transport: str) -> None:
+    endpoint = Endpoint("vllm", model="m", base_url="https://server.test")
+    with ReplayServer() as proxy, pytest.raises(ServerError, match="the proxy refused a connection"):
+        options = {"proxy": proxy.url, "verify": False}
+        ask(service_of(endpoint, transport=transport, retry=ONCE, client_options=options))
+
+
+@both
+def test_a_server_that_never_shakes_hands_is_too_slow(service_of: Make, transport: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = Endpoint("vllm", model="m", base_url=f"https://127.0.0.1:{listener.getsockname()[1]}")
+        limits = Timeouts(connect=0.01)
+        with pytest.raises(ProviderTimeoutError) as raised:
+            ask(service_of(endpoint, transport=transport, retry=ONCE, timeout=limits))
+    assert raised.value.info.code == "connect_timeout"
+
+
+@both
+def test_a_method_that_http_does_not_know_is_refused(
+    server: ReplayServer, service_of: Make, transport: str
+) -> None:
+    async def main() -> None:
+        async with service_of(server, transport=transport) as service:
+            await service.request("NOT ONE", "/x")
+
+    with pytest.raises(InvalidRequestError, match="is no HTTP"):
+        asyncio.run(main())
+
+
+def test_a_session_of_aiohttp_is_given_up_quietly() -> None:
+    """When the transport was closed while the session was made, and in another event loop."""
+
+    async def close_early() -> None:
+        transport = AiohttpTransport({"verify": False})
+        making = asyncio.create_task(transport.ready())
+        await asyncio.sleep(0)
+        await transport.aclose()
+        with pytest.raises(CrosswalkError, match="closed"):
+            await making
+
+    asyncio.run(close_early())
+    transport = AiohttpTransport({"verify": False})
+    asyncio.run(transport.ready())
+    asyncio.run(transport.aclose())
+    collect_garbage()
 
 
 @pytest.mark.parametrize(

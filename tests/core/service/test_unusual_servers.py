@@ -93,8 +93,10 @@ def serving(sent: bytes) -> Iterator[Endpoint]:
         thread = threading.Thread(target=serve)
         thread.start()
         port = listener.getsockname()[1]
-        yield Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{port}")
-        thread.join()
+        try:
+            yield Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{port}")
+        finally:
+            thread.join()
 
 
 def ask(sent: bytes, transport: Any) -> Any:
