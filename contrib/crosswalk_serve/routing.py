@@ -163,6 +163,7 @@ class Router:
                 on_unsupported="raise" if on_unsupported == "refuse" else "drop",
                 limits=Limits(line_bytes=most, total_bytes=most),
                 observers=self._observers,
+                transport="aiohttp",  # many calls at once
                 **self._options,
             )
         return self._services[key]

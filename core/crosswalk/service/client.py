@@ -1,36 +1,26 @@
-"""An HTTP client between the service and its connections, and the trusted certificates, which take long to load."""
+"""Sends requests through httpx2: the application's own client, or one with its options."""
 
 from __future__ import annotations
 
 import inspect
 import os
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.deadlines import RESEND_SECONDS, Wait
+from crosswalk.service.deadlines import Wait
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, Kept, body_of
+from crosswalk.service.transport import Answer, Kept, Sending, decoded
 
 if TYPE_CHECKING:
+    import asyncio
     import ssl
 
     import httpx2
 
-__all__ = [
-    "PLAIN",
-    "ClientTransport",
-    "check_client",
-    "is_plain",
-    "load_for_loop",
-    "refused",
-    "trusted",
-    "with_context",
-]
+__all__ = ["ClientTransport", "check_client", "refused", "with_context"]
 
 
 class ClientTransport(Kept["httpx2.AsyncClient"]):
@@ -56,13 +46,17 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
                 "client= belongs to the process from which this one was forked; make a service here"
             )
 
-    def _make(self) -> httpx2.AsyncClient:
+    def _make(self, _: asyncio.AbstractEventLoop) -> httpx2.AsyncClient:
+        import anyio
         import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
-        load_for_loop()
+        anyio.run(anyio.sleep, 0)  # loads what the first request would load in the event loop
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         with refused(httpx2.InvalidURL):
             return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
+
+    async def _close(self, client: httpx2.AsyncClient) -> None:
+        await client.aclose()
 
     async def send(
         self,
@@ -78,55 +72,61 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
 
         client = self._given or self.client
         timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
-
-        async def sent() -> httpx2.Response:
+        while True:
+            trace = _Trace()
             request = client.build_request(
                 method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
             )
-            # A redirect would carry the key to an unknown address.
-            return await client.send(request, stream=True, follow_redirects=False)
-
-        trace = _Trace()
-        try:
-            response = await sent()
-        except (httpx2.NetworkError, httpx2.RemoteProtocolError):
-            if not trace.was_kept or time.monotonic() - trace.sent_at > RESEND_SECONDS:
-                raise
-            wait.resent += 1
-            response = await sent()  # once more: see Tap.look_at_end
-        return Answer(response.status_code, response.headers, body_of(response), response.aclose)
+            try:
+                # A redirect would carry the key to an unknown address.
+                response = await client.send(request, stream=True, follow_redirects=False)
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+                if not trace.may_repeat:
+                    raise
+                wait.resent += 1
+            else:
+                body = _Body(response)
+                return Answer(response.status_code, response.headers, body, body.aclose)
 
 
-class _Trace:
-    """The trace of a request from an HTTP library while it is being sent. Some libraries give no trace.
+_open: set[_Body] = set()
+"""The answers that are being read.
 
-    Attributes:
-        sent_at: the time at which sending began.
-        was_kept: whether it was sent over a reused connection, and no head of an answer has arrived.
-    """
+httpx2 reads through generators that wait while they are closed. If nobody held them, the garbage collector would end them
+before the stream that was forgotten can close its answer.
+"""
 
-    was_kept = False
-    sent_at = 0.0
+
+class _Body(AsyncIterator[bytes]):
+    """The bytes of an answer as they arrive."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+        is_read = response.is_stream_consumed  # by a hook or a transport of the application
+        chunks = response.aiter_bytes() if is_read else response.aiter_raw()
+        self._chunks = chunks if is_read else decoded(chunks, response.headers)
+        _open.add(self)
+
+    async def __anext__(self) -> bytes:
+        return await self._chunks.__anext__()
+
+    async def aclose(self) -> None:
+        _open.discard(self)
+        await self._response.aclose()
+
+
+class _Trace(Sending):
+    """The trace of a request from httpx2. Some of its transports give no trace."""
+
     _is_new = False
 
     async def __call__(self, event: str, _: Any) -> None:
         if event.startswith("connection."):
             self._is_new = True
-        elif event == "http11.send_request_headers.started":
-            self.was_kept, self.sent_at = not self._is_new, time.monotonic()
+        elif event == "http11.send_request_headers.started" and not self._is_new:
+            self.begin()
         elif event == "http11.receive_response_headers.complete":
             self.was_kept = False
-
-
-def is_plain(options: Mapping[str, Any]) -> bool:
-    """Whether a pool can replace a client with *options* in this environment: no proxy, only one kind of HTTP."""
-    if not options.keys() <= PLAIN or sys.platform == "emscripten":  # in a browser there are no sockets
-        return False
-    if not options.get("trust_env", True):
-        return True
-    from urllib.request import getproxies  # the system's own settings, which HTTP clients read as well
-
-    return not getproxies().keys() & {"http", "https", "all"}
 
 
 def check_client(client: object, options: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ def check_client(client: object, options: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: one of them is refused.
     """
-    if client is None and options.keys() <= PLAIN:
+    if client is None and not options:
         return
     import httpx2  # needed only by callers that pass one of them
 
@@ -150,49 +150,21 @@ def check_client(client: object, options: Mapping[str, Any]) -> None:
         )
 
 
-PLAIN: Final = frozenset({"verify", "cert", "trust_env"})
-"""The options of an HTTP client that set the trusted certificates."""
-
-
-def load_for_loop() -> None:
-    """Load the HTTP library's means of waiting, which it would load in the middle of the first request."""
-    import anyio
-
-    anyio.run(anyio.sleep, 0)
-
-
-def trusted(options: Mapping[str, Any], *, is_secure: bool) -> ssl.SSLContext:
-    """Return the trusted certificates of *options*, those of :data:`PLAIN`. Loads the HTTP library.
-
-    Certificates are read only if some server *is_secure*, that is, uses TLS. Otherwise the result trusts no server.
-
-    Raises:
-        ConfigurationError: the options are wrong.
-    """
-    import ssl
-
-    import httpcore2  # noqa: F401  # only where something is sent: it takes as long to load as all of Crosswalk
-    import httpx2
-
-    if not is_secure:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if options.get("verify", True) is True and options.get("cert") is None:
-        return _by_default(
-            options.get("trust_env", True), *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-        )
-    with refused():
-        return httpx2.create_ssl_context(**with_context(options))
-
-
 def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *options* with the certificates of a ``verify=PATH``, from a file or a folder.
+    """Return *options* with the certificates of a ``verify=PATH``, a file or a folder, or else the shared ones.
 
     Raises:
         OSError: they cannot be read.
     """
     import ssl
 
-    path = options.get("verify")
+    path = options.get("verify", True)
+    if path is True and options.get("cert") is None:
+        names = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+        return {
+            **options,
+            "verify": _by_default(options.get("trust_env", True), options.get("http2"), *names),
+        }
     if not isinstance(path, str | os.PathLike):
         return dict(options)
     file, folder = (None, path) if os.path.isdir(path) else (path, None)
@@ -200,8 +172,11 @@ def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _by_default(trust_env: bool, *_: str | None) -> ssl.SSLContext:
-    """The certificates that all pools of the process share: the system's, or those that the environment names."""
+def _by_default(trust_env: bool, *_: str | bool | None) -> ssl.SSLContext:
+    """The certificates that all clients of the process share: the system's, or those that the environment names.
+
+    They take long to load. A client with HTTP/2 has its own, since it changes them.
+    """
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=trust_env)

@@ -69,9 +69,9 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
     if names & {"TransportError", "StreamError", "NetworkError", "ProtocolError"} or isinstance(
         error, OSError
     ):
-        return ErrorInfo(
-            ErrorKind.SERVER, f"the connection to {server} broke", retryable=True, code="connection_lost"
-        )
+        detail = ", or its answer is not HTTP" if "RemoteProtocolError" in names else ""
+        cause = f"the connection to {server} broke{detail}"
+        return ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="connection_lost")
     return None
 
 

@@ -6,7 +6,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Never, Self, TypedDict, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Never,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import attrs
 
@@ -18,7 +29,7 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.attempts import Cooling
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call_options import CallOptions, refuse_unknown, with_options
-from crosswalk.service.client import ClientTransport, check_client, is_plain
+from crosswalk.service.client import ClientTransport, check_client
 from crosswalk.service.deadlines import CallSlots
 from crosswalk.service.discovery import ServerDiscovery
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, resolve
@@ -26,7 +37,6 @@ from crosswalk.service.exchange import Setup
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.pools import LoopPool
 from crosswalk.service.request import Asked
 from crosswalk.service.stream import EventStream
 from crosswalk.service.transport import Transport
@@ -44,6 +54,8 @@ __all__ = ["LLMService"]
 
 T = TypeVar("T")
 
+TransportChoice: TypeAlias = Literal["httpx2", "aiohttp"]
+
 
 class ServiceOptions(TypedDict, total=False):
     """The options of :class:`LLMService`, described there."""
@@ -59,6 +71,7 @@ class ServiceOptions(TypedDict, total=False):
     limits: Limits | None
     client: httpx2.AsyncClient | None
     client_options: Mapping[str, Any] | None
+    transport: TransportChoice
     observers: Iterable[Observer]
     middleware: Iterable[Middleware]
     cache: AnswerCache | None
@@ -94,6 +107,8 @@ class LLMService:
         limits: the largest answer that is accepted, or ``None`` for the defaults.
         client: the application's own HTTP client, which the application closes, or ``None`` to create one.
         client_options: arguments for that client, as for ``httpx2.AsyncClient``: ``proxy``, ``verify``, ``http2``.
+        transport: the HTTP library: ``"httpx2"``, or ``"aiohttp"`` for programs with many concurrent calls, which it costs
+            less. aiohttp takes the options ``proxy``, ``verify``, ``cert`` and ``trust_env``, and no *client*.
         observers: objects that are notified of every call, besides the log, such as
             ``crosswalk.service.otel.OpenTelemetry()``.
         middleware: generator functions of the request that wrap each call, the outermost first. See
@@ -127,6 +142,7 @@ class LLMService:
         limits: Limits | None = None,
         client: httpx2.AsyncClient | None = None,
         client_options: Mapping[str, Any] | None = None,
+        transport: TransportChoice = "httpx2",
         observers: Iterable[Observer] = (),
         middleware: Iterable[Middleware] = (),
         cache: AnswerCache | None = None,
@@ -176,15 +192,13 @@ class LLMService:
             if client is not None:
                 raise ConfigurationError("give proxy= to the client", key="proxy")
             client_options = {**(client_options or {}), "proxy": proxy}
-        check_client(client, client_options or {})
         known = default_registry if registry is None else registry
         requested = [_as_endpoint(one) for one in endpoints]
         routes = tuple(_route(endpoint, known) for endpoint in requested)
-        http = dict(client_options or {})
         retry = RetryPolicy.of(retry)
         self._setup = Setup(
             routes=routes,
-            transport=_transport(routes, client, http),
+            transport=_transport(transport, client, dict(client_options or {})),
             retry=retry,
             timeouts=Timeouts.of(settings.timeout_seconds if timeout is None else timeout),
             on_unsupported=on_unsupported,
@@ -495,12 +509,20 @@ def _as_middleware(middleware: Any) -> tuple[Middleware, ...]:
     return given
 
 
-def _transport(routes: Iterable[Route], client: httpx2.AsyncClient | None, http: dict[str, Any]) -> Transport:
-    """Return what sends the requests: *client*, or a new client if connections alone are not enough, else connections."""
-    if client is not None or not is_plain(http):
-        return ClientTransport(client, http)
-    is_secure = any(route.base_url.startswith("https:") for route in routes)
-    return LoopPool(http, is_secure=is_secure)
+def _transport(
+    library: TransportChoice, client: httpx2.AsyncClient | None, options: dict[str, Any]
+) -> Transport:
+    """Return what sends the requests through *library*."""
+    if library == "httpx2":
+        check_client(client, options)
+        return ClientTransport(client, options)
+    if library != "aiohttp":
+        raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
+    if client is not None:
+        raise ConfigurationError("aiohttp cannot use client=", key="client")
+    from crosswalk.service.aiohttp_transport import AiohttpTransport
+
+    return AiohttpTransport(options)
 
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:

@@ -210,8 +210,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         """
         async with self._wait.lock:
             if not self.ready:
-                step = self._source.__anext__()
-                self.ready.extend(await (Nested(step) if self._setup.middleware else step))
+                self.ready.extend(await Nested(self._source.__anext__()))
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         return altered(request, stream=True) if self._shows and not request.stream else request

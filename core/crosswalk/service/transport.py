@@ -1,29 +1,27 @@
 """Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 
-There are two, which behave the same. Most services have a :class:`~crosswalk.service.pools.LoopPool`, with Crosswalk's
-own connections. A service with a custom HTTP client, options for one, or a proxy from its environment uses a
-:class:`~crosswalk.service.client.ClientTransport`. Answers are decompressed within bounds, because a few bytes can expand
-to gigabytes.
+There are two, which behave the same: :class:`~crosswalk.service.client.ClientTransport` over httpx2, and
+:class:`~crosswalk.service.aiohttp_transport.AiohttpTransport`. Answers are decompressed within bounds, because a few bytes
+can expand to gigabytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import attrs
 
 from crosswalk.errors import CrosswalkError, StreamTooLargeError
-from crosswalk.service.deadlines import Wait
+from crosswalk.service.deadlines import RESEND_SECONDS, Wait
 from crosswalk.service.policy import Timeouts
 
-if TYPE_CHECKING:
-    import httpx2
-
-__all__ = ["Answer", "Kept", "Transport", "body_of", "decoded"]
+__all__ = ["Answer", "Kept", "Sending", "Transport", "decoded"]
 
 C = TypeVar("C")
 
@@ -102,8 +100,12 @@ class Kept(ABC, Generic[C]):
         return self._client
 
     @abstractmethod
-    def _make(self) -> C:
-        """Make one, in any thread."""
+    def _make(self, loop: asyncio.AbstractEventLoop) -> C:
+        """Make one for *loop*, in any thread."""
+
+    @abstractmethod
+    async def _close(self, client: C) -> None:
+        """Close *client* and its connections."""
 
     def _is_forked(self) -> bool:
         """Whether this process was forked from the one that used it first.
@@ -137,7 +139,7 @@ class Kept(ABC, Generic[C]):
         while self._is_wanted(loop):
             making = self._making
             if making is None or making.get_loop() is not loop:
-                self._making = making = loop.run_in_executor(None, self._make)
+                self._making = making = loop.run_in_executor(None, self._make, loop)
                 making.add_done_callback(self._made)
             # A caller that is cancelled does not cancel it for the others.
             await asyncio.shield(making)
@@ -145,40 +147,54 @@ class Kept(ABC, Generic[C]):
 
     def _made(self, making: asyncio.Future[C]) -> None:
         self._making = None if self._making is making else self._making
-        if not making.cancelled() and making.exception() is None and not self._is_closed:
+        if making.cancelled() or making.exception() is not None:
+            return
+        if self._is_closed:
+            self._drop(making.result())
+        else:
             self._client, self._loop = making.result(), making.get_loop()
+
+    def _drop(self, client: C) -> None:
+        """Give up *client*, whose connections, if any, are gone with their event loop."""
 
     async def aclose(self) -> None:
         """See :class:`Transport`. The connections of another event loop are gone with it."""
         self._is_closed = True
-        client: Any = self._client
-        self._client = None
+        client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+            await self._close(client)
+        elif client is not None:
+            self._drop(client)
+
+
+class Sending:
+    """One sending of a request, which the HTTP library reports on.
+
+    Attributes:
+        was_kept: whether it was sent over a reused connection, and no head of an answer has arrived.
+    """
+
+    was_kept = False
+
+    def begin(self) -> None:
+        """The request is sent over a reused connection."""
+        self.was_kept, self._at = True, time.monotonic()
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the loss of the connection can mean that the server had closed it before: see :data:`RESEND_SECONDS`."""
+        return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
 
 
 _FREE: Final = 32 * 2**20
 """The size up to which any ratio is allowed: a model that repeats itself compresses well."""
 _RATIO: Final = 100
 """The highest ratio of an answer's size to its compressed size beyond that."""
+_PIECE: Final = 2**20
 
 
 def decoded(chunks: AsyncIterator[bytes], headers: Mapping[str, str]) -> AsyncIterator[bytes]:
-    """Return the decoded bytes of *chunks*, the body of an answer with *headers*. See :func:`body_of`."""
-    if not _is_encoded(headers):
-        return chunks
-    import httpx2
-
-    class Stream(httpx2.AsyncByteStream):
-        def __aiter__(self) -> AsyncIterator[bytes]:
-            return chunks
-
-    payload = {"content-encoding": headers["content-encoding"].lower().replace("x-gzip", "gzip")}
-    return body_of(httpx2.Response(200, headers=payload, stream=Stream()))
-
-
-def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Yield the bytes of the body of *response*, as they arrive.
+    """Return the decoded bytes of *chunks*, the body of an answer with *headers*, as they arrive.
 
     While they are read:
 
@@ -186,24 +202,64 @@ def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
         StreamTooLargeError: they are far more than the server has sent.
         httpx2.DecodingError: they do not match their encoding.
     """
-    return _Bounded(response) if _is_encoded(response.headers) else response.aiter_bytes()
+    encoding = headers.get("content-encoding", "").strip().lower()
+    return chunks if encoding in ("", "identity") else _Bounded(chunks, encoding)
 
 
-def _is_encoded(headers: Mapping[str, str]) -> bool:
-    return headers.get("content-encoding", "").strip().lower() not in ("", "identity")
+class _Counted(AsyncIterator[bytes]):
+    """Bytes, and their number so far."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self.number = 0
+
+    async def __anext__(self) -> bytes:
+        chunk = await self._chunks.__anext__()
+        self.number += len(chunk)
+        return chunk
 
 
 class _Bounded(AsyncIterator[bytes]):
-    def __init__(self, response: httpx2.Response) -> None:
-        self._response = response
-        self._pieces = response.aiter_bytes()  # each of a megabyte at most
-        self._given = 0
+    def __init__(self, chunks: AsyncIterator[bytes], encoding: str) -> None:
+        self._received = _Counted(chunks)
+        is_gzip = encoding in ("gzip", "x-gzip")
+        pieces = _unpacked(self._received) if is_gzip else _by_httpx2(self._received, encoding)
+        self._decoded = _Counted(pieces)
 
     async def __anext__(self) -> bytes:
-        piece = await self._pieces.__anext__()
-        self._given += len(piece)
-        if self._given > _FREE and self._given > self._response.num_bytes_downloaded * _RATIO:
+        piece = await self._decoded.__anext__()
+        if self._decoded.number > _FREE and self._decoded.number > self._received.number * _RATIO:
             raise StreamTooLargeError(
                 f"the answer unpacks to more than {_RATIO} times what was sent", limit=_RATIO
             )
         return piece
+
+
+async def _unpacked(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the content of gzip data, which may have several members. HTTP clients read the first one alone."""
+    import httpx2
+
+    unpack = zlib.decompressobj(31)
+    try:
+        async for chunk in chunks:
+            unread = chunk
+            while unread:
+                if unpack.eof:
+                    if not unread.startswith(b"\x1f"):
+                        break  # padding behind the last member
+                    unpack = zlib.decompressobj(31)
+                yield unpack.decompress(unread, _PIECE)
+                unread = unpack.unconsumed_tail or unpack.unused_data
+        yield unpack.flush()
+    except zlib.error as error:
+        raise httpx2.DecodingError(str(error)) from error
+
+
+def _by_httpx2(chunks: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return chunks
+
+    return httpx2.Response(200, headers={"content-encoding": encoding}, stream=Stream()).aiter_bytes()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
-import httpcore2
+import httpx2
 import orjson
 import pytest
 
@@ -120,7 +120,7 @@ async def failure_of(service: LLMService) -> ProviderError:
 
 BUSY = Said(503, {"retry-after": "10"}, (b'{"error": {"message": "busy"}}',))
 SILENT = Said(pieces=(1e6,))
-DOWN = httpcore2.ConnectError("nobody is there")
+DOWN = httpx2.ConnectError("nobody is there")
 
 
 # ------------------------------------------------------------------------------------ a limit for the whole call

@@ -27,8 +27,8 @@ from crosswalk.service import (
     UnsupportedRequestError,
     thread as service_thread,
 )
+from crosswalk.service.aiohttp_transport import AiohttpTransport
 from crosswalk.service.client import ClientTransport
-from crosswalk.service.pools import LoopPool
 from crosswalk.service.thread import READ_AHEAD
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -353,10 +353,7 @@ def test_a_client_of_ones_own_does_not_go_along(monkeypatch: pytest.MonkeyPatch)
             with pytest.raises(CrosswalkError, match="make a service here"):
                 await transport.ready()
             own = {"verify": False}
-            for unused in (
-                ClientTransport(None, own),
-                LoopPool(own, is_secure=False),
-            ):
+            for unused in (ClientTransport(None, own), AiohttpTransport(own)):
                 unused._process = 0
                 await unused.ready()  # nothing to leave behind
                 assert unused._left == []

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import httpx2
 import pytest
 
 import crosswalk.service
 from crosswalk import (
     ConfigurationError,
+    CrosswalkError,
     InvalidRequestError,
     ProviderTimeoutError,
     ServerError,
 )
-from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, RetryPolicy
+from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, RetryPolicy, Timeouts
+from crosswalk.service.aiohttp_transport import AiohttpTransport
 from crosswalk.testing.replay import Answer, ReplayServer
+from leaving import collect_garbage
 from wires import body, chunk
 
 Make = Callable[..., LLMService]
@@ -117,35 +122,153 @@ def test_a_package_that_the_client_lacks_is_named(service_of: Make, monkeypatch:
     assert "secret" not in str(raised.value)
 
 
-def test_a_proxy_is_used(server: ReplayServer, service_of: Make) -> None:
+both = pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+
+
+@both
+def test_a_proxy_is_used(server: ReplayServer, service_of: Make, transport: str) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})))
-    ask(service_of(NOWHERE, client_options={"proxy": server.url, "verify": False}))
+    ask(service_of(NOWHERE, transport=transport, client_options={"proxy": server.url, "verify": False}))
     assert server.requests[0].target == "http://server.test:8000/v1/chat/completions"
 
 
-LOCALHOST = str(Path(__file__).with_name("localhost.pem"))
+@both
+@pytest.mark.parametrize(
+    ("name", "bypass", "is_used"),
+    [("HTTP_PROXY", "", True), ("ALL_PROXY", "", True), ("HTTP_PROXY", "*", False)],
+)
+def test_a_proxy_of_the_environment_is_used(
+    server: ReplayServer,
+    service_of: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    transport: str,
+    name: str,
+    bypass: str,
+    is_used: bool,
+) -> None:
+    for known in ("HTTP_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(known, raising=False)
+        monkeypatch.delenv(known.lower(), raising=False)
+    with ReplayServer() as proxy:
+        for one, text in ((server, "direct"), (proxy, "by proxy")):
+            one.add(Answer.of_json(body({"content": text})))
+        monkeypatch.setenv(name.lower(), proxy.url)
+        monkeypatch.setenv("no_proxy", bypass)
+        response = ask(service_of(server, transport=transport))
+    assert response.text == ("by proxy" if is_used else "direct")
+
+
+def test_a_proxy_that_aiohttp_cannot_use_is_refused(service_of: Make) -> None:
+    options = {"proxy": "socks5://user:secret@h"}
+    with pytest.raises(ConfigurationError, match="cannot use a proxy of the kind 'socks5'") as raised:
+        ask(service_of(NOWHERE, transport="aiohttp", client_options=options))
+    assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "makes"),
-    [({"http2": False}, "AsyncClient"), ({"verify": LOCALHOST}, "create_ssl_context")],
-    ids=["client", "certificates"],
+    ("options", "message"),
+    [
+        ({"transport": "requests"}, "transport is 'httpx2' or 'aiohttp'"),
+        ({"transport": "aiohttp", "client_options": {"http2": True}}, "aiohttp has no option 'http2'"),
+    ],
+)
+def test_a_transport_that_does_not_exist_is_refused(
+    service_of: Make, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        service_of(NOWHERE, **options)
+
+
+def test_aiohttp_takes_no_client_of_httpx2(service_of: Make) -> None:
+    client = answering(lambda _: httpx2.Response(200))
+    with pytest.raises(ConfigurationError, match="aiohttp cannot use client="):
+        service_of(NOWHERE, client=client, client_options=None, transport="aiohttp")
+
+
+def test_aiohttp_is_an_extra(service_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'crosswalk-llm\[aiohttp\]'"):
+        service_of(NOWHERE, transport="aiohttp")
+
+
+@both
+def test_a_server_that_is_not_there_is_an_error(service_of: Make, transport: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    endpoint = Endpoint("vllm", model="m", base_url=f"http://127.0.0.1:{port}")
+    with pytest.raises(ServerError) as raised:
+        ask(service_of(endpoint, transport=transport, retry=ONCE))
+    assert raised.value.info.code == "connect_error"
+
+
+@both
+def test_a_proxy_that_refuses_a_tunnel_is_an_error(service_of: Make, transport: str) -> None:
+    endpoint = Endpoint("vllm", model="m", base_url="https://server.test")
+    with ReplayServer() as proxy, pytest.raises(ServerError, match="the proxy refused a connection"):
+        options = {"proxy": proxy.url, "verify": False}
+        ask(service_of(endpoint, transport=transport, retry=ONCE, client_options=options))
+
+
+@both
+def test_a_server_that_never_shakes_hands_is_too_slow(service_of: Make, transport: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = Endpoint("vllm", model="m", base_url=f"https://127.0.0.1:{listener.getsockname()[1]}")
+        limits = Timeouts(connect=0.01)
+        with pytest.raises(ProviderTimeoutError) as raised:
+            ask(service_of(endpoint, transport=transport, retry=ONCE, timeout=limits))
+    assert raised.value.info.code == "connect_timeout"
+
+
+@both
+def test_a_method_that_http_does_not_know_is_refused(
+    server: ReplayServer, service_of: Make, transport: str
+) -> None:
+    async def main() -> None:
+        async with service_of(server, transport=transport) as service:
+            await service.request("NOT ONE", "/x")
+
+    with pytest.raises(InvalidRequestError, match="is no HTTP"):
+        asyncio.run(main())
+
+
+def test_a_session_of_aiohttp_is_given_up_quietly() -> None:
+    """When the transport was closed while the session was made, and in another event loop."""
+
+    async def close_early() -> None:
+        transport = AiohttpTransport({"verify": False})
+        making = asyncio.create_task(transport.ready())
+        await asyncio.sleep(0)
+        await transport.aclose()
+        with pytest.raises(CrosswalkError, match="closed"):
+            await making
+
+    asyncio.run(close_early())
+    transport = AiohttpTransport({"verify": False})
+    asyncio.run(transport.ready())
+    asyncio.run(transport.aclose())
+    collect_garbage()
+
+
+@pytest.mark.parametrize(
+    ("transport", "library", "makes"),
+    [("httpx2", httpx2, "AsyncClient"), ("aiohttp", aiohttp, "ClientSession")],
+    ids=["httpx2", "aiohttp"],
 )
 def test_first_calls_at_once_share_one_client(
-    server: ReplayServer, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], makes: str
+    server: ReplayServer, monkeypatch: pytest.MonkeyPatch, transport: Any, library: Any, makes: str
 ) -> None:
     server.add(Answer.of_json(body({"content": "Hi"})), times=None)
-    make, made = getattr(httpx2, makes), []
+    make, made = getattr(library, makes), []
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         made.append(make(*args, **kwargs))
         return made[-1]
 
     async def main() -> list[str]:
-        secure = Endpoint("vllm", model="m", base_url="https://server.test:8000")
         here = Endpoint("vllm", model="m", base_url=server.url)
-        async with LLMService(here, secure, client_options={"trust_env": False, **options}) as service:
-            monkeypatch.setattr(httpx2, makes, counted)
+        pem = str(Path(__file__).with_name("localhost.pem"))
+        async with LLMService(here, transport=transport, client_options={"verify": pem}) as service:
+            monkeypatch.setattr(library, makes, counted)
             answers = await asyncio.gather(*(service.complete(ASK) for _ in range(50)))
             return [answer.text for answer in answers]
 

@@ -24,10 +24,10 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
+    client,
     exchange,
-    loops,
-    pools,
 )
+from crosswalk.service.client import ClientTransport
 from crosswalk.service.deadlines import Wait
 from crosswalk.service.observe import LogObserver
 from crosswalk.service.thread import ServiceThread
@@ -60,7 +60,12 @@ def ask_sync(endpoint: Endpoint, **options: Any) -> Any:
         return service.complete(ASK)
 
 
+def ask_by_aiohttp(endpoint: Endpoint, **options: Any) -> Any:
+    return ask(endpoint, transport="aiohttp", **options)
+
+
 both_ways = pytest.mark.parametrize("way", [ask, ask_sync], ids=lambda way: way.__name__)
+all_ways = pytest.mark.parametrize("way", [ask, ask_sync, ask_by_aiohttp], ids=lambda way: way.__name__)
 Way = Callable[..., Any]
 
 
@@ -100,34 +105,24 @@ def secure() -> Iterator[Endpoint]:
         thread.join()
 
 
-@both_ways
+@all_ways
 def test_a_server_is_spoken_to_in_tls(secure: Endpoint, way: Way) -> None:
     trusting = ssl.create_default_context(cafile=PEM)
     assert way(secure, client_options={"verify": trusting}).text == "Hello."
 
 
-def test_a_connection_in_tls_serves_one_request_after_the_other(
-    secure: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[None] = []  # the wait that one begins may end by chance, with what comes meanwhile
-
-    def pause(pipe: loops._Pipe, pause_writing: Callable[..., None] = loops._Pipe.pause_writing) -> None:
-        pauses.append(None)
-        pause_writing(pipe)
-
-    monkeypatch.setattr(loops._Pipe, "pause_writing", pause)
-
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_a_connection_in_tls_serves_one_request_after_the_other(secure: Endpoint, transport: Any) -> None:
     async def main() -> list[str]:
         trusting = ssl.create_default_context(cafile=PEM)
-        async with LLMService(secure, **OPTIONS, client_options={"verify": trusting}) as service:
-            await service.complete(ASK)
-            pauses.clear()  # of the handshake
-            return [(await service.complete(ASK)).text for _ in range(4)]
+        options = {**OPTIONS, "transport": transport, "client_options": {"verify": trusting}}
+        async with LLMService(secure, **options) as service:
+            return [(await service.complete(ASK)).text for _ in range(5)]
 
-    assert (asyncio.run(main()), pauses) == (["Hello."] * 4, [])
+    assert asyncio.run(main()) == ["Hello."] * 5
 
 
-@both_ways
+@all_ways
 def test_whom_the_environment_trusts_is_trusted(
     secure: Endpoint, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,13 +130,13 @@ def test_whom_the_environment_trusts_is_trusted(
     assert way(secure).text == "Hello."
 
 
-@both_ways
+@all_ways
 def test_nobody_else_is(secure: Endpoint, way: Way) -> None:
     with pytest.raises(ServerError, match=r"the certificate of localhost:\d+ is not trusted: self.signed"):
         way(secure, client_options={"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)})
 
 
-@both_ways
+@all_ways
 def test_a_client_that_refuses_its_options_is_misconfigured(secure: Endpoint, way: Way) -> None:
     with pytest.raises(ConfigurationError, match="client_options"):
         way(secure, client_options={"verify": "no file", "cert": "with this"})
@@ -150,7 +145,7 @@ def test_a_client_that_refuses_its_options_is_misconfigured(secure: Endpoint, wa
 # ------------------------------------------------------------------------------------ what is sent and received
 
 
-@both_ways
+@all_ways
 def test_a_compressed_answer_is_unpacked(server: ReplayServer, way: Way) -> None:
     packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     server.add(Answer((gzip.compress(HELLO),), 200, packed))
@@ -163,7 +158,7 @@ def test_a_compressed_answer_is_unpacked(server: ReplayServer, way: Way) -> None
     assert raised.value.info.code == "decoding_error"
 
 
-@both_ways
+@all_ways
 def test_headers_of_ones_own_come_before_ours(server: ReplayServer, way: Way) -> None:
     server.add(Answer.of_json(body({"content": "Hello."})))
     headers = {"User-Agent": "mine", "Host": "other.test"}
@@ -177,33 +172,11 @@ def test_headers_of_ones_own_come_before_ours(server: ReplayServer, way: Way) ->
     )
 
 
-def test_repeated_headers_are_one() -> None:
-    assert pools._headers([(b"A", b"1"), (b"a", b"2"), (b"B", b"\xff")]) == {"a": "1, 2", "b": "ÿ"}
-
-
-# ------------------------------------------------------------------------------------ which of them it is
-
-
-@pytest.mark.parametrize(
-    ("options", "environment", "is_plain"),
-    [
-        ({}, {}, True),
-        ({"verify": False}, {}, True),
-        ({"http2": False}, {}, False),
-        ({}, {"HTTPS_PROXY": "http://proxy.test"}, False),
-        ({"trust_env": False}, {"HTTPS_PROXY": "http://proxy.test"}, True),
-    ],
-)
-def test_a_pool_is_used_where_it_does_what_a_client_would(
-    monkeypatch: pytest.MonkeyPatch, options: Any, environment: dict[str, str], is_plain: bool
-) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    endpoint = Endpoint("vllm", model="m", base_url="http://127.0.0.1:9")
-    service = LLMService(endpoint, client_options=options, settings=Settings())
-    assert isinstance(service._setup.transport, pools.LoopPool) is is_plain
+@all_ways
+def test_gzip_may_have_several_members(server: ReplayServer, way: Way) -> None:
+    packed = gzip.compress(HELLO[:9]) + gzip.compress(HELLO[9:]) + b"\0" * 8
+    server.add(Answer((packed,), 200, {"Content-Type": "application/json", "Content-Encoding": "gzip"}))
+    assert way(at(server)).text == "Hello."
 
 
 def test_what_takes_long_is_not_loaded_in_the_event_loop(
@@ -211,13 +184,13 @@ def test_what_takes_long_is_not_loaded_in_the_event_loop(
 ) -> None:
     """The first call imports an HTTP library and reads certificates; meanwhile the application goes on."""
     threads: list[int] = []
-    trusted = pools.trusted
+    with_context = client.with_context
 
-    def noted(*args: Any, **options: Any) -> Any:
+    def noted(options: Any) -> Any:
         threads.append(threading.get_ident())
-        return trusted(*args, **options)
+        return with_context(options)
 
-    monkeypatch.setattr(pools, "trusted", noted)
+    monkeypatch.setattr(client, "with_context", noted)
     server.add(Answer.of_json(body({"content": "Hello."})))
     assert ask(at(server)).text == "Hello."
     assert threads
@@ -296,7 +269,7 @@ def test_a_call_is_cancelled_while_the_connections_are_made(
             is_waiting.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(pools.LoopPool, "ready", forever)
+        monkeypatch.setattr(ClientTransport, "ready", forever)
         async with LLMService(at(server), **OPTIONS) as service:
             events = service.stream(ASK)
             reading = asyncio.create_task(anext(events))
@@ -316,7 +289,7 @@ def test_a_timeout_of_making_connections_is_no_limit_of_the_call(
     async def fail(_: object) -> None:
         raise TimeoutError("a bug")
 
-    monkeypatch.setattr(pools.LoopPool, "ready", fail)
+    monkeypatch.setattr(ClientTransport, "ready", fail)
     with pytest.raises(TimeoutError, match="a bug"):
         way(at(server))
 
@@ -361,25 +334,11 @@ def test_a_task_that_is_cancelled_as_the_limit_passes_is_cancelled() -> None:
         asyncio.run(main())
 
 
-@pytest.mark.parametrize("has_poll", [True, False])
-def test_a_connection_that_the_server_has_closed_is_readable(
-    monkeypatch: pytest.MonkeyPatch, has_poll: bool
-) -> None:
-    if not has_poll:  # as on Windows
-        monkeypatch.delattr(loops.select, "poll", raising=False)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        assert not loops._is_readable(ours)
-        theirs.close()
-        assert loops._is_readable(ours)
-    assert loops._is_readable(ours)
-
-
 # ------------------------------------------------------------------------------------ several threads
 
 
 def test_a_service_is_closed_while_a_call_begins() -> None:
-    pool = pools.LoopPool({}, is_secure=False)
+    pool = ClientTransport(None, {})
     with pytest.raises(CrosswalkError, match="closed"):
         asyncio.run(pool.send("http://127.0.0.1:9", "POST", {}, b"", Timeouts(), Wait()))
 
