@@ -93,22 +93,19 @@ def _check_answers(arguments: argparse.Namespace) -> int:
         raise UsageError("--answers needs --corpus")
     corpus = _corpus_of(arguments)
     names = [arguments.corpus] if arguments.corpus else corpus.providers()
-    problems = count = 0
+    report = _Report()
     for name in names:
         for capture, canonical in corpus.load(name):
             file = Path(arguments.answers) / name / f"{capture.case}.json"
-            count += 1
             try:
                 result = compare_answer(capture, canonical, orjson.loads(file.read_bytes()))
             except (OSError, orjson.JSONDecodeError) as error:
                 cause = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
                 location = f"{capture.case}, canonical JSON"
                 result = [Problem("P4", location, str(cause), "canonical JSON", "", capture.case)]
-            problems += len(result)
-            for problem in result:
-                _write(f"{name}: {problem}")
-    _write(f"{counted(count, 'capture')}; {counted(problems, 'problem')}")
-    return FAILED if problems else OK
+            report.add(Path(name), (result, Tally(captures=1)), [])
+    _write(f"{counted(report.tally.captures, 'capture')}; {report.causes}")
+    return FAILED if report.problems else OK
 
 
 def _known_exceptions(file: str | None, captures: Iterable[Path]) -> list[KnownException]:
@@ -237,11 +234,16 @@ class _Report:
         self.excepted += other.excepted
         self.skipped += other.skipped
 
-    def __str__(self) -> str:
+    @property
+    def causes(self) -> str:
+        """The number of problems, one for each cause."""
         again = self._causes.total() - len(self._causes)
-        parts = [str(self.tally), counted(self.problems, "problem")]
-        if again:
-            parts[-1] += f", {again} times more in other captures"
+        return counted(self.problems, "problem") + (
+            f", {again} times more in other captures" if again else ""
+        )
+
+    def __str__(self) -> str:
+        parts = [str(self.tally), self.causes]
         if self.excepted:
             parts.append(f"{self.excepted} excepted")
         if self.skipped:

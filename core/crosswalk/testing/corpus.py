@@ -16,7 +16,7 @@ import orjson
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture, load_captures
 from crosswalk.testing.changes import shown
-from crosswalk.testing.problems import Problem
+from crosswalk.testing.problems import Problem, subject_of
 from crosswalk.testing.statements import stated_differences
 
 __all__ = ["Corpus", "compare_answer"]
@@ -101,7 +101,15 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
     except CrosswalkError as error:
         results = [("canonical JSON", "", f"cannot be read as a response: {error}")]
     return [
-        Problem("P4", f"{capture.case}, {location or check}", message, check, location, capture.case)
+        Problem(
+            "P4",
+            f"{capture.case}, {location or check}",
+            message,
+            check,
+            location,
+            capture.case,
+            subject=subject_of([location]),
+        )
         for check, location, message in results
     ]
 
@@ -116,6 +124,9 @@ def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tupl
         return
     plain = answer.get("response", answer.get("partial"))
     response = None if plain is None else from_json(orjson.dumps(plain), ChatResponse)
+    if answer.get("error") != canonical.get("error"):
+        yield "canonical JSON", "error", f"{canonical.get('error')} -> {answer.get('error')}"
+        return
     for fact, message in stated_differences(capture.says or {}, response, answer.get("error")):
         yield "as stated", fact, message
     before, after = ({key: one.get(key) for key in _COMPARED if key in one} for one in (canonical, answer))

@@ -32,7 +32,7 @@ _SUBJECTS: Final = {
     "log probabilities": re.compile(r"logprobs\b"),
     "time": re.compile(r"created\b"),
     "identity": re.compile(r"(id|model)\b"),
-    "end": re.compile(r"(raw_)?finish|(complete|error|retryable|failure)\b"),
+    "end": re.compile(r"(raw_)?finish|(complete|error|retryable|failure|raises|as it is)\b"),
     "text": re.compile(r"(text|reasoning|refusal|message|segments|alternatives)\b"),
     "kind": re.compile(r"kind\b"),
 }
@@ -41,7 +41,7 @@ _SUBJECTS: Final = {
 
 def subject_of(names: Iterable[str]) -> str:
     """Return the part of an answer that the canonical fields or stated facts *names* belong to, or ``""``."""
-    names = list(names)
+    names = [name.removeprefix("metadata.provenance.") for name in names]
     return next((subject for subject, own in _SUBJECTS.items() if any(map(own.match, names))), "")
 
 

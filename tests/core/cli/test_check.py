@@ -222,7 +222,8 @@ def test_a_plugin_is_checked_on_the_corpus(run: Run, provider: Callable[[object,
     name = provider(Shouting(), "x-shouting")
     done = run("check", "--corpus", "xai", "--provider", name, "--sample", "1")
     assert done.status == 1
-    assert "finish: stated as" in done.out
+    assert "P4 made_empty_finish, as it is: refused: UnknownFinishReasonError" in done.out
+    assert "; 2 problems, " in done.out
     assert "metadata.provider_id: " in done.out
 
 
@@ -240,8 +241,8 @@ def answers(tmp_path: Path) -> Path:
 
 def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> None:
     ask = ("check", "--corpus", "xai", "--answers", "answers")
-    assert run(*ask) == Done(0, "4 captures; 0 problems\n", "")
-    first, second, third, last = sorted((answers / "xai").iterdir())
+    assert run(*ask) == Done(0, "5 captures; 0 problems\n", "")
+    first, second, third, *_, last = sorted((answers / "xai").iterdir())
     response = orjson.loads(first.read_bytes())
     response["finish_reason"] = "length"
     response["message"]["content"] = "other"
@@ -252,12 +253,12 @@ def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> 
     done = run(*ask)
     assert done.status == 1
     case = first.stem
-    assert f'xai: P4 {case}, finish_reason: "tool_calls" -> "length"\n' in done.out
+    assert f'xai: P4 {case}, finish: stated as "tool_calls", and read as "length"; also at finish_reason' in done.out
     assert f"xai: P4 {case}, text: stated as " in done.out
     assert f"xai: P4 {second.stem}, canonical JSON: not JSON: " in done.out
-    assert f"xai: P4 {third.stem}, canonical JSON: No such file or directory\n" in done.out
-    assert f"xai: P4 {last.stem}, canonical JSON: is not an object with a response or an error\n" in done.out
-    assert done.out.endswith("4 captures; 6 problems\n")
+    assert f"xai: P4 {third.stem}, canonical JSON: No such file or directory " in done.out
+    assert f"xai: P4 {last.stem}, canonical JSON: is not an object with a response or an error " in done.out
+    assert done.out.endswith("5 captures; 5 problems\n")
     assert " of 'acme'" in run("check", "--corpus", "acme", "--answers", "answers").err
 
 
