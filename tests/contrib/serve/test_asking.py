@@ -122,9 +122,7 @@ def test_store_is_a_field_of_chats_own(upstream: ReplayServer) -> None:
     post(config_of(upstream), {**HI, "store": True})
     assert upstream.requests[0].json()["store"] is True
     answer = post(messages_at(upstream), {**HI, "store": True})
-    assert answer.headers["x-crosswalk-dropped"].startswith(
-        "request.store: Messages has no such option, "
-    )
+    assert answer.headers["x-crosswalk-dropped"].startswith("request.store: Messages has no such option, ")
 
 
 def test_the_file_says_what_requests_do_not(upstream: ReplayServer) -> None:
