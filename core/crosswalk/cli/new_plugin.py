@@ -100,13 +100,11 @@ def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
                 "path": capture.path,
                 "status": capture.status,
                 "stream": capture.stream,
-            }
-            known |= {
                 "pair": capture.pair,
                 "complete": capture.complete,
                 "content_type": capture.content_type,
+                "request": None if capture.request is None else request,
             }
-            known |= {"request": None if capture.request is None else request}
             lines += orjson.dumps(known, option=orjson.OPT_APPEND_NEWLINE)
     except (ConfigurationError, OSError) as error:
         raise UsageError(str(error)) from None

@@ -380,12 +380,13 @@ class Case:
             message: a description of the problem.
             about: the canonical field, if it is neither *where* nor one that changes with these leaves.
         """
-        path, case = "" if isinstance(where, str) else show_path(where.path, items=False), self.capture.case
-        subject = subject_of([about or str(where)])
+        case, path, subject = self.capture.case, "", subject_of([about or str(where)])
+        if not isinstance(where, str):
+            path = show_path(where.path, items=False)
+            if not about and promise != "P3":
+                subject = self._subject_at(where if isinstance(where, Leaf) else where.leaves[0])
         if promise == "P3":
             subject = "framing"
-        elif path and not (about or isinstance(where, str)):
-            subject = self._subject_at(where if isinstance(where, Leaf) else where.leaves[0])
         return Problem(promise, f"{case}, {where}", message, path=path, case=case, subject=subject)
 
     def _subject_at(self, leaf: Leaf) -> str:

@@ -105,7 +105,7 @@ _LONG: Final = 0.12345678901234568
 
 
 def _other_digits(
-    case: Case, events: list[Any], response: dict[str, Any], where: Leaf | Place | str
+    case: Case, events: list[Any], response: dict[str, Any], where: Place | str
 ) -> Iterator[Problem]:
     """Report the first log probability in *response* that is not a number of *events*."""
     numbers = {_digits(leaf.value) for leaf in leaves(events) if type(leaf.value) in (int, float)}
