@@ -42,6 +42,14 @@ class Reader:
         return [ResponseDelta(content_delta=text, raw_finish_reason="stop")]
 
 
+class Claimer(Reader):
+    """The same, and certain of every event."""
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.CERTAIN
+
+
 class Tern(OpenAIChatDialect):
     """A look-alike that counts otherwise, and sets a mark."""
 
@@ -135,7 +143,7 @@ def test_an_override_that_reads_otherwise_reads_its_own_answers_alone() -> None:
 @pytest.mark.parametrize(
     ("name", "override", "text"),
     [
-        ("anthropic", Stranger(lambda _: Recognition.CERTAIN), "Hi"),
+        ("anthropic", Claimer(), "Hi"),
         ("openai_responses", Reader(), None),
     ],
 )
@@ -166,7 +174,7 @@ def test_an_override_of_a_dialect_does_not_make_the_servers_that_speak_it_disagr
 def test_an_override_of_a_dialect_does_not_claim_the_answers_of_servers_that_speak_it() -> None:
     """Other servers' answers in the dialect are recognized as shipped, and read by the override."""
     registry = Registry(environ={})
-    registry.register(Stranger(lambda _: Recognition.CERTAIN), "anthropic")
+    registry.register(Claimer(), "anthropic")
     whole = {
         "message": {"role": "assistant", "content": "Hi"},
         "done": True,
