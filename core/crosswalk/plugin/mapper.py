@@ -65,6 +65,8 @@ class Mapper:
             so that the promise of ``ProviderInfo.text_paths`` holds.
         lookup: returns another provider's mapper, for the dialects that this one also speaks, or ``None`` if there is
             no registry.
+        shipped: the provider as Crosswalk ships it, which recognizes its dialect for servers that also speak it, or
+            ``None`` if this is that, or if Crosswalk does not ship it.
     """
 
     provider: str
@@ -79,6 +81,7 @@ class Mapper:
     has_terminal: bool
     is_unmodified: bool
     lookup: Callable[[str], Mapper] | None = None
+    shipped: Mapper | None = None
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
 
     def dialect_of(self, event: Any) -> Mapper | None:
@@ -89,7 +92,8 @@ class Mapper:
         """
         if self.recognizes(event):
             return self
-        result = next((other for other in self._others() if other.recognizes(event)), None)
+        others = self._others()
+        result = next((other for other in others if (other.shipped or other).recognizes(event)), None)
         if result is None:
             return None
         # Made once for each provider, unless it was registered anew.

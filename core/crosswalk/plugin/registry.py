@@ -218,7 +218,7 @@ class Registry:
         return bool(self._registered.get(name)) or not all(map(is_ours, points))
 
     def shipped(self, name: str) -> Mapper:
-        """Return provider *name* as Crosswalk ships it, without overrides.
+        """Return provider *name* as Crosswalk ships it, without overrides of it and of the dialects that it also speaks.
 
         Raises:
             UnknownProviderError: Crosswalk does not ship it, or it is blocked. PluginError: it cannot be imported.
@@ -226,10 +226,12 @@ class Registry:
         if not self.is_shipped(name):
             raise UnknownProviderError(f"provider {name!r} is not shipped", plugin=name, known=self.names())
         if not self.is_changed(name):
-            return self.mapper(name)
+            mapper = self.mapper(name)
+            if not any(map(self.is_changed, mapper.info.speaks)):
+                return mapper
         points = [point for point in self._entry_points()[name] if is_ours(point)]
         return self._shipped.get(name) or self._shipped.setdefault(
-            name, resolved(name, points, (), self.mapper)
+            name, resolved(name, points, (), self.shipped)
         )
 
     def mapper(self, name: str) -> Mapper:
@@ -265,6 +267,8 @@ class Registry:
             error.add_note("If its plugin was installed after this program began, call registry.refresh().")
             raise error
         mapper = resolved_or_shipped(name, points, registered, self.mapper)
+        if self.is_shipped(name) and self.is_changed(name):
+            mapper = attrs.evolve(mapper, shipped=self.shipped(name))
         with self._lock:
             if self._changes[name] != changes:
                 return mapper  # right for callers before the change, and for none after it

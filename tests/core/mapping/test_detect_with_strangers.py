@@ -42,6 +42,14 @@ class Reader:
         return [ResponseDelta(content_delta=text, raw_finish_reason="stop")]
 
 
+class Claimer(Reader):
+    """The same, and certain of every event."""
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.CERTAIN
+
+
 class Tern(OpenAIChatDialect):
     """A look-alike that counts otherwise, and sets a mark."""
 
@@ -130,6 +138,52 @@ def test_an_override_that_reads_otherwise_reads_its_own_answers_alone() -> None:
         registry.register(Reader(), name)
         response = normalize(whole, registry=registry)
         assert (response.metadata.provider_id, response.text) == ("openai", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "override", "text"),
+    [
+        ("anthropic", Claimer(), "Hi"),
+        ("openai_responses", Reader(), None),
+    ],
+)
+def test_an_override_of_a_dialect_does_not_make_the_servers_that_speak_it_disagree(
+    name: str, override: Any, text: str | None
+) -> None:
+    message = {
+        "type": "message",
+        "id": "m",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Hi"}],
+    }
+    whole = {
+        "id": "r",
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "status": "completed",
+        "output": [message],
+    }
+    registry = Registry(environ={})
+    registry.register(override, name)
+    response = normalize(whole, registry=registry)
+    wanted = ("openai_responses", str(whole) if text is None else text)
+    assert (response.metadata.provider_id, response.text) == wanted
+
+
+def test_an_override_of_a_dialect_does_not_claim_the_answers_of_servers_that_speak_it() -> None:
+    """Other servers' answers in the dialect are recognized as shipped, and read by the override."""
+    registry = Registry(environ={})
+    registry.register(Claimer(), "anthropic")
+    whole = {
+        "message": {"role": "assistant", "content": "Hi"},
+        "done": True,
+        "done_reason": "stop",
+        "model": "m",
+    }
+    assert normalize([{"ping": 1}, whole], "ollama", unknown="keep", registry=registry).text == "Hi"
+    theirs = {"type": "message_start", "message": {}}
+    assert normalize(theirs, "ollama", registry=registry).text == str(theirs)
 
 
 def test_an_override_may_recognize_more() -> None:
