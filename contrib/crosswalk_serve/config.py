@@ -114,7 +114,7 @@ class Target:
 
         Its key is sent in the server's own header, too. Without a key, none of the environment's is sent.
         """
-        if form.format not in self.formats:
+        if form.key not in self.formats:
             return self
         key = self.api_key or Secret("none")
         headers = {"Authorization": Secret(f"Bearer {key.reveal()}"), **self.headers}

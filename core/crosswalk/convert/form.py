@@ -16,20 +16,20 @@ class WireForm(StrEnum):
 
     provider: str
     """The provider id under which Crosswalk reads the form."""
-    format: str
-    """Its name in :data:`crosswalk.wire.options.FORMATS`."""
+    key: str
+    """Its key in :data:`crosswalk.wire.options.FORMATS`."""
     label: str
     """Its name for people."""
     paths: tuple[str, ...]
     """The possible endings of the path of a server's endpoint that accepts the form."""
 
-    def __new__(cls, word: str, provider: str, format: str) -> Self:
+    def __new__(cls, word: str, provider: str, key: str) -> Self:
         """Return the form of this name, which is its value."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.provider = provider
-        member.format = format
-        member.label, member.paths = FORMATS[format]
+        member.key = key
+        member.label, member.paths = FORMATS[key]
         return member
 
     OPENAI_CHAT = "openai-chat", "openai", "chat"

@@ -88,7 +88,8 @@ def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
 @needs_captures
 @pytest.mark.sweep
 def test_captured_requests_go_to_a_server_of_their_form_as_they_came() -> None:
-    problems, counts = [], dict.fromkeys(WireForm, 0)
+    problems: list[str] = []
+    counts = dict.fromkeys(WireForm, 0)
     for name, form, body in requests():
         try:
             incoming = read_request(body, form, model=None if "model" in body else "m")

@@ -120,7 +120,7 @@ class ClientRequest(ChatRequest):
     def _translated(self, built: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
         form = self.form
-        target, source = format_of_path(built.path), _NEAREST.get(form, (form.format, form.format))
+        target, source = format_of_path(built.path), _NEAREST.get(form, (form.key, form.key))
         same = [one for one in self.unread if _is_shared(one, source, target)] if target == source[0] else []
         options: dict[str, Any] = {}
         paths: dict[str, str] = {}
