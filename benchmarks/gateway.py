@@ -2,8 +2,8 @@
 
 The upstream and each gateway are separate processes on this machine. A gateway's cost is the CPU time of its processes
 (read from ``/proc``, so this part needs Linux) while the requests run. The latency that it adds is the difference of
-the medians, and of the 99th percentiles, of sequential requests through it and past it. LiteLLM takes part if
-its command is found on the path, or at the path in the variable ``LITELLM``.
+the medians, and of the 99th percentiles, of sequential requests through it and past it. The memory of its processes is read
+after the last request. LiteLLM takes part if its command is found on the path, or at the path in the variable ``LITELLM``.
 """
 
 from __future__ import annotations
@@ -88,6 +88,10 @@ class Gateway:
         """The CPU time that it and its processes have taken."""
         return sum(map(_seconds, _family(self.process)))
 
+    def megabytes(self) -> float:
+        """The memory of it and its processes."""
+        return sum(map(_resident, _family(self.process))) / 2**20
+
 
 def _family(process: int) -> Iterator[int]:
     yield process
@@ -99,6 +103,10 @@ def _family(process: int) -> Iterator[int]:
 def _seconds(process: int) -> float:
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _resident(process: int) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _free_port() -> int:
@@ -239,4 +247,8 @@ def _measured(client: httpx2.Client, upstream: str, gateways: dict[str, Gateway]
         header += [f"{who} us CPU", "p50 +ms", "p99 +ms"]
     header += ["times less"] if len(gateways) > 1 else []
     print_table("gateway", tuple(header), rows)
+    memory = {who: gateway.megabytes() for who, gateway in gateways.items()}
+    print_table(
+        "memory", ("after these requests, MB", *memory), [("", *(f"{mb:.0f}" for mb in memory.values()))]
+    )
     return above

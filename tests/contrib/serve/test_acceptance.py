@@ -1,12 +1,14 @@
-"""The public acceptance tests of ``llm-comply``, all of them, against a gateway whose server is another's.
+"""The public acceptance tests of ``llm-comply`` and ``compatcanary``, against a gateway whose server is another's.
 
-They check each answer against the official OpenAPI documents. ``pip install llm-comply`` brings tests and documents, so
-nothing here needs a network.
+Those of ``llm-comply`` check each answer against the official OpenAPI documents. ``pip install llm-comply`` brings tests and
+documents, and ``npm install --prefix tests/clients`` brings ``compatcanary``, so nothing here needs a network.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -17,8 +19,8 @@ import pytest
 from contrib_serve import config_of, live
 from crosswalk.testing.replay import Answer, ReceivedRequest, ReplayServer
 
-comply = pytest.importorskip("llm_comply", reason="llm-comply is not installed")
-
+CLIENTS = Path(__file__).parents[2] / "clients"
+CANARY = shutil.which("compatcanary", path=f"{CLIENTS}/node_modules/.bin")
 MODELS = {"openai": "gpt-5-mini", "anthropic": "claude-sonnet-4-6"}
 """Names for which no test is left out: reasoning is asked for, too."""
 TESTS = {
@@ -30,6 +32,7 @@ TESTS = {
 
 DONE = {"done": True, "done_reason": "stop", "prompt_eval_count": 9, "eval_count": 4}
 CALL = {"function": {"name": "get_weather", "arguments": {"location": "San Francisco"}}}
+ECHO = {"function": {"name": "compatcanary_echo", "arguments": {"value": "CANARY_OK"}}}
 
 
 def line(message: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -51,7 +54,12 @@ def target(upstream: ReplayServer) -> Iterator[str]:
     stream = Answer(chunks, headers={"Content-Type": "application/x-ndjson"}, stream=True)
     called = line({"content": "", "tool_calls": [CALL]}, **DONE)
     thought = line({"content": "Hello there, friend.", "thinking": "Let me see."}, **DONE)
+    echoed = line({"content": "", "tool_calls": [ECHO]}, **DONE)
+    upstream.add(Answer.of_json(echoed), when=lambda one: b"compatcanary_echo" in one.body, times=None)
     upstream.add(Answer.of_json(called), when=sets("tools"), times=None)
+    upstream.add(
+        Answer.of_json(line({"content": '{"status": "ok"}'}, **DONE)), when=sets("format"), times=None
+    )
     upstream.add(stream, when=sets("stream"), times=None)
     upstream.add(Answer.of_json(thought), times=None)
     models = (f"{name}: {{provider: ollama, base_url: '{upstream.url}'}}" for name in MODELS.values())
@@ -62,6 +70,7 @@ def target(upstream: ReplayServer) -> Iterator[str]:
 @pytest.mark.filterwarnings("ignore:jsonschema.RefResolver:DeprecationWarning")
 @pytest.mark.parametrize("module", TESTS)
 def test_every_test_passes(target: str, module: str) -> None:
+    comply = pytest.importorskip("llm_comply", reason="llm-comply is not installed")
     from llm_comply.config import ComplianceConfig
     from llm_comply.runner import TestRunner
     from llm_comply.schema import SpecLoader
@@ -73,3 +82,15 @@ def test_every_test_passes(target: str, module: str) -> None:
     results = TestRunner(config, cases, documents).run_all().results
     failed = {one.id: one.errors for one in results if one.status.value != "passed"}
     assert (failed, len(results)) == ({}, count)
+
+
+@pytest.mark.skipif(
+    CANARY is None, reason="compatcanary is not installed: npm install --prefix tests/clients"
+)
+@pytest.mark.parametrize("profile", ["chat", "modern"])
+def test_compatcanary_passes(target: str, profile: str) -> None:
+    assert CANARY is not None
+    command = [CANARY, "scan", "--base-url", target, "--model", MODELS["openai"], "--profile", profile]
+    command += ["--timeout", "60", "--fail-on", "any", "--api-key", "none"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -226,6 +226,17 @@ class TestAnthropic:
         (part,) = upstream.requests[-1].json()["messages"][0]["content"]
         assert part["image_url"]["url"] == f"data:image/png;base64,{PNG}"
 
+    def test_schemas(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
+        upstream.add(says('{"city": "Paris"}'))
+        answer = claude.messages.create(
+            model="tiny",
+            max_tokens=9,
+            messages=[{"role": "user", "content": "Where?"}],
+            output_config={"format": {"type": "json_schema", "schema": WEATHER}},
+        )
+        assert answer.content[0].text == '{"city": "Paris"}'
+        assert upstream.requests[-1].json()["response_format"]["json_schema"]["schema"] == WEATHER
+
     @pytest.mark.parametrize(
         ("status", "error"),
         [
@@ -324,6 +335,13 @@ class TestOllama:
             [*llama.chat("tiny", [{"role": "user", "content": "Hi"}], stream=True)]
         with pytest.raises(ollama.ResponseError):
             llama.chat("none", [{"role": "user", "content": "Hi"}])
+
+    def test_cancellation(self, llama: ollama.Client, upstream: ReplayServer) -> None:
+        upstream.add(streams("Hel", "lo"), Stall(after_events=1))
+        chunks: Any = llama.chat("tiny", [{"role": "user", "content": "Hi"}], stream=True)
+        assert next(chunks).message.content == "Hel"
+        chunks.close()
+        upstream.wait_for(lambda server: server.disconnects)
 
     def test_models(self, llama: ollama.Client) -> None:
         assert [model.model for model in llama.list().models] == ["tiny"]
