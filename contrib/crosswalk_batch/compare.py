@@ -120,7 +120,7 @@ def _compare_part(task: _Task) -> tuple[int, Comparison]:
         after = stored(task.other.output, task.other_part, task.other.options)
     else:
         assert task.piece is not None
-        after = mapped(task.piece, task.job.options)
+        after = mapped(task.job.task(task.piece))
     comparison = Comparison(task.accepted)
     if before.responses.equals(after.responses) and before.rejects.equals(after.rejects):
         comparison.add_same(before.responses.num_rows + before.rejects.num_rows)

@@ -124,6 +124,10 @@ class Job:
                     number=number,
                 )
 
+    def task(self, piece: Piece) -> Task:
+        """Return the task to map and store *piece*."""
+        return Task(piece, self.options, self.output, self.piece_bytes, self.column)
+
     def run(self, engine: Engine, *, is_adding: bool = False) -> Total:
         """Do the remaining work of the job, and redo parts with missing or damaged files.
 
@@ -172,7 +176,7 @@ class Job:
                 if isinstance(piece, InputError):
                     faults.append(str(piece))
                 elif piece.number in damaged or piece.number >= done:
-                    yield Task(piece, self.options, self.output)
+                    yield self.task(piece)
 
         with Progress("mapping", self.weight, in_bytes=True) as progress, engine as perform:
             progress.advance(manifest.total.weight)

@@ -40,6 +40,10 @@ def _as_files(values: Iterable[StoredFile | dict[str, Any]]) -> tuple[StoredFile
     return tuple(value if isinstance(value, StoredFile) else StoredFile(**value) for value in values)
 
 
+def _as_faults(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
 @attrs.frozen
 class Part:
     """A finished piece of a job.
@@ -52,6 +56,7 @@ class Part:
         guesses: the number of answers that fit several providers, by the provider that was chosen.
         layouts: the number of log lines by layout.
         files: the files that were written, with size and checksum.
+        faults: why inputs that its process read could not be read to their end.
     """
 
     part: int
@@ -61,6 +66,7 @@ class Part:
     guesses: dict[str, int] = attrs.field(factory=dict)
     layouts: dict[str, int] = attrs.field(factory=dict)
     files: tuple[StoredFile, ...] = attrs.field(default=(), converter=_as_files)
+    faults: tuple[str, ...] = attrs.field(default=(), converter=_as_faults)
 
 
 @attrs.define
@@ -100,6 +106,7 @@ class Total:
         self.weight += part.weight
         self.guesses.update(part.guesses)
         self.layouts.update(part.layouts)
+        self.faults += part.faults
 
 
 class Manifest(ABC):
@@ -320,7 +327,8 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
 
 def is_finished(folder: str) -> bool:
     """Whether the job at *folder*, which has a manifest, is complete."""
-    return "faults" in _lines_of(folder)[-1]
+    last = _lines_of(folder)[-1]
+    return "faults" in last and "part" not in last
 
 
 def _lines_of(folder: Path | str) -> list[dict[str, Any]]:

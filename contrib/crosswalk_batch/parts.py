@@ -22,9 +22,10 @@ from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_batch.arrow import from_arrow, to_arrow
 from crosswalk_batch.batches import Normalized, error_columns, normalize_batch
+from crosswalk_batch.inputs import MIB, InputError
 from crosswalk_batch.manifest import Part
 from crosswalk_batch.options import Options, rejects_schema, responses_schema
-from crosswalk_batch.pieces import Piece, records
+from crosswalk_batch.pieces import Piece, blocks, bytes_of, records
 from crosswalk_batch.storage import Store, StoredFile, store_at
 
 __all__ = [
@@ -66,9 +67,10 @@ class Output:
             table.select([name for name in table.schema.names if name in wanted]) if self.columns else table
         )
 
-    def name(self, kind: str, part: int, partition: str = "") -> str:
-        """Return the name of *part*'s file, below the folders of its *kind* and its *partition*."""
-        return "/".join(filter(None, (kind, partition, f"part-{part:06}.{self.format}")))
+    def name(self, kind: str, part: int, partition: str = "", number: int = 0) -> str:
+        """Return the name of *part*'s file *number*, below the folders of its *kind* and its *partition*."""
+        name = f"part-{part:06}_{number}" if number else f"part-{part:06}"
+        return "/".join(filter(None, (kind, partition, f"{name}.{self.format}")))
 
     @property
     def store(self) -> Store:
@@ -95,11 +97,21 @@ class Output:
 
 @attrs.frozen(eq=False)
 class Task:
-    """A task for one process."""
+    """A task for one process.
+
+    Attributes:
+        piece: the piece to map.
+        options: how records are mapped.
+        output: where the part is stored.
+        size: the bytes of input in a file of the part.
+        column: the column of Parquet with the answers.
+    """
 
     piece: Piece
     options: Options
     output: Output
+    size: int = 8 * MIB
+    column: str = "body"
 
 
 def perform(task: Task) -> Part:
@@ -109,31 +121,62 @@ def perform(task: Task) -> Part:
         InputError: the piece cannot be read, or has changed.
         OSError: the part cannot be written. Nothing new of it exists then.
     """
-    result = mapped(task.piece, task.options)
-    files = store(result, task.output, task.piece.number, task.options)
-    errors = Counter(sorted(result.rejects["error"].to_pylist()))
-    rows = result.responses.num_rows + result.rejects.num_rows
+    faults: list[str] = []
+    files: list[StoredFile] = []
+    records = 0
+    errors: Counter[str] = Counter()
+    guesses: Counter[str] = Counter()
+    layouts: Counter[str] = Counter()
+    for number, result in enumerate(_results(task, faults)):
+        files += store(result, task.output, task.piece.number, task.options, number)
+        records += result.responses.num_rows + result.rejects.num_rows
+        errors.update(sorted(result.rejects["error"].to_pylist()))
+        guesses.update(result.guesses)
+        layouts.update(result.layouts)
     return Part(
         task.piece.number,
-        rows,
+        records,
         dict(errors),
         task.piece.weight,
-        dict(result.guesses),
-        dict(result.layouts),
+        dict(guesses),
+        dict(layouts),
         tuple(files),
+        faults,
     )
 
 
-def mapped(piece: Piece, options: Options) -> Normalized:
-    """Return the result of mapping the records of *piece*.
+def mapped(task: Task) -> Normalized:
+    """Return the result of mapping the records of a piece, without storing it.
 
     Raises:
         InputError: the piece cannot be read, or has changed.
     """
-    results = [_mapped(one, options) for one in (piece, *piece.others)]
+    return _joined(_results(task, []), task.options)
+
+
+def _results(task: Task, faults: list[str]) -> Iterator[Normalized]:
+    """Yield the result for each file of the part. Adds the reasons why inputs end early to *faults*."""
+    some: list[Normalized] = []
+    length = 0
+    for piece in (task.piece, *task.piece.others):
+        for block in blocks(piece, size=task.size, column=task.column, options=task.options):
+            if isinstance(block, InputError):
+                faults.append(str(block))
+                continue
+            if some and length + bytes_of(block) > task.size:
+                yield _joined(some, task.options)
+                some, length = [], 0
+            some.append(_mapped(block, task.options))
+            length += bytes_of(block)
+    if some:
+        yield _joined(some, task.options)
+
+
+def _joined(results: Iterable[Normalized], options: Options) -> Normalized:
+    results = [*results]
     return Normalized(
-        pa.concat_tables(one.responses for one in results),
-        pa.concat_tables(one.rejects for one in results),
+        pa.concat_tables([responses_schema(options).empty_table(), *(one.responses for one in results)]),
+        pa.concat_tables([rejects_schema(options).empty_table(), *(one.rejects for one in results)]),
         sum((one.guesses for one in results), Counter()),
         sum((one.layouts for one in results), Counter()),
     )
@@ -145,8 +188,10 @@ def _mapped(piece: Piece, options: Options) -> Normalized:
     return normalize_batch(records(piece, options), options)
 
 
-def store(result: Normalized, output: Output, part: int, options: Options) -> list[StoredFile]:
-    """Write the files of *part*, each completely or not at all. Empty files are not written.
+def store(
+    result: Normalized, output: Output, part: int, options: Options, number: int = 0
+) -> list[StoredFile]:
+    """Write the files *number* of *part*, each completely or not at all. Empty files are not written.
 
     Raises:
         OSError: they cannot be written.
@@ -164,7 +209,7 @@ def store(result: Normalized, output: Output, part: int, options: Options) -> li
                 data = b"".join(_response_lines(rows, options))
             else:
                 data = b"".join(_reject_lines(rows))
-            files.append(file_store.write(output.name(kind, part, partition), data))
+            files.append(file_store.write(output.name(kind, part, partition, number), data))
     return files
 
 

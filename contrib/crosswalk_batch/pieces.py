@@ -1,7 +1,8 @@
 """Cutting of inputs into pieces, always the same ones, each small enough for memory.
 
 A piece stores the position of its records, and the process that maps it reads them, so little data passes between
-processes. The exception is compressed input, in which a position can only be reached by decompressing everything before.
+processes. That process reads a packed file, or some row groups of Parquet, block by block. A packed file that would keep
+one process busy for long is the exception. It is unpacked once, and its blocks are passed on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -29,9 +30,11 @@ from crosswalk_batch.inputs import BOM, LONGEST, MIB, Input, InputError, too_lon
 from crosswalk_batch.options import INPUT, Options
 from crosswalk_batch.storage import open_file
 
-__all__ = ["Piece", "pieces", "records"]
+__all__ = ["Piece", "blocks", "bytes_of", "pieces", "records"]
 
 _MOST_FILES: Final = 5000
+MOST_PACKED: Final = 256 * MIB
+"""The maximum bytes of a packed file that is one piece."""
 _HEAD_LINES: Final = 40
 _HEAD: Final = 4 * MIB
 """The first lines of a log, which decide its layout, and their maximum bytes."""
@@ -47,8 +50,8 @@ class Piece:
         number: its number in the job, from 0.
         input: the input.
         first: the number of its first record, from 1. Empty lines count too.
-        start: the first byte, or the first file of captures.
-        size: its size in bytes, in files for captures, and in rows for other inputs.
+        start: the first byte, the first file of captures, or the first row group of Parquet.
+        size: its size in bytes, in files for captures, in row groups for Parquet, and in rows for other inputs.
         weight: the bytes of input that it covers.
         layout: the layout of the first lines of a log, or ``None`` to detect it for each line.
         data: the records, if they cannot be found by position, or ``None``.
@@ -80,7 +83,7 @@ def pieces(
 
     Args:
         inputs: the inputs.
-        size: the decompressed bytes of a piece. A record is never cut.
+        size: the bytes of a piece. A record, a packed file and a row group are never cut.
         column: the column of Parquet with the answers.
         options: how records will be mapped. The further columns of Parquet that they use are read.
         number: the number of the first piece.
@@ -100,25 +103,46 @@ def pieces(
 
 def _fits(group: list[Piece], piece: Piece, size: int) -> bool:
     """Whether *piece* belongs to another input than *group*, and is small enough to share a part with it."""
-    return piece.input is not group[-1].input and sum(map(_bytes_of, (*group, piece))) <= size
+    return piece.input is not group[-1].input and sum(map(bytes_of, (*group, piece))) <= size
 
 
 def _each_piece(
     inputs: Iterable[Input], size: int, column: str, further: tuple[str, ...]
 ) -> Iterator[Piece | InputError]:
     for each in inputs:
-        try:
-            yield from _CUTTERS[each.kind](each, size, column, further)
-            each.check()
-        except InputError as error:
-            yield error
-        except (OSError, pa.ArrowException) as error:
-            yield InputError(f"{each.name}: {cause_of(error)}")
+        yield from _until_damage(each, _CUTTERS[each.kind], size, column, further)
 
 
-def _bytes_of(piece: Piece) -> int:
+def _until_damage(each: Input, cut: _Cutter, *how: Any) -> Iterator[Piece | InputError]:
+    try:
+        yield from cut(each, *how)
+        each.check()
+    except InputError as error:
+        yield error
+    except (OSError, pa.ArrowException) as error:
+        yield InputError(f"{each.name}: {cause_of(error)}")
+
+
+def blocks(piece: Piece, *, size: int, column: str, options: Options) -> Iterator[Piece | InputError]:
+    """Yield the blocks of *piece*, for :func:`records`. See :func:`pieces`.
+
+    Raises:
+        InputError: the file has changed since it was cut.
+    """
+    each = piece.input
+    is_packed = each.kind in ("gzip", "zstd") and piece.data is None
+    if is_packed or each.kind == "parquet":
+        each.check()
+        cut: _Cutter = _lines if is_packed else lambda _, *how: _rows(piece, *how)
+        yield from _until_damage(each, cut, size, column, _further(options))
+    else:
+        yield piece
+
+
+def bytes_of(piece: Piece) -> int:
     """Return about how much memory a piece takes."""
-    return max(piece.weight, piece.size if isinstance(piece.data, bytes) else 0)
+    data = piece.data
+    return max(piece.weight, 0 if data is None else len(data) if isinstance(data, bytes) else data.nbytes)
 
 
 def _shared(group: list[Piece], number: int) -> Piece:
@@ -204,36 +228,66 @@ def _folder(each: Input) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _parquet(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+def _packed(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+    if each.size > MOST_PACKED:
+        yield from _lines(each, size, column, further)
+    else:
+        yield Piece(0, each, 1, 0, each.size, each.size)
+
+
+def _row_groups(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+    """Yield a piece for each row group, or for several small ones."""
     with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
-        known = file.schema_arrow
-        if column not in known.names and further[:1] and further[0] in known.names:
-            column = further[0]  # that of the layout
-        if column not in known.names:
-            names = ", ".join(known.names[:20])
-            raise InputError(f"{each.name}: no column {column!r} in it (--column NAME says which): {names}")
-        if not any(check(known.field(column).type) for check in _BYTES_LIKE):
-            raise InputError(
-                f"{each.name}: column {column!r} holds no bytes and no text, but {known.field(column).type}"
-            )
-        extra_columns = [
-            name for name in dict.fromkeys((*_BESIDE, *further)) if name in known.names and name != column
-        ]
-        rows = max(1, file.metadata.num_rows)
-        at_once = max(1, min(size * rows // max(1, _weight(file.metadata)), 50_000))
-        first = 1
-        for batch in file.iter_batches(at_once, columns=[column, *extra_columns], use_threads=False):
+        _columns_of(each, file, column, further)
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        share = each.size / max(1, file.metadata.num_rows)
+        first, start, rows, length = 1, 0, 0, 0
+        for number, group in enumerate(groups, 1):
+            rows, length = rows + group.num_rows, length + group.total_byte_size
+            if length >= size or number == len(groups):
+                yield Piece(0, each, first, start, number - start, round(share * rows))
+                first, start, rows, length = first + rows, number, 0, 0
+
+
+def _columns_of(
+    each: Input, file: pq.ParquetFile, column: str, further: tuple[str, ...]
+) -> tuple[str, list[str]]:
+    """Return the column with the answers, and the further ones."""
+    known = file.schema_arrow
+    if column not in known.names and further[:1] and further[0] in known.names:
+        column = further[0]  # that of the layout
+    if column not in known.names:
+        names = ", ".join(known.names[:20])
+        raise InputError(f"{each.name}: no column {column!r} in it (--column NAME says which): {names}")
+    kind = known.field(column).type
+    if not any(check(kind) for check in _BYTES_LIKE):
+        raise InputError(f"{each.name}: column {column!r} holds no bytes and no text, but {kind}")
+    extra = dict.fromkeys((*_BESIDE, *further))
+    return column, [name for name in extra if name in known.names and name != column]
+
+
+def _rows(piece: Piece, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
+    """Yield the rows in the row groups of *piece*."""
+    each = piece.input
+    with open_file(each.path) as opened_file, pq.ParquetFile(opened_file) as file:
+        column, extra = _columns_of(each, file, column, further)
+        numbers = range(piece.start, piece.start + piece.size)
+        groups = [file.metadata.row_group(number) for number in numbers]
+        length = sum(group.total_byte_size for group in groups)
+        at_once = max(1, min(size * sum(group.num_rows for group in groups) // max(1, length), 50_000))
+        first = piece.first
+        for batch in file.iter_batches(at_once, list(numbers), [column, *extra], use_threads=False):
             bodies = batch.column(column)
             is_long = pc.greater(pc.binary_length(bodies), LONGEST)
             result = pa.RecordBatch.from_arrays(
                 [
                     pc.if_else(is_long, pa.scalar(None, bodies.type), bodies),
                     pc.if_else(is_long, too_long("answer"), pa.scalar(None, pa.string())),
-                    *(batch.column(name) for name in extra_columns),
+                    *(batch.column(name) for name in extra),
                 ],
-                ["body", "fault", *extra_columns],
+                ["body", "fault", *extra],
             )
-            yield Piece(0, each, first, 0, batch.num_rows, each.size * batch.num_rows // rows, None, result)
+            yield Piece(0, each, first, 0, batch.num_rows, 0, None, result)
             first += batch.num_rows
 
 
@@ -244,10 +298,6 @@ _BYTES_LIKE: Final = (
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
 )
-
-
-def _weight(metadata: Any) -> int:
-    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
 
 
 def _har(each: Input, size: int, column: str, further: tuple[str, ...]) -> Iterator[Piece]:
@@ -275,12 +325,13 @@ def _of_rows(each: Input, rows: list[dict[str, Any]], first: int, weight: int) -
     return Piece(0, each, first, 0, len(rows), weight, None, pa.RecordBatch.from_pylist(rows, INPUT))
 
 
-_CUTTERS: Final[dict[str, Callable[[Input, int, str, tuple[str, ...]], Iterator[Piece]]]] = {
+_Cutter: TypeAlias = Callable[[Input, int, str, tuple[str, ...]], Iterator[Piece]]
+_CUTTERS: Final[dict[str, _Cutter]] = {
     "lines": _lines,
-    "gzip": _lines,
-    "zstd": _lines,
+    "gzip": _packed,
+    "zstd": _packed,
     "captures": _captures,
-    "parquet": _parquet,
+    "parquet": _row_groups,
     "har": _har,
 }
 
@@ -289,7 +340,7 @@ _CUTTERS: Final[dict[str, Callable[[Input, int, str, tuple[str, ...]], Iterator[
 
 
 def records(piece: Piece, options: Options | None = None) -> pa.RecordBatch:
-    """Read the records of *piece*, for :func:`crosswalk_batch.normalize_batch` with *options*.
+    """Read the records of *piece*, one of :func:`blocks`, for :func:`crosswalk_batch.normalize_batch` with *options*.
 
     Raises:
         InputError: the file has changed since it was cut, or cannot be read.

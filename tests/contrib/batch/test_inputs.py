@@ -18,13 +18,20 @@ from crosswalk.commands import UsageError
 from crosswalk_batch import har as har_module, inputs, pieces as cutting
 from crosswalk_batch.inputs import InputError, find_inputs
 from crosswalk_batch.manifest import read_manifest
-from crosswalk_batch.pieces import Piece, pieces, records
+from crosswalk_batch.options import Options
+from crosswalk_batch.pieces import Piece, blocks, pieces, records
 
 from .conftest import Run, contents, lines, ollama, packed, record, rows
 
 
-def cut(path: Path, size: int = 100, **more: Any) -> list[Piece | InputError]:
-    return list(pieces(find_inputs([str(path)], Path("nowhere")), size=size, **more))
+def cut(path: Path, size: int = 100, column: str = "body") -> list[Piece | InputError]:
+    """The blocks of all pieces."""
+    found: list[Piece | InputError] = []
+    for one in pieces(find_inputs([str(path)], Path("nowhere")), size=size, column=column):
+        found += (
+            [one] if isinstance(one, InputError) else blocks(one, size=size, column=column, options=Options())
+        )
+    return found
 
 
 def read(path: Path, size: int = 100, **more: Any) -> list[dict[str, Any]]:
@@ -45,7 +52,8 @@ def test_a_log_is_cut_between_lines(tmp_path: Path, kind: str) -> None:
         assert {row["source"] for row in found} == {str(file)}
         done = cut(file, size)
         assert sum(piece.weight for piece in done if isinstance(piece, Piece)) == file.stat().st_size
-        assert [piece.number for piece in done if isinstance(piece, Piece)] == list(range(len(done)))
+        numbers = [piece.number for piece in done if isinstance(piece, Piece)]
+        assert numbers == ([0] * len(done) if kind else list(range(len(done))))
     assert len(cut(file, 1)) == 62
     file.write_bytes(b"")
     assert cut(file) == []
@@ -469,3 +477,49 @@ def test_small_inputs_share_a_part(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert run("diff", "--stored", "out").status == 0
     assert run("batch", "logs", "--output", "two", "--part-size", 1, "--jobs", 2).status == 0
     assert contents("out") == contents("two")
+
+
+def test_one_process_unpacks_a_packed_file_and_stores_it_in_several(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "MIB", 600)
+    log = lines(*map(record, range(12)), b"{oops")
+    Path("log.jsonl.gz").write_bytes(gzip.compress(log) + gzip.compress(lines(record(12)))[:-9])
+    Path("none.jsonl.gz").write_bytes(gzip.compress(b""))
+    command = ("batch", "log.jsonl.gz", "none.jsonl.gz", "--output", "out", "--part-size", 1, "--jobs", 1)
+    done = run(*command)
+    assert done.status == 1
+    assert done.err == (
+        "log.jsonl.gz: line 15: the file is damaged: it ends in the middle\n"
+        "14 records: 13 mapped, 1 rejected (1 RecordError)\n"
+    )
+    (part,) = read_manifest("out")[1]
+    assert "responses/part-000000_1.parquet" in [file.name for file in part.files]
+    assert [row["record_id"] for row in rows("out")] == [f"r{number}" for number in range(13)]
+    monkeypatch.setattr(cutting, "opened", None)
+    assert run(*command) == done  # nothing is unpacked again
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
+def test_a_packed_file_that_keeps_a_process_busy_is_shared_between_all(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "MIB", 600)
+    monkeypatch.setattr(cutting, "MOST_PACKED", 10)
+    Path("log.jsonl.gz").write_bytes(gzip.compress(lines(*map(record, range(12)))))
+    assert run("batch", "log.jsonl.gz", "--output", "out", "--part-size", 1, "--jobs", 1).status == 0
+    assert len(read_manifest("out")[1]) > 3
+    assert [row["number"] for row in rows("out")] == list(range(1, 13))
+
+
+def test_row_groups_are_shared_between_processes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "MIB", 600)
+    table = pa.Table.from_pylist([{"body": orjson.dumps(ollama(str(number)))} for number in range(30)])
+    pq.write_table(table, "log.parquet", row_group_size=10)
+    assert run("batch", "log.parquet", "--output", "out", "--part-size", 1, "--jobs", 1).status == 0
+    manifest = read_manifest("out")[1]
+    assert [part.records for part in manifest] == [10, 10, 10]
+    assert len(manifest[0].files) > 1
+    assert sorted(row["number"] for row in rows("out")) == list(range(1, 31))
+    pq.write_table(table.slice(0, 0), "empty.parquet")
+    assert run("batch", "empty.parquet", "--output", "empty").status == 0
