@@ -103,8 +103,8 @@ class _Body(AsyncIterator[bytes]):
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
         is_read = response.is_stream_consumed  # by a hook or a transport of the application
-        chunks = response.aiter_bytes() if is_read else response.aiter_raw()
-        self._chunks = chunks if is_read else decoded(chunks, response.headers)
+        self._steps = response.aiter_bytes() if is_read else response.aiter_raw()
+        self._chunks = self._steps if is_read else decoded(self._steps, response.headers)
         _open.add(self)
 
     async def __anext__(self) -> bytes:
@@ -113,6 +113,7 @@ class _Body(AsyncIterator[bytes]):
     async def aclose(self) -> None:
         _open.discard(self)
         await self._response.aclose()
+        await self._steps.aclose()  # or they would end outside the event loop, which they cannot
 
 
 class _Trace(Sending):
