@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
-from crosswalk.service import EventStream, UnsupportedRequestError
+from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
 from crosswalk_serve.answers import addressed, whole
 from crosswalk_serve.auxiliary_requests import load
@@ -137,7 +137,7 @@ class Exchange:
             await gateway.quotas.admit(self._caller)
             with gateway.running(block, self._caller):
                 return await self._load(route, block)
-        request = incoming.without(*self._own_fields(route)).request
+        request: ChatRequest = incoming.without(*self._own_fields(route)).request
         earlier = await self._conversations.turns_before(
             self._caller.name, incoming.wants.previous_response_id
         )

@@ -19,6 +19,7 @@ __all__ = ["GuardedProtocol", "ServerConfig"]
 
 _HEAD_BYTES: Final = 65536
 _BEHIND: Final = "this offers another protocol behind a request"
+_NO_REQUEST: Final = "this is no request in HTTP/1.1 that can be served"
 _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
 
 
@@ -124,7 +125,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse input that is not a request."""
         if not self._is_broken:
-            self._refuse(400, "this is no request in HTTP/1.1 that can be served")
+            self._refuse(400, _NO_REQUEST)
 
     def on_message_complete(self) -> None:
         """End the request. If it offers another protocol, the parser reports the end after the head alone."""
@@ -137,6 +138,9 @@ class GuardedProtocol(HttpToolsProtocol):
             return self._refuse(400, _BEHIND)
         self._is_broken = True
         super().handle_websocket_upgrade()
+        socket = self.transport.get_protocol()
+        if isinstance(socket, GuardedSocket) and not socket.handshake_initiated:  # it waits for another head
+            self._refuse(400, _NO_REQUEST)
 
     def _unsupported_upgrade_warning(self) -> None:
         """Ignore the offer of another protocol, as Java's client makes it: the body comes in this one.

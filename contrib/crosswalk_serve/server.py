@@ -29,13 +29,13 @@ __all__ = ["AppOf", "ends_gently", "reload", "serve", "server_config"]
 
 _log = logging.getLogger("crosswalk.serve")
 _KEEP_ALIVE = 75
-"""The seconds for which an idle connection is kept. It is longer than that of load balancers."""
+"""The seconds for which an idle connection is kept, and between signs to an idle WebSocket. Load balancers close earlier."""
 _GARBAGE = (2000, 10, 10)
 """The number of new objects after which Python looks for garbage, as for :func:`gc.set_threshold`."""
 _GRACE = 10
 """The seconds between the time when all answers are ended and the time when waiting stops."""
 _SILENCE = 120
-"""The seconds for which a process may be silent before it is replaced. Startup takes long on a slow machine."""
+"""The seconds for which a process, or the client of a WebSocket, may be silent. Startup takes long on a slow machine."""
 
 
 @attrs.frozen
@@ -87,6 +87,8 @@ def server_config(app: Any, config: Config, **options: Any) -> ServerConfig:
         head_seconds=limits.head_seconds,
         send_seconds=limits.send_seconds,
         ws_max_size=limits.body_bytes,
+        ws_ping_interval=_KEEP_ALIVE,
+        ws_ping_timeout=_SILENCE,
         workers=config.listen.workers,
         log_config=None,
         access_log=False,

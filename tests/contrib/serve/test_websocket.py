@@ -22,9 +22,8 @@ CREATE = {"type": "response.create", "model": "tiny", "input": "Hi", "store": Fa
 def socket_to(gateway: Live, **headers: str) -> ClientConnection:
     """A connection to the page of *gateway*."""
     url = f"ws://127.0.0.1:{gateway.port}/v1/responses"
-    return connect(
-        url, additional_headers=headers, proxy=None, open_timeout=60, close_timeout=60, max_size=None
-    )
+    seconds: Any = {"open_timeout": 60, "close_timeout": 60, "ping_interval": None}
+    return connect(url, additional_headers=headers, proxy=None, max_size=None, **seconds)
 
 
 def ask(socket: ClientConnection, **fields: Any) -> list[dict[str, Any]]:
@@ -153,18 +152,39 @@ def sockets(gateway: Live) -> list[Any]:
     return [one for one in gateway.server.server_state.connections if isinstance(one, GuardedSocket)]
 
 
+OFFER = b"GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+OFFER += b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+BODY = json.dumps(HI).encode()
+REQUEST = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+REQUEST += b"content-length: %d\r\n\r\n%s" % (len(BODY), BODY)
+
+
+def sent(gateway: Live, data: bytes) -> bytes:
+    """All that comes after *data*, until the gateway closes."""
+    with gateway.connect() as connection:
+        connection.sendall(data)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
 def test_a_websocket_behind_a_request_is_refused(upstream: ReplayServer, gateway: Live) -> None:
     upstream.add(says())
-    body = json.dumps(HI).encode()
-    first = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
-    first += b"content-length: %d\r\n\r\n%s" % (len(body), body)
-    offer = b"GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
-    offer += b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    with gateway.connect() as connection:
-        connection.sendall(first + offer)
-        got = b"".join(iter(lambda: connection.recv(65536), b""))
+    got = sent(gateway, REQUEST + OFFER + b"\r\n")
     assert got.startswith(b"HTTP/1.1 200 ")
     assert got.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    ("offer", "status"),
+    [
+        (OFFER + b"content-length: 2\r\n\r\n{}", 400),
+        (OFFER + b"x: y\r\n" * 200 + b"\r\n", 400),
+        (OFFER.replace(b"sec-websocket-key: ", b"other: ") + b"\r\n", 400),
+        (OFFER.replace(b"/v1/responses", b"/v1/messages") + b"\r\n", 403),
+    ],
+    ids=["a body", "many headers", "no key", "another page"],
+)
+def test_a_wrong_handshake_is_refused(gateway: Live, offer: bytes, status: int) -> None:
+    assert sent(gateway, offer).startswith(b"HTTP/1.1 %d " % status)
 
 
 def test_only_who_has_a_key_gets_a_connection(
