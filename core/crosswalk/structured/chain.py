@@ -13,7 +13,7 @@ from crosswalk.schemas.check import folded_key
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.marks import ANSWER_NAMES, HEADING
 from crosswalk.structured.reader import Reading, UnreadableError, read_json
-from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_partial
+from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_choice
 from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, member_keys
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
 from crosswalk.structured.scan import Kind, Region, scan
@@ -100,7 +100,7 @@ def run_chain(
         ConfigurationError: *partial* is not a :class:`Partial`.
     """
     if type(partial) is not Partial:
-        partial = as_partial(partial)
+        partial = as_choice(Partial, partial)
     if ended is not None and partial is Partial.REFUSE:
         return ParseResult(None, Stage.FAILURE, ended)
     is_exact = schema is not None and schema.has_decimal
@@ -281,7 +281,7 @@ class _Search(Generic[T]):
             return ReasonCode.CLOSED_TOO_EARLY
         if last.candidate.unknown and remainder.lstrip().startswith("}"):
             return ReasonCode.CLOSED_TOO_EARLY  # the unknown keys belong to an object inside of it
-        if _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
+        if self._text[start] == "[" and _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
             return ReasonCode.REPAIR_FAILED
         if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
             tail, follows = self._scan.follower(regions[at - 1])
