@@ -242,7 +242,8 @@ class _Search(Generic[T]):
         others = [regions[at] for at in valid if not _is_same(results[at], last)]
         choice = _choice(self._text, others, region) if others else None
         if (others and choice is None) or problem is not None:
-            values = tuple({results[at].payload: results[at].candidate.value for at in valid}.values())
+            different = {results[at].payload: results[at].candidate.value for at in valid}
+            values = tuple(value for value in different.values() if value is not None)
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
         before, after = self._scan.prose(end=region.start), self._scan.prose(region.end)
         ticks = before[len(before.rstrip("`")) :]  # of code in one line
@@ -321,9 +322,7 @@ class _Search(Generic[T]):
         try:
             reading = self._read_malformed(region.text)
         except UnreadableError as error:
-            result = _Found(region.text, Stage.FAILURE, Candidate(None, (error.violation,)))
-            self._seen[region.text] = result
-            return result
+            return self._store(_Found(region.text, Stage.FAILURE, Candidate(None, (error.violation,))))
         if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
             violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
             return _Found(region.text, Stage.FAILURE, Candidate(None, (violation,)))
@@ -351,7 +350,10 @@ class _Search(Generic[T]):
     def _found(self, text: str, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, data)
         payload = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
-        result = self._seen[text] = _Found(text, stage, candidate, data, payload)
+        return self._store(_Found(text, stage, candidate, data, payload))
+
+    def _store(self, result: _Found[T]) -> _Found[T]:
+        self._seen[result.text] = result
         return result
 
     # ------------------------------------------------------------------------------------ the cut region
