@@ -84,7 +84,7 @@ def overhead(rounds: int) -> None:
     for name, text in (("66 characters", small), ("1,200 characters", ordinary)):
         parsers: dict[str, StructuredParser[StructuredResponse]] = {
             "StructuredParser(class)": StructuredParser(StructuredResponse),
-            "  with its 4 invariants": StructuredParser(StructuredResponse, invariants=RESPONSE_INVARIANTS),
+            "  with its invariant": StructuredParser(StructuredResponse, invariants=RESPONSE_INVARIANTS),
             "  of a registry": StructuredParser(RESPONSE_VERSIONS),
             "  with metrics": StructuredParser(StructuredResponse, metrics=ParserMetrics()),
             "ResponseParser": ResponseParser(),

@@ -13,7 +13,7 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.service.request import Asked, ChatRequest, ResponseFormat, as_request
 from crosswalk.structured import ParseResult, Partial, Prose, Schema, StructuredAnswerError, StructuredParser
 from crosswalk.structured.partial_parser import is_same
-from crosswalk.structured.reason import as_prose
+from crosswalk.structured.reason import as_choice
 from crosswalk.text import brief, summary
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.json import FrozenObject, JSONObject
@@ -75,7 +75,7 @@ def parser_for(answer: AnswerType[T], prose: ProseChoice = Prose.ALLOW) -> Struc
         parser = answer
     else:
         parser = (
-            _made(answer, as_prose(prose))
+            _made(answer, as_choice(Prose, prose))
             if isinstance(answer, Hashable)
             else StructuredParser(answer, prose=prose)
         )

@@ -13,7 +13,7 @@ from crosswalk.schemas.check import folded_key
 from crosswalk.structured.decode import NO_JSON, TOO_DEEP, loads
 from crosswalk.structured.marks import ANSWER_NAMES, HEADING
 from crosswalk.structured.reader import Reading, UnreadableError, read_json
-from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_partial
+from crosswalk.structured.reason import Choice, Partial, Prose, ReasonCode, Stage, as_choice
 from crosswalk.structured.remainder import continues, is_among_own_keys, is_elided, is_operand, member_keys
 from crosswalk.structured.result import Candidate, ParseResult, Violation, direct_success
 from crosswalk.structured.scan import Kind, Region, scan
@@ -100,7 +100,7 @@ def run_chain(
         ConfigurationError: *partial* is not a :class:`Partial`.
     """
     if type(partial) is not Partial:
-        partial = as_partial(partial)
+        partial = as_choice(Partial, partial)
     if ended is not None and partial is Partial.REFUSE:
         return ParseResult(None, Stage.FAILURE, ended)
     is_exact = schema is not None and schema.has_decimal
@@ -242,7 +242,8 @@ class _Search(Generic[T]):
         others = [regions[at] for at in valid if not _is_same(results[at], last)]
         choice = _choice(self._text, others, region) if others else None
         if (others and choice is None) or problem is not None:
-            values = tuple({results[at].payload: results[at].candidate.value for at in valid}.values())
+            different = {results[at].payload: results[at].candidate.value for at in valid}
+            values = tuple(value for value in different.values() if value is not None)
             return ParseResult(None, Stage.FAILURE, self._ended or ReasonCode.AMBIGUOUS, candidates=values)
         before, after = self._scan.prose(end=region.start), self._scan.prose(region.end)
         ticks = before[len(before.rstrip("`")) :]  # of code in one line
@@ -281,7 +282,7 @@ class _Search(Generic[T]):
             return ReasonCode.CLOSED_TOO_EARLY
         if last.candidate.unknown and remainder.lstrip().startswith("}"):
             return ReasonCode.CLOSED_TOO_EARLY  # the unknown keys belong to an object inside of it
-        if _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
+        if self._text[start] == "[" and _LIST_BEFORE.search(self._text, max(start - 80, 0), start):
             return ReasonCode.REPAIR_FAILED
         if at and not (results[at - 1].payload and _is_same(results[at - 1], last)):
             tail, follows = self._scan.follower(regions[at - 1])
@@ -321,9 +322,7 @@ class _Search(Generic[T]):
         try:
             reading = self._read_malformed(region.text)
         except UnreadableError as error:
-            result = _Found(region.text, Stage.FAILURE, Candidate(None, (error.violation,)))
-            self._seen[region.text] = result
-            return result
+            return self._store(_Found(region.text, Stage.FAILURE, Candidate(None, (error.violation,))))
         if reading.is_closed_early and _GOES_ON.match(self._text, region.end):
             violation = Violation("a bracket is missing", code=ReasonCode.REPAIR_FAILED)
             return _Found(region.text, Stage.FAILURE, Candidate(None, (violation,)))
@@ -351,7 +350,10 @@ class _Search(Generic[T]):
     def _found(self, text: str, stage: Stage, data: Any) -> _Found[T]:
         candidate = candidate_of(self._read, data)
         payload = b"" if candidate.value is None else dump_json(data, default=_digits, option=_SORTED)
-        result = self._seen[text] = _Found(text, stage, candidate, data, payload)
+        return self._store(_Found(text, stage, candidate, data, payload))
+
+    def _store(self, result: _Found[T]) -> _Found[T]:
+        self._seen[result.text] = result
         return result
 
     # ------------------------------------------------------------------------------------ the cut region

@@ -22,29 +22,11 @@ MAX_DEPTH: Final = 100
 """The greatest depth of nested arrays and objects. Deeper JSON could be neither shown nor written again."""
 
 
-_SHORT: Final = 256
-_EXACT: Final = frozenset((str, int, bool, type(None)))
-"""The types for which orjson makes exactly the value of the text."""
-
-
 def loads(text: str, *, is_exact: bool = False) -> Any:
     """Return decoded JSON, or :data:`NO_JSON` if it is not JSON or a key is repeated. NaN and infinity are not JSON.
 
     With *is_exact* a number with a fraction keeps its digits, as :class:`ExactFloat`.
     """
-    if not is_exact and len(text) < _SHORT:
-        try:
-            value = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            pass  # an integer of many digits, perhaps
-        else:
-            # The commonest answer: an object that holds no other, so that each colon is that of a key, and no long number.
-            if (
-                type(value) is dict
-                and text.count(":") == len(value)
-                and _EXACT.issuperset(map(type, value.values()))
-            ):
-                return value
     data = text.encode("utf-8", "surrogatepass")
     try:
         value = load_json(data, unique_keys=True)
@@ -52,14 +34,8 @@ def loads(text: str, *, is_exact: bool = False) -> Any:
         return NO_JSON
     if is_exact:
         value = json.loads(text, parse_float=ExactFloat)
-    size = len(data)
-    # To leave something out and compare takes a third of the time of counting it.
-    if (
-        size > MAX_DEPTH
-        and 2 * size - len(data.replace(b"{", b"")) - len(data.replace(b"[", b"")) > MAX_DEPTH
-    ):
-        return TOO_DEEP if is_too_deep(value) else value
-    return value
+    may_be_deep = data.count(b"{") + data.count(b"[") > MAX_DEPTH
+    return TOO_DEEP if may_be_deep and is_too_deep(value) else value
 
 
 def is_too_deep(data: Any) -> bool:

@@ -28,7 +28,7 @@ STAGES: Final = ("parse", "extract", "repair", "total")
 """The timed parts: the three stages of the chain, and the whole parse."""
 BOUNDS: Final = (1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 """The upper bounds of the histograms of durations that exporters make, in seconds."""
-_COUNTER: Final = dict(zip(Stage, COUNTERS, strict=False))
+_COUNTER: Final = dict(zip((stage.value for stage in Stage), COUNTERS, strict=False))
 _NONE: Final[Mapping[str, float]] = MappingProxyType({})
 
 

@@ -17,7 +17,7 @@ from crosswalk.structured.ending import reason_for_ending, reason_for_response
 from crosswalk.structured.errors import AnswerTypeError, MigrationError
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.partial_parser import PartialParser
-from crosswalk.structured.reason import Partial, Prose, ReasonCode, as_partial, as_prose
+from crosswalk.structured.reason import Partial, Prose, ReasonCode, as_choice
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
@@ -83,7 +83,7 @@ class StructuredParser(Generic[T]):
         self._metrics = metrics
         self._cache = cache
         self._prefill = prefill
-        self._prose = as_prose(prose)
+        self._prose = as_choice(Prose, prose)
         self._is_bare = metrics is None and cache is None and not prefill
         self._key = object()  # results are this parser's own
 
@@ -135,7 +135,7 @@ class StructuredParser(Generic[T]):
             without a finish reason are not a whole answer. Each step is the result of :meth:`parse` for the text until there
             with ``Partial.ACCEPT``. A draft may come before the answer: only the end shows which one counts.
         """
-        partial = as_partial(partial)
+        partial = as_choice(Partial, partial)
         stream = _Stream(self.partial_parser(), self._prefill)
         for piece in pieces:
             if (grown := stream.take(piece)) is not None:
@@ -146,7 +146,7 @@ class StructuredParser(Generic[T]):
         self, pieces: AsyncIterable[str | ResponseDelta], *, partial: Partial = Partial.REFUSE
     ) -> AsyncIterator[ParseResult[T]]:
         """As :meth:`parse_stream`, for a source that is awaited."""
-        partial = as_partial(partial)
+        partial = as_choice(Partial, partial)
         stream = _Stream(self.partial_parser(), self._prefill)
         async for piece in pieces:
             if (grown := stream.take(piece)) is not None:
@@ -176,7 +176,7 @@ class StructuredParser(Generic[T]):
     def _parse(self, text: str, ended: ReasonCode | None, partial: Partial) -> ParseResult[T]:
         if self._cache is None:
             return self._measured(text, ended, partial)
-        key = (self._key, text, ended, as_partial(partial))
+        key = (self._key, text, ended, as_choice(Partial, partial))
         cached: ParseResult[T] | None = self._cache.get(key)
         if cached is None:
             cached = self._measured(text, ended, partial)

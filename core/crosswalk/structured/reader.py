@@ -306,7 +306,8 @@ class _Reader:
             if self._is_in_array:
                 is_certain = self._last == "string" and is_new_line
             else:  # on the line of an object that closes, the key may belong into that object
-                is_certain = _COLON_NEXT.match(self._text, end) and (is_new_line or self._last_token != "}")
+                is_key = _COLON_NEXT.match(self._text, end) is not None
+                is_certain = is_key and (is_new_line or self._last_token != "}")
             if is_certain:
                 self._expected = _VALUE if self._is_in_array else _KEY
         if missing and missing in (self._last_token[-2:-1], token[1:-1].lstrip()[:1]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from crosswalk.errors import ConfigurationError
 
@@ -109,25 +109,16 @@ class Prose(StrEnum):
     """Only fences, answer tags and reasoning may."""
 
 
-def as_prose(choice: Any) -> Prose:
-    """Return *choice* as a :class:`Prose`: a member, or its word.
+C = TypeVar("C", Partial, Prose)
+
+
+def as_choice(kind: type[C], choice: Any) -> C:
+    """Return *choice* as a member of *kind*: a member, or its word.
 
     Raises:
         ConfigurationError: it is neither.
     """
     try:
-        return Prose(choice)
+        return kind(choice)
     except ValueError:
-        raise ConfigurationError(f"prose: pass one of {', '.join(Prose)}") from None
-
-
-def as_partial(choice: Any) -> Partial:
-    """Return *choice* as a :class:`Partial`: a member, or its word.
-
-    Raises:
-        ConfigurationError: it is neither.
-    """
-    try:
-        return Partial(choice)
-    except ValueError:
-        raise ConfigurationError(f"partial: one of {', '.join(Partial)}") from None
+        raise ConfigurationError(f"{kind.__name__.lower()}: pass one of {', '.join(kind)}") from None

@@ -187,29 +187,15 @@ class StructuredResponseV2(_Writable):
 
 
 RESPONSE_INVARIANTS: Final[tuple[Invariant[Any], ...]] = (
-    Invariant("'items_shown' must be >= 0", lambda r: r.items_shown >= 0),
-    Invariant("'items_total' must be >= 0", lambda r: r.items_total is None or r.items_total >= 0),
     Invariant(
         "'items_total' must be >= 'items_shown'",
         lambda r: r.items_total is None or r.items_total >= r.items_shown,
     ),
-    Invariant(
-        "'count_qualifier' must be 'exact', 'at_least', 'approx' or null",
-        lambda r: r.count_qualifier is None or r.count_qualifier in COUNT_QUALIFIERS,
-    ),
 )
-"""The rules of every version."""
-
-RESPONSE_V1_1_INVARIANTS: Final[tuple[Invariant[Any], ...]] = (
-    *RESPONSE_INVARIANTS,
-    Invariant(
-        "'confidence' must be between 0 and 1", lambda r: r.confidence is None or 0 <= r.confidence <= 1
-    ),
-)
-"""The rules of version 1.1."""
+"""The rules of every version. Those of a single field are in its JSON Schema."""
 
 RESPONSE_V2_INVARIANTS: Final[tuple[Invariant[Any], ...]] = (
-    *RESPONSE_V1_1_INVARIANTS,
+    *RESPONSE_INVARIANTS,
     Invariant(
         "'extra' of a citation must not repeat its other fields",
         lambda r: not any(citation.repeats_itself for citation in r.citations),

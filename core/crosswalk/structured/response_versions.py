@@ -10,7 +10,6 @@ from crosswalk.structured.errors import MigrationError
 from crosswalk.structured.response import (
     CITED,
     RESPONSE_INVARIANTS,
-    RESPONSE_V1_1_INVARIANTS,
     RESPONSE_V2_INVARIANTS,
     Citation,
     StructuredResponse,
@@ -77,7 +76,7 @@ RESPONSE_VERSIONS: Final[SchemaVersions[Any]] = (
     .register(
         "1.1",
         StructuredResponseV1_1,
-        invariants=RESPONSE_V1_1_INVARIANTS,
+        invariants=RESPONSE_INVARIANTS,
         upgrade=_from_1_0,
         downgrade=_to_1_0,
     )

@@ -39,7 +39,6 @@ class _Step:
 
     version: str
     schema: Schema[Any]
-    lenient: Schema[Any]
     upgrade: Migration | None
     downgrade: Migration | None
 
@@ -55,9 +54,7 @@ class SchemaVersions(Generic[T]):
     def __init__(self, key: str = "schema_version", *, default: str | None = None) -> None:
         self.key = key
         self._default = default
-        self._first = ""
         self._steps: dict[str, _Step] = {}
-        self._newest_minor: dict[int, str] = {}
 
     def register(
         self,
@@ -67,7 +64,6 @@ class SchemaVersions(Generic[T]):
         invariants: tuple[Invariant[Any], ...] = (),
         upgrade: Migration | None = None,
         downgrade: Migration | None = None,
-        forbid_unknown: bool = False,
     ) -> SchemaVersions[T]:
         """Add the next version, later than all before it.
 
@@ -78,7 +74,6 @@ class SchemaVersions(Generic[T]):
             upgrade: makes a value of this version from one of the version before. Required from the second version on.
             downgrade: makes a value of the version before from one of this. Raises :class:`MigrationError` that names
                 what would be lost. ``None`` if there is no way back.
-            forbid_unknown: as for :class:`Schema`.
 
         Returns:
             The registry itself, so that calls can be chained.
@@ -100,11 +95,7 @@ class SchemaVersions(Generic[T]):
                 if last
                 else f"schema version {version} is the first: there is nothing to upgrade from"
             )
-        schema = Schema(cls, invariants, forbid_unknown)
-        lenient = attrs.evolve(schema, forbid_unknown=False)
-        self._first = self._first or version
-        self._steps[version] = _Step(version, schema, lenient, upgrade, downgrade)
-        self._newest_minor[parts[0]] = version
+        self._steps[version] = _Step(version, Schema(cls, invariants), upgrade, downgrade)
         return self
 
     @property
@@ -131,7 +122,7 @@ class SchemaVersions(Generic[T]):
         """
         if not self._steps:
             raise SchemaDefinitionError("no schema version is registered")
-        return self._default or self._first
+        return self._default or next(iter(self._steps))
 
     def schema(self, version: str) -> Schema[Any]:
         """The schema of a registered version.
@@ -159,12 +150,12 @@ class SchemaVersions(Generic[T]):
         if version in self._steps:
             return version
         parts = _parts(version)
-        return self._newest_minor.get(parts[0]) if parts else None
+        minors = [each for each in self._steps if parts and each.startswith(f"{parts[0]}.")]
+        return minors[-1] if minors else None
 
     def read(self, data: Any) -> Candidate[Any]:
         """Return the value of decoded JSON in its own version, its violations, and the version that it names."""
-        default = self._default or self._first
-        named = data.get(self.key, default) if type(data) is dict else default
+        named = data.get(self.key, self.default) if type(data) is dict else self.default
         if type(named) is not str:
             message = f"expected string, got {json_type_name(named)}"
             return Candidate(None, (Violation(message, f"$.{self.key}", ReasonCode.SCHEMA_TYPE_ERROR),))
@@ -178,7 +169,7 @@ class SchemaVersions(Generic[T]):
             message = f"unknown schema version{raw}, known are {known}"
             code = ReasonCode.SCHEMA_UNKNOWN_VERSION
             return Candidate(None, (Violation(message, f"$.{self.key}", code),), named)
-        return self._steps[version].lenient.read({**data, self.key: version})._replace(version=named)
+        return self._steps[version].schema.read({**data, self.key: version})._replace(version=named)
 
     def version_of(self, value: Any) -> str:
         """Return the version of a value: the one that it names, or the one that its class is registered for.

@@ -512,6 +512,7 @@ def brackets_of_prose() -> Iterator[Row]:
         yield Book, f"{said}\n{DUNE_TEXT}", DUNE, False
         yield Book, f"{said}\n```json\n{DUNE_TEXT}\n```", DUNE, False
     yield Note, '\x1b[1m{"body": "ok"}\x1b[0m', Note("ok"), False
+    yield Note, 'regex [0-9 {"body": "ok"}', Note("ok"), False
     for tail in (" :-{", " :-[", "\nsee [3", "\nopen [1, 5)", " [x"):
         yield Note, '{"body": "ok"}' + tail, Note("ok"), False
 

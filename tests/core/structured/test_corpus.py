@@ -16,7 +16,7 @@ from crosswalk.structured import (
     StructuredParser,
     StructuredResponse,
 )
-from crosswalk.structured.response import RESPONSE_INVARIANTS, RESPONSE_V1_1_INVARIANTS
+from crosswalk.structured.response import RESPONSE_INVARIANTS
 
 from .malformed import CASES, CUT, GOOD, MORE, Case
 
@@ -126,7 +126,7 @@ def test_a_cut_document_that_is_accepted_is_marked_and_valid(name: str, partial:
         assert (result.partial, result.reason, result.stage) == (True, ReasonCode.TRUNCATED, Stage.REPAIR), (
             cut
         )
-        assert all(rule.is_kept(result.value) for rule in RESPONSE_V1_1_INVARIANTS[:4])
+        assert all(rule.is_kept(result.value) for rule in RESPONSE_INVARIANTS)
 
 
 def is_part(part: object, whole: object) -> bool:

@@ -50,7 +50,7 @@ def test_what_is_no_choice_is_refused(partial: Any) -> None:
     caching = StructuredParser(POINTS, cache=MemoryCache())
     for parser in (PARSER, caching):
         for text in (CUT, '{"x": 1}'):
-            with pytest.raises(ConfigurationError, match="partial: one of refuse, close, accept"):
+            with pytest.raises(ConfigurationError, match="partial: pass one of refuse, close, accept"):
                 parser.parse(text, partial=partial)
             with pytest.raises(ConfigurationError):
                 parser.parse_tool_call(ToolCall("1", "f", text), partial=partial)
