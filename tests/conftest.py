@@ -25,8 +25,6 @@ if settings.get_current_profile_name() in {"default", "ci"}:
     settings.load_profile("crosswalk")
 _SAMPLE: Final = 10
 """How many leaves of a capture the kit changes, where a run is not thorough."""
-_EVERY: Final = 4
-"""The kit then changes one capture in so many."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,50 +49,26 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the sweeps last, and leave out what only a thorough run has time for."""
+    """Leave the sweeps to a thorough run, unless tests are named, and put what is not traced last."""
     for item in items:
-        if _tries_much(item):
+        if _is_change(item) or _reads_captures_beside(item):
             item.add_marker("sweep")
-    if not config.option.thorough:
-        _sample(config, items)
-    items.sort(key=is_sweep)
-
-
-def _tries_much(item: pytest.Item) -> bool:
-    """Whether *item* is a sweep without saying so.
-
-    That is what takes long, the kit's changes of a capture of a shipped provider, each test of a capture that lies beside the
-    project, and each for which values are invented.
-    """
-    given = item.callspec.params if hasattr(item, "callspec") else {}
-    return (
-        _is_change(item)
-        or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        or item.get_closest_marker("thorough") is not None
-        or any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given.values())
-    )
+    option = config.option
+    is_named = option.keyword or option.markexpr or option.crosswalk_sample or "::" in "".join(config.args)
+    if not (option.thorough or is_named):
+        config.hook.pytest_deselected(items=[item for item in items if is_sweep(item)])
+        items[:] = [item for item in items if not is_sweep(item)]
+    items.sort(key=_is_untraced)
 
 
 def _is_change(item: pytest.Item) -> bool:
+    """Whether *item* is one of the kit's changes of a capture of a shipped provider."""
     return item.name.startswith("test_promise[") and item.path.parent.name in {"contrib", "providers"}
 
 
-def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what takes long, and leave the kit's changes of three captures in four out where nobody has said which tests."""
-    option = config.option
-    is_selected = option.keyword or option.crosswalk_sample or any("::" in one for one in config.args)
-    left_out = set()
-    captures: dict[object, dict[str, int]] = {}
-    for item in items:
-        if item.get_closest_marker("thorough") is not None:
-            item.add_marker(pytest.mark.skip(reason="takes long: tried with --thorough"))
-        if _is_change(item) and not is_selected:
-            of_class = captures.setdefault(item.parent, {})
-            if of_class.setdefault(item.callspec.params["conformance_capture"].case, len(of_class)) % _EVERY:
-                left_out.add(item)
-    if left_out:
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
+def _reads_captures_beside(item: pytest.Item) -> bool:
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return any(type(one) is Capture and not one.file.is_relative_to(ROOT) for one in given.values())
 
 
 def pytest_collection_finish() -> None:
@@ -115,23 +89,28 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def is_sweep(item: pytest.Item) -> bool:
-    """Whether *item* tries so much that tracing it would take longer than all the rest."""
+    """Whether *item* takes long, and is tried in a thorough run or when it is named."""
     return item.get_closest_marker("sweep") is not None
 
 
+def _is_untraced(item: pytest.Item) -> bool:
+    """Whether *item* tries so much that tracing it would take longer than all the rest."""
+    return is_sweep(item) or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+
+
 _STOPPED: Final[list[tuple[coverage.Coverage, str | None]]] = []
-"""What measures, while a sweep runs, and what lets the processes that it starts measure."""
+"""What measures, while an untraced test runs, and what lets the processes that it starts measure."""
 _MEASURED: Final = "COVERAGE_PROCESS_CONFIG"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Measure what counts for the coverage, and no sweep."""
+    """Measure what counts for the coverage."""
     measuring = coverage.Coverage.current()
-    if measuring is not None and is_sweep(item):
+    if measuring is not None and _is_untraced(item):
         measuring.stop()
         _STOPPED.append((measuring, os.environ.pop(_MEASURED, None)))
-    elif _STOPPED and not is_sweep(item):
+    elif _STOPPED and not _is_untraced(item):
         measuring, config = _STOPPED.pop()
         if config is not None:
             os.environ[_MEASURED] = config

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.thorough  # environments with packages are made
+pytestmark = pytest.mark.sweep  # environments with packages are made
 VERSION = "0.7"
 
 PYPROJECT = f"""

@@ -25,7 +25,7 @@ def test_every_provider_has_a_table() -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "provider",
-    [pytest.param(name, marks=pytest.mark.thorough) if name in LONG else name for name in PROVIDERS],
+    [pytest.param(name, marks=pytest.mark.sweep) if name in LONG else name for name in PROVIDERS],
 )
 def test_the_table_is_current(provider: str, capsys: pytest.CaptureFixture[str]) -> None:
     captures = ROOT / "tests/captures" / provider

@@ -119,7 +119,7 @@ def as_object(call: ToolCall) -> bool:
     return True
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", [name for name in PROVIDERS if name != "perplexity"])
 @pytest.mark.parametrize("origin", PROVIDERS)
 def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:
@@ -141,7 +141,7 @@ def test_a_conversation_goes_on_on_any_other(origin: str, target: str) -> None:
         assert calls == [id for is_result, id in said_ids(messages_of(target, *turns)) if not is_result]
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize("origin", PROVIDERS)
 def test_a_conversation_with_calls_goes_on_where_there_are_no_tools(origin: str) -> None:
     """Perplexity is told of them in words: "user and assistant roles should be alternating", its error 400 says."""
@@ -243,7 +243,7 @@ def arguments_in(value: Any) -> Iterator[Any]:
                 yield from arguments_in(inner)
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize("text", ['{"city":', "", "[1]", "not JSON", '{"a":1,"a":2}'])
 @pytest.mark.parametrize("target", [name for name in PROVIDERS if name != "perplexity"])
 def test_arguments_that_are_none_go_back_as_an_object(target: str, text: str) -> None:
@@ -362,14 +362,14 @@ def check_stored(provider: str, capture: Capture) -> None:
         assert sent[0] == sent[1] == sent[2], f"{provider} {capture.case} to {target}"
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize("folder", sorted(path.name for path in CAPTURES.iterdir() if path.is_dir()))
 def test_what_is_sent_back_is_the_same_after_storing(folder: str) -> None:
     for capture in load_captures(CAPTURES / folder):
         check_stored(folder, capture)
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @beside.needs_captures
 @pytest.mark.parametrize("folder", beside.folders())
 def test_what_is_sent_back_is_the_same_after_storing_of_all_that_was_recorded(folder: str) -> None:

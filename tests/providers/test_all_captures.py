@@ -38,7 +38,7 @@ WITH_TEXTS = 6
 TEXTS = ("text paths hold", "body leaves hold", "one answer at a time")
 SLOW = ("framing does not matter", "never silently wrong")
 
-pytestmark = [needs_captures, pytest.mark.thorough]
+pytestmark = [needs_captures, pytest.mark.sweep]
 
 
 @attrs.frozen

@@ -19,7 +19,7 @@ from crosswalk.plugin.mapper import Mapper
 from crosswalk.testing import Capture, load_captures
 from wires import CLOCK, chunk, sse
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.sweep
 
 FOLDERS = sorted(path for path in (Path(__file__).parents[1] / "captures").iterdir() if path.is_dir())
 BITS = [b'"', b"\\", b"\\u00e9", b"\xff", b"\n", b"x", b"1", b"{}", b",", b'","a":"b', b"null", b" ", b"\x00"]

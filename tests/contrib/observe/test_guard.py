@@ -291,7 +291,7 @@ with respx.mock:
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("packages", "program", "records"),
     [

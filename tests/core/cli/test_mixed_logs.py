@@ -62,7 +62,7 @@ def test_each_line_gives_what_it_gives_alone(run: Run, tmp_path: Path) -> None:
     check_lines_in_any_order(run, tmp_path, 100)
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 def test_each_of_many_lines_gives_what_it_gives_alone(run: Run, tmp_path: Path) -> None:
     check_lines_in_any_order(run, tmp_path, 20_000)
 

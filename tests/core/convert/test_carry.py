@@ -52,7 +52,7 @@ def form_of(answer: ChatResponse) -> WireForm | None:
 
 @pytest.mark.parametrize(
     "provider",
-    [pytest.param(one, marks=pytest.mark.thorough) if one in LONG else one for one in broad_first(PROVIDERS)],
+    [pytest.param(one, marks=pytest.mark.sweep) if one in LONG else one for one in broad_first(PROVIDERS)],
 )
 def test_every_recorded_answer_comes_back_from_two_other_formats(provider: str) -> None:
     ways = list(permutations(WireForm, 2))

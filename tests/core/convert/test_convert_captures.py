@@ -48,7 +48,7 @@ def test_of_the_projects_own_captures_nothing_is_lost_in_silence(provider: str) 
 
 
 @needs_captures
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize("folder", folders())
 def test_of_the_captures_beside_the_project_nothing_is_lost_in_silence(
     folder: str, request: pytest.FixtureRequest, record_property: Record

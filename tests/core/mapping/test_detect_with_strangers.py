@@ -111,7 +111,7 @@ def usual() -> list[tuple[str, list[Any], str]]:
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize(("name", "plugin"), STRANGERS.values(), ids=STRANGERS)
 def test_whose_an_answer_is_stays(name: str, plugin: Any) -> None:
     registry = Registry(environ={})

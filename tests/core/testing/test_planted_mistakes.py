@@ -93,7 +93,7 @@ def test_some_mistakes_are_found(mistake: Mistake) -> None:
     assert is_found(mistake, stated=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.sweep
 @pytest.mark.parametrize("wire", ALL_RECORDINGS)
 @pytest.mark.parametrize("stated", [False, True])
 def test_every_mistake_is_found_or_listed(wire: str, stated: bool) -> None:
