@@ -31,19 +31,15 @@ ACCESS = Access.by_name("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
 _ERRORS = {
     "accessdenied": ErrorKind.PERMISSION,
     "arrearage": ErrorKind.PERMISSION,
-    "data_inspection_failed": ErrorKind.CONTENT_FILTER,
     "datainspectionfailed": ErrorKind.CONTENT_FILTER,
     "internalerror": ErrorKind.SERVER,
     "internalerror.timeout": ErrorKind.TIMEOUT,
-    "invalid_api_key": ErrorKind.AUTHENTICATION,
-    "invalidapikey": ErrorKind.AUTHENTICATION,
-    "model_not_found": ErrorKind.MODEL_UNAVAILABLE,
     "modelnotfound": ErrorKind.MODEL_UNAVAILABLE,
     "requesttimeout": ErrorKind.TIMEOUT,
     "serviceunavailable": ErrorKind.SERVER,
     "throttling": ErrorKind.RATE_LIMIT,
 }
-"""The kinds of errors, by code in lower case: by the whole code, else by the part before its first dot."""
+"""The kinds of errors that the general rules do not know: by the code in lower case, else by its part before a dot."""
 
 
 class DashScope(DialectFamily):

@@ -26,17 +26,13 @@ __all__ = ["Moonshot", "plugin"]
 
 _QUOTA = "exceeded_current_quota_error"
 _ERRORS: Mapping[str | None, ErrorKind] = {
-    "content_filter": ErrorKind.CONTENT_FILTER,
     "invalid_authentication_error": ErrorKind.AUTHENTICATION,
-    "incorrect_api_key_error": ErrorKind.AUTHENTICATION,
-    "permission_denied_error": ErrorKind.PERMISSION,
     "resource_not_found_error": ErrorKind.MODEL_UNAVAILABLE,
-    "engine_overloaded_error": ErrorKind.RATE_LIMIT,
-    "rate_limit_reached_error": ErrorKind.RATE_LIMIT,
     _QUOTA: ErrorKind.RATE_LIMIT,
     "server_error": ErrorKind.SERVER,
     "unexpected_output": ErrorKind.SERVER,
 }
+"""The kinds of errors, by type, that the general rules do not know."""
 
 
 class Moonshot(ChatDialect):

@@ -103,6 +103,7 @@ class Registry:
         self._changes: Counter[str] = Counter()  # the number of changes to each name
         # Of all that are not blocked, filled on first request.
         self._signs: Mapping[str, Signs | None] | None = None
+        self._is_changed: dict[str, bool] = {}
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
         self._lock = threading.RLock()
@@ -162,6 +163,7 @@ class Registry:
         resolving.
         """
         self._signs = None
+        self._is_changed.clear()
         speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
         for one in (name, *speak):
             self._changes[one] += 1
@@ -175,6 +177,7 @@ class Registry:
             for name in [*self._mappers]:
                 self._changed(name)
             self._signs = None
+            self._is_changed.clear()
 
     def providers(self) -> list[ProviderEntry]:
         """Return all providers by name, including blocked ones. Imports none of them."""
@@ -214,8 +217,13 @@ class Registry:
 
     def is_changed(self, name: str) -> bool:
         """Whether another distribution, or the program, gives hooks for provider *name*."""
-        points = self._entry_points().get(name, ())
-        return bool(self._registered.get(name)) or not all(map(is_ours, points))
+        result = self._is_changed.get(name)
+        if result is None:
+            with self._lock:
+                points = self._entry_points().get(name, ())
+                result = bool(self._registered.get(name)) or not all(map(is_ours, points))
+                self._is_changed[name] = result
+        return result
 
     def shipped(self, name: str) -> Mapper:
         """Return provider *name* as Crosswalk ships it, without overrides of it and of the dialects that it also speaks.
