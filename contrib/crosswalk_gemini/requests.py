@@ -93,7 +93,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
 
 
-_GEMINI_3 = re.compile(r"(models/)?gemini-3[.-].*")
+_GEMINI_3 = re.compile(r"(.*/)?gemini-3([.-].*)?")
 _PLACEHOLDER = "skip_thought_signature_validator"
 """The signature that Google documents for a call that no Gemini 3 model made ("Thought Signatures", FAQ)."""
 

@@ -382,8 +382,8 @@ class _Halves:
         return None
 
 
-_PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling")
-"""The states of an item of the Responses API that mean its tool is still at work."""
+_PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling", "incomplete")
+"""The states of an item of the Responses API that mean its tool is still at work, or was cut short."""
 
 
 def _last_answer(turns: Sequence[Turn]) -> int | None:
