@@ -47,7 +47,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     names = tool_names(request.messages)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [_message(turn, request, names) for turn in request.messages],
+        "messages": [_message(turn, names) for turn in request.messages],
         # It streams by default.
         "stream": request.stream,
     }
@@ -69,7 +69,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest("/api/chat", body, dropped=drops.found())
 
 
-def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
+def _message(turn: Turn, names: Any) -> dict[str, Any]:
     message = message_of(turn)
     images: list[str] = []
     for part in content_parts(message):
@@ -80,7 +80,7 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
         elif not isinstance(part, TextPart):
             raise unsupported_part(part, "cannot be sent to this API")
     if message.role is Role.ASSISTANT:
-        images += [part.content for part in segments_of(turn, request) if part.type is SegmentType.MEDIA]
+        images += [part.content for part in segments_of(turn) if part.type is SegmentType.MEDIA]
     payload: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
     if images:
         payload["images"] = images
@@ -94,7 +94,7 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
         name = message.name or names.get(message.tool_call_id)
         if name is not None:
             payload["tool_name"] = name
-    if reasoning := reasoning_of(turn, request):
+    if reasoning := reasoning_of(turn):
         payload["thinking"] = reasoning
     put_fields(payload, own_fields(turn))
     return payload
