@@ -78,7 +78,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
                 turns,
-                answer=lambda turn: _answer_blocks(turn, request),
+                answer=_answer_blocks,
                 result=_tool_result,
                 part=_block,
                 mark=lambda turn, blocks: _mark(blocks, cache_mark(request, turn)),
@@ -212,10 +212,10 @@ def _block(part: ContentPart) -> dict[str, Any] | None:
 # An answer of the model as it goes back: the blocks that it was made of.
 
 
-def _answer_blocks(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+def _answer_blocks(turn: Turn) -> list[dict[str, Any]]:
     """The blocks of a model's *turn*, each with the state that came with it."""
     blocks: list[dict[str, Any] | None] = []
-    for says, run in groupby(segments_of(turn, request), lambda segment: segment.type in _SAYS):
+    for says, run in groupby(segments_of(turn), lambda segment: segment.type in _SAYS):
         if says:
             blocks += _texts(run)
         else:

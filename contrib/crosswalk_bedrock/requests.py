@@ -66,7 +66,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
                 turns,
-                answer=lambda turn: _answer(turn, request),
+                answer=_answer,
                 result=_result,
                 part=_block,
                 mark=lambda turn, blocks: blocks.extend(_marks(cache_mark(request, turn))),
@@ -179,11 +179,11 @@ _BLOCKS = frozenset(
 """The known members of a block. A block without any of them is new."""
 
 
-def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+def _answer(turn: Turn) -> list[dict[str, Any]]:
     """The blocks of a model's *turn*, each with the state that came with it."""
     blocks: list[dict[str, Any] | None] = []
     citations: list[dict[str, Any]] = []
-    for segment in segments_of(turn, request):
+    for segment in segments_of(turn):
         if segment.type is SegmentType.CITATION:
             citations.append(segment.metadata.thawed())
         elif citations and segment.type is SegmentType.TEXT:

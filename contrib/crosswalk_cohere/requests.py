@@ -80,7 +80,7 @@ def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str,
     before: str | None = None
     is_silent = False
     for turn in turns:
-        raw = _message(turn, request)
+        raw = _message(turn)
         if raw is None:
             is_silent = True
             continue
@@ -90,7 +90,7 @@ def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str,
         yield raw
 
 
-def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
+def _message(turn: Turn) -> dict[str, Any] | None:
     """Return *turn* as a message, or ``None`` for an empty one of the model, which the API refuses."""
     message = message_of(turn)
     payload: dict[str, Any] = {"role": message.role.value}
@@ -102,7 +102,7 @@ def _message(turn: Turn, request: ChatRequest) -> dict[str, Any] | None:
             payload["tool_call_id"] = message.tool_call_id
         return payload
     text = text_of(turn)
-    thoughts = [part for part in segments_of(turn, request) if part.type is SegmentType.REASONING]
+    thoughts = [part for part in segments_of(turn) if part.type is SegmentType.REASONING]
     plan = "".join(part.content for part in thoughts if part.metadata.get("kind") == "tool_plan")
     thought = "".join(part.content for part in thoughts if "kind" not in part.metadata)
     if plan:

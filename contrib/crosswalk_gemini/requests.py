@@ -56,7 +56,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     names = tool_names(turns)
     contents = alternating(
         turns,
-        answer=lambda turn: _answer(turn, request),
+        answer=_answer,
         result=lambda message: _tool_result(message, names),
         part=_part,
     )
@@ -86,7 +86,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest(f"/v1beta/{_model(request.model or '')}:{method}", body, dropped=drops.found())
 
 
-_GEMINI_3 = re.compile(r"(models/)?gemini-3[.-].*")
+_GEMINI_3 = re.compile(r"(.*/)?gemini-3([.-].*)?")
 _PLACEHOLDER = "skip_thought_signature_validator"
 """The signature that Google documents for a call that no Gemini 3 model made ("Thought Signatures", FAQ)."""
 
@@ -165,9 +165,9 @@ def _part(part: ContentPart) -> dict[str, Any]:
     return {"inlineData": {"mimeType": media_type_of(part), "data": part.data}}
 
 
-def _answer(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
+def _answer(turn: Turn) -> list[dict[str, Any]]:
     """The parts of a model's *turn*, each with the signature and the state that came with it."""
-    parts = [_answer_part(segment) for segment in segments_of(turn, request)]
+    parts = [_answer_part(segment) for segment in segments_of(turn)]
     return own_items(turn, parts, inside="parts", kinds=wire.PARTS)
 
 

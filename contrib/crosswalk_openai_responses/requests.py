@@ -256,16 +256,17 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
 
 def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
     """Return the item of a tool's result. For a tool without a name it has special fields, which a JSON object gives."""
-    id = message.tool_call_id
+    id, text, has_failed = message.tool_call_id, message.text, message.is_error is True
+    given = as_json_object(text)
     if kind == "mcp_approval_request":
-        approval = as_json_object(message.text) or {}
+        approval = given or ({"approve": False, "reason": text} if has_failed else {})
         if type(approval.get("approve")) is not bool:
             raise UnsupportedRequestError(
                 'an approval is answered by {"approve": true} or false', options=["messages"]
             )
         return {"type": "mcp_approval_response", "approval_request_id": id, **approval}
     parts = content_parts(message)
-    output: Any = message.text
+    output: Any = text
     if any(not isinstance(part, TextPart) for part in parts):
         output = [_part(part) for part in parts]
     if kind == "computer_call":
@@ -273,10 +274,14 @@ def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
         if image is None:
             raise UnsupportedRequestError("a computer's call is answered by an image", options=["messages"])
         output = {"type": "computer_screenshot", "image_url": data_url(image)}
+    if kind == "shell_call" and isinstance(output, str):
+        outcome = {"type": "exit", "exit_code": int(has_failed)}
+        stream, other = ("stderr", "stdout") if has_failed else ("stdout", "stderr")
+        output = [{stream: text, other: "", "outcome": outcome}]
     is_named = kind in ("function_call", "custom_tool_call", "computer_call")
-    given = None if is_named else as_json_object(message.text)
-    about = {"status": "completed"} if kind == "apply_patch_call" else {}
-    return {"type": f"{kind}_output", "call_id": id, **about, **(given or {"output": output})}
+    about = {"status": "failed" if has_failed else "completed"} if kind == "apply_patch_call" else {}
+    fields = {"output": output} if is_named or given is None else given
+    return {"type": f"{kind}_output", "call_id": id, **about, **fields}
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

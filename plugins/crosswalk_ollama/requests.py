@@ -46,7 +46,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     names = tool_names(request.messages)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [_message(turn, request, names) for turn in request.messages],
+        "messages": [_message(turn, names) for turn in request.messages],
         # It streams by default.
         "stream": request.stream,
     }
@@ -66,7 +66,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest("/api/chat", body, dropped=drops.found())
 
 
-def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
+def _message(turn: Turn, names: Any) -> dict[str, Any]:
     message = message_of(turn)
     images: list[str] = []
     for part in content_parts(message):
@@ -77,7 +77,7 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
         elif not isinstance(part, TextPart):
             raise unsupported_part(part, "cannot be sent to this API")
     if message.role is Role.ASSISTANT:
-        images += [part.content for part in segments_of(turn, request) if part.type is SegmentType.MEDIA]
+        images += [part.content for part in segments_of(turn) if part.type is SegmentType.MEDIA]
     payload: dict[str, Any] = {"role": message.role.value, "content": text_of(turn)}
     if images:
         payload["images"] = images
@@ -91,7 +91,7 @@ def _message(turn: Turn, request: ChatRequest, names: Any) -> dict[str, Any]:
         name = message.name or names.get(message.tool_call_id)
         if name is not None:
             payload["tool_name"] = name
-    if reasoning := reasoning_of(turn, request):
+    if reasoning := reasoning_of(turn):
         payload["thinking"] = reasoning
     put_fields(payload, own_fields(turn))
     return payload

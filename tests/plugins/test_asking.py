@@ -267,6 +267,11 @@ def test_each_call_has_a_result_of_its_kind() -> None:
             {"output": [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
         ),
         (
+            {"type": "shell_call", "action": {"commands": ["ls"]}},
+            "a",
+            {"output": [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
+        ),
+        (
             {"type": "computer_call", "action": {"type": "screenshot"}, "pending_safety_checks": []},
             [ImagePart(data=PNG)],
             {"output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PNG}"}},
@@ -336,6 +341,34 @@ def test_an_approval_is_answered() -> None:
     ]
     *_, approval = built("openai_responses", asking(*turns)).body["input"]
     assert approval == {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+
+
+NOT_RUN = "Error: not run: the conversation went on"
+SHELL = {"id": "i", "type": "shell_call", "call_id": "mcpr_1", "action": {"commands": ["ls"]}}
+PATCH = {
+    "id": "i",
+    "type": "apply_patch_call",
+    "status": "completed",
+    "call_id": "mcpr_1",
+    "operation": {"type": "delete_file", "path": "a"},
+}
+
+
+@pytest.mark.parametrize(
+    ("item", "result"),
+    [
+        (APPROVAL, {"approve": False, "reason": NOT_RUN}),
+        (SHELL, {"output": [{"stderr": NOT_RUN, "stdout": "", "outcome": {"type": "exit", "exit_code": 1}}]}),
+        (PATCH, {"output": NOT_RUN, "status": "failed"}),
+    ],
+)
+def test_the_user_speaks_before_a_call_of_a_kind_was_answered(
+    item: dict[str, Any], result: dict[str, Any]
+) -> None:
+    turns = [ChatMessage.user("hi"), answer_with(item), ChatMessage.user("Never mind.")]
+    *_, sent, _ = built("openai_responses", asking(*turns)).body["input"]
+    ids = {sent.pop("approval_request_id", None), sent.pop("call_id", None)} - {None}
+    assert (ids, {key: sent[key] for key in sent if key != "type"}) == ({"mcpr_1"}, result)
 
 
 @pytest.mark.parametrize(

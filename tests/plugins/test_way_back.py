@@ -455,7 +455,10 @@ def signatures(built: HTTPRequest) -> list[list[str | None]]:
     return [[part.get("thoughtSignature") for part in parts] for parts in calls if parts]
 
 
-@pytest.mark.parametrize("model", ["gemini-3-pro-preview", "models/gemini-3.1-flash"])
+@pytest.mark.parametrize(
+    "model",
+    ["gemini-3-pro-preview", "models/gemini-3.1-flash", "gemini-3", "publishers/google/models/gemini-3-pro"],
+)
 def test_a_call_of_another_model_has_the_documented_signature_for_gemini_3(model: str) -> None:
     results = (RESULT, ChatMessage.tool_result("t2", "at ten"))
     own = answer(
@@ -490,6 +493,7 @@ UNCALLED = "a server tool's result without a call"
         ("gemini", gemini({"text": "Let me look."}, {"toolCall": {"id": "s1", "toolType": "G", "args": {}}}), "toolCall", UNPAIRED),
         ("bedrock", bedrock({"text": "Let me look."}, {"toolUse": {"toolUseId": "s1", "name": "f", "input": {}, "type": "server_tool_use"}}), "toolUse", UNPAIRED),
         ("openai_responses", responses({"id": "ws_1", "type": "web_search_call", "status": "in_progress", "action": {"type": "search", "query": "q"}}, TEXT), "web_search_call", UNPAIRED),
+        ("openai_responses", responses({"id": "mcp_1", "type": "mcp_call", "name": "n", "server_label": "s", "arguments": "{}", "output": None, "status": "incomplete"}, TEXT), "mcp_call", UNPAIRED),
     ],
 )  # fmt: skip
 def test_half_of_a_server_tools_work_is_left_out(provider: str, payload: Any, key: str, reason: str) -> None:

@@ -196,7 +196,8 @@ def _rounds(turns: Sequence[Turn], said: Iterable[ChatMessage], *, is_elsewhere:
 
 
 def _not_run(call: ToolCall) -> ChatMessage:
-    return ChatMessage.tool_result(call.id, "Error: not run: the conversation went on", name=call.name)
+    text = "Error: not run: the conversation went on"
+    return ChatMessage.tool_result(call.id, text, name=call.name, is_error=True)
 
 
 def _moved(mark: CacheMark, places: Sequence[int | None], count: int) -> CacheMark:

@@ -176,7 +176,7 @@ def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str
     waiting: dict[str, Any] | None = None  # an answer without a word
     before: str | None = None
     for turn, sent in with_results_shown(request.messages):
-        raw = _message(sent, request, style)
+        raw = _message(sent, style)
         if style.more is not None and turn is not None:
             style.more(turn, request, raw)
         if raw["role"] == "assistant" and not style.takes_empty and _says_nothing(raw):
@@ -192,7 +192,7 @@ def _says_nothing(said: dict[str, Any]) -> bool:
     return not (said["content"] or "tool_calls" in said or "refusal" in said)
 
 
-def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[str, Any]:
+def _message(turn: Turn, style: OpenAIChatStyle) -> dict[str, Any]:
     """Return *turn* as a message."""
     message = message_of(turn)
     payload: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
@@ -211,7 +211,7 @@ def _message(turn: Turn, request: ChatRequest, style: OpenAIChatStyle) -> dict[s
         may_be_null = style.null_content and (message.tool_calls or "refusal" in payload)
         if payload["content"] is None and not may_be_null:
             payload["content"] = ""
-        reasoning = reasoning_of(turn, request) or (style.call_reasoning if message.tool_calls else "")
+        reasoning = reasoning_of(turn) or (style.call_reasoning if message.tool_calls else "")
         if style.reasoning is not None and reasoning:
             payload[style.reasoning] = reasoning
         if isinstance(turn, ChatResponse):

@@ -112,7 +112,7 @@ def is_of(turn: Turn, request: ChatRequest) -> bool:
     return isinstance(turn, ChatResponse) and request.provider in (None, turn.metadata.provider_id)
 
 
-def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
+def segments_of(turn: Turn) -> tuple[Segment, ...]:
     """Return the parts of an assistant's *turn* that may be sent, in order. A plain message has its text and its tool calls.
 
     The request that a plugin gets holds nothing else (see ``ProviderInfo.way_back``).
@@ -128,7 +128,7 @@ def segments_of(turn: Turn, request: ChatRequest) -> tuple[Segment, ...]:
     return (*text, *calls)
 
 
-def reasoning_of(turn: Turn, request: ChatRequest) -> str:
+def reasoning_of(turn: Turn) -> str:
     """Return the reasoning of an answer that may be sent, or ``""`` if it has none."""
     return turn.reasoning if isinstance(turn, ChatResponse) else ""
 

@@ -17,7 +17,7 @@ from crosswalk.plugin.way_back import ServerTool, WayBack
 from crosswalk.service.history import has_media, in_words, with_words
 from crosswalk.service.request import ChatRequest, Dropped, Turn
 from crosswalk.service.state import answer_state, without_fields, without_items
-from crosswalk.service.turns import content_parts, is_of, known_media_type, message_of, text_of
+from crosswalk.service.turns import content_parts, is_of, known_media_type, message_of, segments_of
 from crosswalk.types._value import altered
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json
@@ -115,7 +115,7 @@ class _Sorter:
     # ------------------------------------------------------------------------------------ answers
 
     def _own(self, number: int, turn: ChatResponse) -> ChatResponse:
-        segments = [*_segments_of(turn)]
+        segments = [*segments_of(turn)]
         gone: set[object] = set()
         is_cut = turn.finish_reason in _CUT
         for position, segment in enumerate(segments):
@@ -162,7 +162,7 @@ class _Sorter:
         calls = message_of(self._request.messages[number]).tool_calls or ()
         kinds = {call.kind for call in calls}  # "custom" is not state: the call is sent as a function
         state = {key for key, value in _leaves(answer_state(turn)) if key != "type" or value not in kinds}
-        for segment in _segments_of(turn):
+        for segment in segments_of(turn):
             segments += self._foreign_part(number, segment, turn)
             state |= set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata))
             if segment.annotations and segment.type is SegmentType.TEXT:
@@ -277,17 +277,6 @@ _ARTICLES: Final = {"image": "a picture", "audio": "a sound", "video": "a video"
 _NOUNS: Final = {"image": "an image", "audio": "a sound", "video": "a video", "file": "a file"}
 
 
-def _segments_of(turn: ChatResponse) -> Iterator[Segment]:
-    """Return the parts of *turn* in order. For a hand-made turn they come from its message."""
-    if turn.segments:
-        yield from turn.segments
-        return
-    if text := text_of(turn):
-        yield Segment(SegmentType.TEXT, text)
-    for call in turn.message.tool_calls or ():
-        yield Segment(SegmentType.TOOL_CALL, call.arguments, {"id": call.id, "name": call.name})
-
-
 def _about(segment: Segment, picture: ImagePart | None) -> Iterator[str]:
     """Return the type of the medium in *segment*, and its address if it has one."""
     media_type = segment.metadata.get("media_type") or (picture and picture.media_type)
@@ -382,8 +371,8 @@ class _Halves:
         return None
 
 
-_PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling")
-"""The states of an item of the Responses API that mean its tool is still at work."""
+_PENDING: Final = ("in_progress", "searching", "interpreting", "generating", "calling", "incomplete")
+"""The states of an item of the Responses API that mean its tool is still at work, or was cut short."""
 
 
 def _last_answer(turns: Sequence[Turn]) -> int | None:
