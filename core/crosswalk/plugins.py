@@ -63,11 +63,13 @@ if TYPE_CHECKING:
     from crosswalk.plugin.call_ids import *
     from crosswalk.plugin.signed import *
     from crosswalk.service.errors import *
+    from crosswalk.service.http_request import *
     from crosswalk.service.items import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.options import *
     from crosswalk.service.request import *
     from crosswalk.service.state import *
+    from crosswalk.service.tools import *
     from crosswalk.service.turns import *
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
@@ -78,7 +80,8 @@ else:
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
-        "service.errors service.openai_chat service.options service.request service.turns service.items service.state "
+        "service.errors service.http_request service.openai_chat service.options service.request service.tools "
+        "service.turns service.items service.state "
         "types.builder types.event wire.sse"
     )
     _forms = {

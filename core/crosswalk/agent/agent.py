@@ -18,7 +18,8 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.request import ChatRequest, Messages
+from crosswalk.service.given import Messages
+from crosswalk.service.request import ChatRequest
 from crosswalk.structured import Prose
 from crosswalk.types.event import StreamEvent
 

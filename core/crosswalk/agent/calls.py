@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from crosswalk.service.request import Turn
+from crosswalk.service.given import Turn
 from crosswalk.service.turns import message_of
 from crosswalk.types.finish import IncompleteReason
 from crosswalk.types.message import Role

@@ -11,20 +11,22 @@ from crosswalk.agent.services import AsyncServiceOwner, SyncServiceOwner, check_
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming, trim_refused_request
 from crosswalk.errors import ContextOverflowError, ProviderError
+from crosswalk.service.given import Messages
 from crosswalk.service.request import (
     CacheMark,
     ChatRequest,
-    HostedTool,
-    Messages,
-    NamedTool,
     ReasoningEffort,
     ResponseFormat,
+    as_cache_marks,
+    as_response_format,
+)
+from crosswalk.service.tools import (
+    HostedTool,
+    NamedTool,
     ToolChoice,
     ToolDefinition,
-    as_cache_marks,
     as_definition,
     as_hosted_tools,
-    as_response_format,
 )
 from crosswalk.stream.replay import StreamingChatResponse, StreamState
 from crosswalk.types.delta import ResponseDelta

@@ -17,7 +17,9 @@ from crosswalk.agent.tool_phase import ToolPhase, ToolStep, is_final_result
 from crosswalk.agent.trimming import trim_refused_request, trimmed_request
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of, outcome_of
 from crosswalk.errors import CrosswalkError, MappingError, ProviderError
-from crosswalk.service.request import ChatRequest, ToolChoice, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.request import ChatRequest
+from crosswalk.service.tools import ToolChoice
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.metadata import ProviderAttempt

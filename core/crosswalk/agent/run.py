@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 from crosswalk.agent.loop import AgentLoop
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.service.deadlines import Nested
-from crosswalk.service.request import Turn
+from crosswalk.service.given import Turn
 
 __all__ = ["AgentRun", "collect"]
 

@@ -13,8 +13,7 @@ from crosswalk.agent.session_json import read_document, write_file, write_sessio
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import ProviderError, ResponseValidationError
-from crosswalk.service.given import turns_of
-from crosswalk.service.request import Messages, Turn
+from crosswalk.service.given import Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.types._value import as_text
 from crosswalk.types.message import ChatMessage, Role

@@ -15,7 +15,8 @@ from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
-from crosswalk.service.request import ChatRequest, Messages, Turn
+from crosswalk.service.given import Messages, Turn
+from crosswalk.service.request import ChatRequest
 from crosswalk.types.event import StreamEvent
 from crosswalk.types.response import ChatResponse
 

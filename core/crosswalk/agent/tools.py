@@ -18,7 +18,7 @@ from crosswalk.agent.signature import (
     read_docstring,
 )
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
-from crosswalk.service.request import ToolDefinition
+from crosswalk.service.tools import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import FrozenObject, as_frozen_object

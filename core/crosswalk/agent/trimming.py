@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from crosswalk.errors import ConfigurationError, ErrorKind, ResponseValidationError
-from crosswalk.service.request import ChatRequest, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.request import ChatRequest
 from crosswalk.service.turns import message_of
 from crosswalk.types.message import ChatMessage, Role
 from crosswalk.types.response import ChatResponse

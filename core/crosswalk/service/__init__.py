@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
     from crosswalk.service.failures import *
+    from crosswalk.service.http_request import *
     from crosswalk.service.items import *
     from crosswalk.service.json_answer import *
     from crosswalk.service.middleware import *
@@ -64,10 +65,11 @@ if TYPE_CHECKING:
     from crosswalk.service.service import *
     from crosswalk.service.stream import *
     from crosswalk.service.sync import *
+    from crosswalk.service.tools import *
     from crosswalk.service.turns import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "auxiliary_requests building call_options client_requests endpoint errors failures items json_answer "
-        "middleware observe openai_chat otel policy redaction request service stream sync turns",
+        "auxiliary_requests building call_options client_requests endpoint errors failures http_request items json_answer "
+        "middleware observe openai_chat otel policy redaction request service stream sync tools turns",
     )

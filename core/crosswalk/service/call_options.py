@@ -11,16 +11,8 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.service.endpoint import Endpoint, Route, Secret
 from crosswalk.service.exchange import Setup
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.request import (
-    Asked,
-    CacheMark,
-    ChatRequest,
-    HostedTool,
-    NamedTool,
-    ResponseFormat,
-    ToolDefinition,
-    as_request,
-)
+from crosswalk.service.request import Asked, CacheMark, ChatRequest, ResponseFormat, as_request
+from crosswalk.service.tools import HostedTool, NamedTool, ToolDefinition
 from crosswalk.text import meant
 
 __all__ = ["CallOptions"]

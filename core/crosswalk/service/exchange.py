@@ -32,11 +32,12 @@ from crosswalk.service.failures import (
     should_retry,
     timeout_info,
 )
+from crosswalk.service.http_request import HTTPRequest
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.redaction import Redaction
-from crosswalk.service.request import ChatRequest, HTTPRequest
+from crosswalk.service.request import ChatRequest
 from crosswalk.service.transport import Answer, Transport
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered

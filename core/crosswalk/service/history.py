@@ -11,7 +11,8 @@ import attrs
 
 from crosswalk.plugin.call_ids import CallIds
 from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.request import CacheMark, ChatRequest, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.turns import content_parts, message_of
 from crosswalk.types._value import altered
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart

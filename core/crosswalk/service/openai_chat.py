@@ -11,9 +11,12 @@ from typing import Any
 import attrs
 
 from crosswalk.service.errors import UnsupportedRequestError
+from crosswalk.service.given import Turn
+from crosswalk.service.http_request import HTTPRequest
 from crosswalk.service.options import put_options
-from crosswalk.service.request import ChatRequest, HTTPRequest, NamedTool, ToolDefinition, Turn
+from crosswalk.service.request import ChatRequest
 from crosswalk.service.state import own_fields, own_items, put_fields
+from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.service.turns import (
     NO_ANSWER,
     Drops,

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest
+from crosswalk.service.http_request import Dropped, HTTPRequest
+from crosswalk.service.request import ChatRequest
 from crosswalk.service.turns import Drops, content_parts, message_of
 from crosswalk.types.json import thaw
 from crosswalk.types.merge import copy_json

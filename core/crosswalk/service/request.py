@@ -1,59 +1,48 @@
-"""A provider-independent request, and the HTTP request that a plugin builds from it. Loads no HTTP client."""
+"""A provider-independent request to a model. Loads no HTTP client."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import attrs
 
 from crosswalk.errors import ResponseValidationError
+from crosswalk.service.field_checks import as_tuple, need_bool, need_name, number
 from crosswalk.service.given import (
     Given,
     Messages,
     Turn,
-    choice_name,
     format_fields,
     request_fields,
-    tool_fields,
     turns_of,
 )
-from crosswalk.text import brief, clean_message, json_type_name, meant, short_repr, summary
+from crosswalk.service.http_request import HTTPRequest
+from crosswalk.service.tools import (
+    HostedTool,
+    NamedTool,
+    ToolChoice,
+    ToolDefinition,
+    as_hosted_tools,
+    as_tool_choice,
+    as_tools,
+)
+from crosswalk.text import brief, meant, short_repr, summary
 from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
-from crosswalk.types.tools import CallKind, as_call_kind
 from crosswalk.wire.options import OPTIONS
 
 __all__ = [
     "Asked",
     "CacheMark",
     "ChatRequest",
-    "Dropped",
     "Given",
-    "HTTPRequest",
-    "HostedTool",
-    "HostedToolKind",
     "Messages",
-    "NamedTool",
     "ReasoningEffort",
     "ResponseFormat",
-    "ToolChoice",
-    "ToolDefinition",
     "Turn",
 ]
-
-
-class ToolChoice(StrEnum):
-    """Whether the model may call tools (OpenAI's words)."""
-
-    AUTO = "auto"
-    """The model may call tools."""
-    NONE = "none"
-    """The model must not call tools."""
-    REQUIRED = "required"
-    """The model must call at least one tool."""
 
 
 class ReasoningEffort(StrEnum):
@@ -65,135 +54,6 @@ class ReasoningEffort(StrEnum):
     MEDIUM = "medium"
     HIGH = "high"
     XHIGH = "xhigh"
-
-
-def _need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
-    if not isinstance(value, str) or not value:
-        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
-
-
-def _need_text(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is not None and not isinstance(value, str):
-        raise ResponseValidationError(f"{attribute.name} must be text, not {json_type_name(value)}")
-
-
-def _need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    if type(value) is not bool:
-        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
-
-
-_FREE_TEXT: Final = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-    "additionalProperties": False,
-}
-
-
-@brief
-@attrs.frozen(repr=False)
-class ToolDefinition:
-    """A tool that the model may call.
-
-    Attributes:
-        name: the name that the model calls.
-        description: the purpose of the tool and when to use it, for the model, or ``None`` for no description.
-        parameters: the JSON Schema of its arguments, or an object without properties by default.
-        strict: whether arguments must follow the schema exactly. ``None`` leaves that to the provider.
-        kind: ``custom`` for a tool that takes free text, which most providers get as a function with one string ``input``,
-            or ``None`` for a function.
-        input_format: the format of the free text in the form of the Responses API, or ``None`` for any text.
-
-    Raises:
-        ResponseValidationError: an empty name, parameters that are not a JSON object, or a field of another type.
-    """
-
-    name: str = attrs.field(validator=_need_name)
-    description: str | None = attrs.field(default=None, validator=_need_text)
-    parameters: FrozenObject = attrs.field(
-        default=FrozenObject.adopt({"type": "object", "properties": {}}), converter=as_frozen_object
-    )
-    strict: bool | None = attrs.field(default=None, validator=attrs.validators.optional(_need_bool))
-    kind: CallKind | None = attrs.field(default=None, converter=as_call_kind)
-    input_format: FrozenObject | None = attrs.field(
-        default=None, converter=attrs.converters.optional(as_frozen_object)
-    )
-
-    __repr__ = short_repr("name", "description", "parameters")
-
-    @property
-    def is_custom(self) -> bool:
-        """Whether the tool takes free text."""
-        return self.kind is CallKind.CUSTOM
-
-    def as_function(self) -> ToolDefinition:
-        """Return the function that stands for a custom tool. Its description tells the format of the input in words."""
-        if not self.is_custom:
-            return self
-        format: Mapping[str, Any] = self.input_format or {}
-        about = [self.description] if self.description else []
-        if format.get("type") == "grammar":
-            syntax, grammar = format.get("syntax"), format.get("definition")
-            about.append(f"The input must match this grammar ({syntax}):\n{grammar}")
-        return ToolDefinition(self.name, "\n\n".join(about) or None, _FREE_TEXT)
-
-
-@attrs.frozen
-class NamedTool:
-    """A ``tool_choice``: the model must call the tool of this name.
-
-    Raises:
-        ResponseValidationError: an empty name.
-    """
-
-    name: str = attrs.field(validator=_need_name)
-
-
-class HostedToolKind(StrEnum):
-    """A tool that several providers run themselves."""
-
-    WEB_SEARCH = "web_search"
-    """Searches the web."""
-    WEB_FETCH = "web_fetch"
-    """Reads pages by the addresses in the conversation."""
-    CODE_EXECUTION = "code_execution"
-    """Runs code that the model writes."""
-
-
-def _as_kind(value: str) -> HostedToolKind:
-    return one_of(
-        HostedToolKind, value, "unknown hosted tool; one of a single provider goes into provider_options"
-    )
-
-
-def _as_domains(value: Iterable[str]) -> tuple[str, ...]:
-    domains = () if isinstance(value, str) else _as_tuple("domains", value)
-    if not all(type(domain) is str and domain for domain in domains) or isinstance(value, str):
-        raise ResponseValidationError("domains must be a list of names, such as example.org")
-    return domains
-
-
-@attrs.frozen
-class HostedTool:
-    """A tool that the provider runs, so that the application does not answer its calls.
-
-    Attributes:
-        kind: the tool.
-        allowed_domains: the only domains that it may look at, or empty for all.
-        blocked_domains: the domains that it must not look at.
-        max_uses: the most uses in one answer, or ``None`` for the provider's own limit.
-
-    Raises:
-        ResponseValidationError: an unknown kind, domains that are not a list of names, or a limit below 1.
-    """
-
-    kind: HostedToolKind = attrs.field(converter=_as_kind)
-    allowed_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
-    blocked_domains: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_domains)
-    max_uses: int | None = attrs.field(default=None, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        _number(1, whole=True)(self, attrs.fields(HostedTool).max_uses, self.max_uses)
 
 
 _LIFETIMES = (None, "5m", "1h")
@@ -240,7 +100,7 @@ class ResponseFormat:
     schema: FrozenObject | None = attrs.field(
         default=None, converter=attrs.converters.optional(as_frozen_object)
     )
-    name: str = attrs.field(default="answer", validator=_need_name)
+    name: str = attrs.field(default="answer", validator=need_name)
     strict: bool = True
 
     __repr__ = short_repr("name", "schema")
@@ -265,49 +125,11 @@ def _as_turns(value: Messages) -> tuple[Turn, ...]:
     return turns
 
 
-def _as_tuple(name: str, value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, Iterable):
-        raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
-    return tuple(value)
-
-
 def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
-    words = (value,) if isinstance(value, str) else _as_tuple("stop", value)
+    words = (value,) if isinstance(value, str) else as_tuple("stop", value)
     if not all(type(word) is str and word for word in words):
         raise ResponseValidationError("stop must be texts that are not empty")
     return words
-
-
-def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:
-    """Convert *value*, found at *place*, to the definition of a tool.
-
-    Raises:
-        ResponseValidationError: it does not define a tool.
-    """
-    return value if isinstance(value, ToolDefinition) else ToolDefinition(**tool_fields(value, place))
-
-
-def _as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolDefinition, ...]:
-    tools = tuple(
-        as_definition(tool, f"tools[{number}]") for number, tool in enumerate(_as_tuple("tools", value))
-    )
-    names = [tool.name for tool in tools]
-    if len(set(names)) != len(names):
-        raise ResponseValidationError("two tools have the same name")
-    return tools
-
-
-def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]:
-    """Convert *value* to hosted tools. A kind alone is accepted as a tool.
-
-    Raises:
-        ResponseValidationError: an item is not a hosted tool, or two are of the same kind.
-    """
-    given = (value,) if isinstance(value, str) else _as_tuple("hosted_tools", value)
-    tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
-    if len({tool.kind for tool in tools}) != len(tools):
-        raise ResponseValidationError("two hosted tools are of the same kind")
-    return tools
 
 
 def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, ...]:
@@ -316,16 +138,8 @@ def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, .
     Raises:
         ResponseValidationError: an item is not a cache mark.
     """
-    given: tuple[Any, ...] = (value,) if isinstance(value, str) else _as_tuple("cache_marks", value)
+    given: tuple[Any, ...] = (value,) if isinstance(value, str) else as_tuple("cache_marks", value)
     return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
-
-
-def _as_tool_choice(value: str | NamedTool | Mapping[str, Any] | None) -> ToolChoice | NamedTool | None:
-    if value is None or isinstance(value, NamedTool):
-        return value
-    if isinstance(value, Mapping):
-        return NamedTool(choice_name(value))
-    return one_of(ToolChoice, value, "unknown tool choice; for a tool's name write NamedTool(name)")
 
 
 def _as_effort(value: str | None) -> ReasoningEffort | None:
@@ -350,22 +164,7 @@ def _as_extra_options(value: JSONObject) -> FrozenObject:
     return options
 
 
-def _number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
-    """Return a validator: ``None``, or a number from *least* to *most*."""
-    kinds: tuple[type, ...] = (int,) if whole else (int, float)
-
-    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        top = math.inf if most is None else most
-        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
-            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-            raise ResponseValidationError(
-                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
-            )
-
-    return check
-
-
-_ANY_INTEGER = _number(-(2**63), 2**63 - 1, whole=True)
+_ANY_INTEGER = number(-(2**63), 2**63 - 1, whole=True)
 
 
 @brief
@@ -410,28 +209,28 @@ class ChatRequest:
 
     messages: tuple[Turn, ...] = attrs.field(converter=_as_turns)
     model: str | None = attrs.field(
-        default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
+        default=None, kw_only=True, validator=attrs.validators.optional(need_name)
     )
-    temperature: float | None = attrs.field(default=None, kw_only=True, validator=_number(0))
-    top_p: float | None = attrs.field(default=None, kw_only=True, validator=_number(0, 1))
-    top_k: int | None = attrs.field(default=None, kw_only=True, validator=_number(1, whole=True))
-    max_tokens: int | None = attrs.field(default=None, kw_only=True, validator=_number(1, whole=True))
+    temperature: float | None = attrs.field(default=None, kw_only=True, validator=number(0))
+    top_p: float | None = attrs.field(default=None, kw_only=True, validator=number(0, 1))
+    top_k: int | None = attrs.field(default=None, kw_only=True, validator=number(1, whole=True))
+    max_tokens: int | None = attrs.field(default=None, kw_only=True, validator=number(1, whole=True))
     stop: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_as_stop)
     seed: int | None = attrs.field(default=None, kw_only=True, validator=_ANY_INTEGER)
-    tools: tuple[ToolDefinition, ...] = attrs.field(default=(), kw_only=True, converter=_as_tools)
+    tools: tuple[ToolDefinition, ...] = attrs.field(default=(), kw_only=True, converter=as_tools)
     hosted_tools: tuple[HostedTool, ...] = attrs.field(default=(), kw_only=True, converter=as_hosted_tools)
     tool_choice: ToolChoice | NamedTool | None = attrs.field(
-        default=None, kw_only=True, converter=_as_tool_choice
+        default=None, kw_only=True, converter=as_tool_choice
     )
     parallel_tool_calls: bool | None = attrs.field(
-        default=None, kw_only=True, validator=attrs.validators.optional(_need_bool)
+        default=None, kw_only=True, validator=attrs.validators.optional(need_bool)
     )
     response_format: ResponseFormat | None = attrs.field(
         default=None, kw_only=True, converter=as_response_format
     )
     reasoning_effort: ReasoningEffort | None = attrs.field(default=None, kw_only=True, converter=_as_effort)
     cache_marks: tuple[CacheMark, ...] = attrs.field(default=(), kw_only=True, converter=as_cache_marks)
-    stream: bool = attrs.field(default=False, kw_only=True, validator=_need_bool)
+    stream: bool = attrs.field(default=False, kw_only=True, validator=need_bool)
     provider_options: Mapping[str, FrozenObject] = attrs.field(
         factory=dict, kw_only=True, converter=_as_options, hash=False
     )
@@ -439,7 +238,7 @@ class ChatRequest:
         factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
     )
     provider: str | None = attrs.field(
-        default=None, kw_only=True, validator=attrs.validators.optional(_need_name)
+        default=None, kw_only=True, validator=attrs.validators.optional(need_name)
     )
 
     @cache_marks.validator
@@ -485,56 +284,3 @@ def as_request(given: Asked) -> ChatRequest:
     if isinstance(given, Mapping) and "messages" in given:
         return ChatRequest(**request_fields(given, attrs.fields_dict(ChatRequest)))
     return ChatRequest(given)
-
-
-def _as_reason(value: str) -> str:
-    return clean_message(value, 200)
-
-
-@attrs.frozen
-class Dropped:
-    """An option of a request that the provider cannot express.
-
-    Attributes:
-        option: its name, such as ``top_k``.
-        reason: why, in a few words.
-        refuses: whether the request is refused for it when options must not be dropped. It is false for parts of another
-            provider's answer that no provider accepts, such as reasoning: these are only recorded.
-    """
-
-    option: str
-    reason: str = attrs.field(converter=_as_reason)
-    refuses: bool = attrs.field(default=True, kw_only=True)
-
-
-@brief
-@attrs.frozen(repr=False, eq=False)
-class HTTPRequest:
-    """The result of a plugin's ``build_request`` for a :class:`ChatRequest`.
-
-    Attributes:
-        path: the path below the endpoint's base URL, with its query: ``/v1/chat/completions``. A beginning that
-            repeats the end of the base URL (``/v1``) is used once.
-        body: the JSON body.
-        method: the HTTP method.
-        headers: headers that the API wants besides content type and credentials.
-        dropped: the options that the provider cannot express. The service raises for them, or records them, as its
-            caller wishes.
-        spellings: other names of fields of the body, and their names in the body. An entry of ``provider_options`` under
-            such a name is the same option. ``someName`` is ``some_name`` without an entry here.
-        added: the options that the API needs and the request does not set, with the values that are sent.
-    """
-
-    path: str
-    body: dict[str, Any]
-    method: str = "POST"
-    headers: Mapping[str, str] = attrs.field(factory=dict)
-    dropped: tuple[Dropped, ...] = ()
-    spellings: Mapping[str, str] = attrs.field(factory=dict)
-    added: Mapping[str, Any] = attrs.field(factory=dict)
-
-    def __repr__(self) -> str:
-        # Neither headers, which may hold credentials, nor the conversation.
-        return summary(
-            "HTTPRequest", [("method", self.method), ("path", self.path), ("body", tuple(self.body))]
-        )

@@ -10,7 +10,10 @@ import orjson
 
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.request import CacheMark, ChatRequest, Dropped, HostedTool, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.http_request import Dropped
+from crosswalk.service.request import CacheMark, ChatRequest
+from crosswalk.service.tools import HostedTool
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart

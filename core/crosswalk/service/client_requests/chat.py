@@ -18,7 +18,9 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.request import CacheMark, NamedTool, ResponseFormat, ToolDefinition, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.request import CacheMark, ResponseFormat
+from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.types.message import ContentPart, Role, TextPart
 from crosswalk.types.tools import ToolCall
 from crosswalk.wire.chat_request import (

@@ -19,15 +19,9 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.request import (
-    HostedTool,
-    HostedToolKind,
-    NamedTool,
-    ReasoningEffort,
-    ResponseFormat,
-    ToolDefinition,
-    Turn,
-)
+from crosswalk.service.given import Turn
+from crosswalk.service.request import ReasoningEffort, ResponseFormat
+from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, TextPart
 from crosswalk.wire.fields import Fields, placed

@@ -9,7 +9,9 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.convert.form import WireForm
-from crosswalk.service.request import ChatRequest, Dropped, HTTPRequest, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.http_request import Dropped, HTTPRequest
+from crosswalk.service.request import ChatRequest
 from crosswalk.types.merge import copy_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Place, Unread

@@ -17,7 +17,9 @@ from crosswalk.service.client_requests.reading import (
     take_neutral,
     word,
 )
-from crosswalk.service.request import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.request import ReasoningEffort, ResponseFormat
+from crosswalk.service.tools import ToolDefinition
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart
 from crosswalk.types.tools import ToolCall

@@ -18,7 +18,8 @@ from crosswalk.service.client_requests.chat import (
 )
 from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import answer, incoming, model, options, take_neutral
-from crosswalk.service.request import HostedTool, HostedToolKind, NamedTool, ToolDefinition, Turn
+from crosswalk.service.given import Turn
+from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.tools import ToolCall
 from crosswalk.wire.fields import Fields, placed
