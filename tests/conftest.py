@@ -11,15 +11,16 @@ from typing import Final
 import certifi
 import coverage
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from beside import TRIED, table
 from crosswalk.testing import Capture, ProviderConformance
 from pages import ROOT
 
-settings.register_profile("crosswalk", deadline=None, derandomize=True, max_examples=25)
-settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
-settings.register_profile("search", deadline=None, max_examples=5000)  # --hypothesis-profile=search
+UNTIMED: Final = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("crosswalk", UNTIMED, derandomize=True, max_examples=25)
+settings.register_profile("thorough", UNTIMED, derandomize=True, max_examples=100)
+settings.register_profile("search", UNTIMED, max_examples=5000)  # --hypothesis-profile=search
 # Hypothesis's own; a forge's machine has the latter.
 if settings.get_current_profile_name() in {"default", "ci"}:
     settings.load_profile("crosswalk")
