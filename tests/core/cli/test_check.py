@@ -253,7 +253,10 @@ def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> 
     done = run(*ask)
     assert done.status == 1
     case = first.stem
-    assert f'xai: P4 {case}, finish: stated as "tool_calls", and read as "length"; also at finish_reason' in done.out
+    assert (
+        f'xai: P4 {case}, finish: stated as "tool_calls", and read as "length"; also at finish_reason'
+        in done.out
+    )
     assert f"xai: P4 {case}, text: stated as " in done.out
     assert f"xai: P4 {second.stem}, canonical JSON: not JSON: " in done.out
     assert f"xai: P4 {third.stem}, canonical JSON: No such file or directory " in done.out
