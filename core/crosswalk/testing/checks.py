@@ -30,6 +30,7 @@ from crosswalk.testing.kinds import kinds_are_told_apart
 from crosswalk.testing.lossless import nothing_lost
 from crosswalk.testing.mistaken import never_silently_wrong
 from crosswalk.testing.origins import counts_are_the_providers, nothing_filled_in, nothing_invented
+from crosswalk.testing.perturbation import outcome
 from crosswalk.testing.problems import EXCEPTIONS, KnownException, Problem, read_exceptions
 from crosswalk.testing.requested import answers_its_request
 from crosswalk.testing.statements import stated_differences
@@ -70,7 +71,8 @@ def as_stated(case: Case) -> Iterator[Problem]:
     says = case.capture.says
     if says is None:
         return
-    result = case.map_bytes(case.capture.body)
+    capture = case.capture
+    result = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
     response = None if result.response is None else from_json(written(result.response), ChatResponse)
     name, _, message = (result.error or "").partition(": ")
     for fact, difference in stated_differences(says, response, name or None, message):

@@ -56,7 +56,7 @@ def test_a_look_alike_is_told_what_no_capture_shows() -> None:
     registry.register(named.plugin, "named")
     captures = [recording.capture for recording in KELP]
     mapper = registry.mapper("lookalike")
-    assert unproven(mapper, captures) == ["log probabilities"] or unproven(mapper, captures) == []
+    assert unproven(mapper, captures) == []
     talk = [capture for capture in captures if capture.case == "told"]
     assert {"refusal", "tool calls", "the finish word 'blocked'"} <= set(unproven(mapper, talk))
     assert unproven(registry.mapper("named"), []) == []
