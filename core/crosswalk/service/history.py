@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
-from typing import Final
 
 import attrs
 
@@ -13,9 +12,9 @@ from crosswalk.plugin.call_ids import CallIds
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
 from crosswalk.service.request import CacheMark, ChatRequest
-from crosswalk.service.turns import content_parts, message_of
+from crosswalk.service.turns import content_parts, message_of, noun_of
 from crosswalk.types._value import altered
-from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import Segment, SegmentType
 from crosswalk.types.tools import ToolCall
@@ -212,9 +211,6 @@ def _refused(what: str) -> UnsupportedRequestError:
     return UnsupportedRequestError(f"no server takes it: {what}", options=["messages"])
 
 
-_KINDS: Final = {ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
-
-
 def in_words(noun: str, *about: str | None) -> str:
     """Return the text for *noun*, with the facts *about* it."""
     raw = ", ".join(filter(None, about))
@@ -238,4 +234,4 @@ def _text_of(part: ContentPart) -> str:
     if isinstance(part, TextPart):
         return part.text
     name = getattr(part, "name", None)
-    return in_words(_KINDS[type(part)], name, part.media_type, "you cannot be shown it")
+    return in_words(noun_of(part), name, part.media_type, "you cannot be shown it")

@@ -35,6 +35,7 @@ __all__ = [
     "known_media_type",
     "media_type_of",
     "message_of",
+    "noun_of",
     "options_of",
     "reasoning_of",
     "refusal_of",
@@ -301,7 +302,7 @@ def media_type_of(part: ImagePart | AudioPart | FilePart) -> str:
         return part.media_type
     if media_type := known_media_type(part.data or ""):
         return media_type
-    raise UnsupportedRequestError(f"{_kind(part)} needs its media_type", options=["messages"])
+    raise UnsupportedRequestError(f"{noun_of(part)} needs its media_type", options=["messages"])
 
 
 def known_media_type(data: str) -> str:
@@ -316,10 +317,11 @@ def data_url(part: ImagePart | AudioPart | FilePart) -> str:
 
 def unsupported_part(part: ContentPart, why: str) -> UnsupportedRequestError:
     """Return the error for a part of a message that the API cannot take."""
-    return UnsupportedRequestError(f"{_kind(part)} {why}", options=["messages"])
+    return UnsupportedRequestError(f"{noun_of(part)} {why}", options=["messages"])
 
 
-def _kind(part: ContentPart) -> str:
+def noun_of(part: ContentPart) -> str:
+    """Return the word for *part*, with its article."""
     kinds = {TextPart: "a text", ImagePart: "an image", AudioPart: "a sound", FilePart: "a file"}
     return kinds[type(part)]
 
