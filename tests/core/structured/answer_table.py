@@ -606,6 +606,8 @@ def others() -> Iterator[Row]:
 
 def several() -> Iterator[Row]:
     """Several different objects: a tag, a heading or a fence names the answer, words do not."""
+    yield Book, "{'title': 'Dune', 'pages': 412,}\n" * 3, DUNE, False
+    yield Book, '{"title": Dune, "pages": 412}\n' * 3, Refused("repair_failed")
     for first, last in (
         ("Draft:", "Final:"),
         ("Example:", "Answer:"),
