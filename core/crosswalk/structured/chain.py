@@ -295,6 +295,7 @@ class _Search(Generic[T]):
         keys, absent = own | self._names, self._names - own
         if (
             any(each.keys() & keys for each in results[at + 1 :])
+            or any(_is_named(self._text, each) for each in regions[at + 1 :])  # it cannot be read
             or any(each.keys() & absent for each in results if not each.payload)
             or keys & member_keys(self._scan.prose(end, bare=True))
             or absent & member_keys(self._scan.prose(end=start, bare=True))

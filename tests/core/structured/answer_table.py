@@ -606,6 +606,15 @@ def others() -> Iterator[Row]:
 
 def several() -> Iterator[Row]:
     """Several different objects: a tag, a heading or a fence names the answer, words do not."""
+    yield Book, "{'title': 'Dune', 'pages': 412,}\n" * 3, DUNE, False
+    yield Book, '{"title": Dune, "pages": 412}\n' * 3, Refused("repair_failed")
+    yield (
+        Book,
+        f'<scratch>{EMMA_TEXT}</scratch>\n<answer>{{"title", "Dune": "pages": 412}}</answer>',
+        Refused("ambiguous"),
+        False,
+    )
+    yield Book, f'{EMMA_TEXT}\n## Answer\n{{"Dune" 412}}', Refused("ambiguous"), False
     for first, last in (
         ("Draft:", "Final:"),
         ("Example:", "Answer:"),
