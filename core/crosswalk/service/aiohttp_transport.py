@@ -6,8 +6,8 @@ Needs ``crosswalk-llm[aiohttp]``. Failures are raised as errors of httpx2.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -53,6 +53,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                 "this needs the package aiohttp: pip install 'crosswalk-llm[aiohttp]'", key="transport"
             ) from None
         self._options = options
+        self._targets = lru_cache(maxsize=64)(self._target)
 
     def _make(self, loop: asyncio.AbstractEventLoop) -> aiohttp.ClientSession:
         import aiohttp
@@ -100,29 +101,28 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         """See :class:`Transport`."""
         import aiohttp
         import httpx2
-        import yarl
 
         client = self.client
-        target = yarl.URL(url, encoded=True)
-        proxy = self._proxy(target)
+        target, proxy = self._targets(url)
         timeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
         while True:
             sending = Sending()
             try:
-                with _errors_of_httpx2():
-                    response = await client.request(
-                        method,
-                        target,
-                        headers={**_HEADERS, **headers},
-                        data=content,
-                        allow_redirects=False,  # a redirect would carry the key to an unknown address
-                        proxy=proxy,
-                        timeout=timeout,
-                        trace_request_ctx=sending,
-                    )
-            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
-                if not sending.may_repeat:
-                    raise
+                response = await client.request(
+                    method,
+                    target,
+                    headers={**_HEADERS, **headers},
+                    data=content,
+                    allow_redirects=False,  # a redirect would carry the key to an unknown address
+                    proxy=proxy,
+                    timeout=timeout,
+                    trace_request_ctx=sending,
+                )
+            except Exception as error:
+                failure = _as_httpx2(error)
+                is_lost = isinstance(failure, httpx2.NetworkError | httpx2.RemoteProtocolError)
+                if not (is_lost and sending.may_repeat):
+                    raise failure  # noqa: B904  # it has its cause
                 wait.resent += 1
             else:
                 break
@@ -133,22 +133,23 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             raise httpx2.RemoteProtocolError("the answer is in another protocol or encoding")
         return answer
 
-    def _proxy(self, url: yarl.URL) -> str | None:
-        """Return the address of the proxy for *url*: that of the options, or of the environment.
+    def _target(self, address: str) -> tuple[yarl.URL, str | None]:
+        """Return the URL of *address* and the address of its proxy: that of the options, or of the environment.
 
         Raises:
-            ConfigurationError: aiohttp cannot speak to it.
+            ConfigurationError: aiohttp cannot speak to the proxy.
         """
+        import yarl
+
+        url = yarl.URL(address, encoded=True)
         proxy = self._options.get("proxy")
         if proxy is None and self._options.get("trust_env", True) and not proxy_bypass(url.host or ""):
             known = getproxies()
             proxy = known.get(url.scheme, known.get("all"))
-        if proxy is None:
-            return None
-        if not str(proxy).startswith(("http://", "https://")):
+        if proxy is not None and not str(proxy).startswith(("http://", "https://")):
             scheme = str(proxy).partition(":")[0]
             raise ConfigurationError(f"aiohttp cannot use a proxy of the kind {scheme!r:.40}", key="proxy")
-        return str(proxy)
+        return url, None if proxy is None else str(proxy)
 
 
 def _answer(response: aiohttp.ClientResponse) -> Answer:
@@ -171,8 +172,10 @@ class _Chunks(AsyncIterator[bytes]):
         self._content = content
 
     async def __anext__(self) -> bytes:
-        with _errors_of_httpx2():
+        try:
             piece = await self._content.readany()
+        except Exception as error:
+            raise _as_httpx2(error)  # noqa: B904  # it has its cause
         if not piece:
             raise StopAsyncIteration
         return piece
@@ -182,25 +185,26 @@ async def _note_reuse(_: object, sending: Any, __: object) -> None:
     sending.begin()
 
 
-@contextmanager
-def _errors_of_httpx2() -> Iterator[None]:
-    """Turns the errors of aiohttp into those of httpx2."""
+def _as_httpx2(error: Exception) -> Exception:
+    """Return the error of httpx2 for *error*, with its cause, or *error* itself if it is not aiohttp's."""
     import aiohttp
     import httpx2
 
-    try:
-        yield
-    except aiohttp.ConnectionTimeoutError as error:
-        raise httpx2.ConnectTimeout("too late") from error
-    except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
-        raise httpx2.ProxyError("the proxy failed") from error
-    except aiohttp.ClientConnectorCertificateError as error:
-        raise httpx2.ConnectError("no connection") from error.certificate_error
-    except aiohttp.ClientConnectorError as error:
-        raise httpx2.ConnectError("no connection") from error
-    except (aiohttp.ClientConnectionError, ConnectionError) as error:
-        raise httpx2.ReadError("the connection broke") from error
-    except (aiohttp.InvalidURL, ValueError) as error:
-        raise httpx2.LocalProtocolError("the request is not HTTP") from error
-    except aiohttp.ClientError as error:
-        raise httpx2.RemoteProtocolError("the answer is not HTTP") from error
+    result: Exception
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            result = httpx2.ConnectTimeout("too late")
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            result = httpx2.ProxyError("the proxy failed")
+        case aiohttp.ClientConnectorError():
+            result = httpx2.ConnectError("no connection")
+        case aiohttp.ClientConnectionError() | ConnectionError():
+            result = httpx2.ReadError("the connection broke")
+        case aiohttp.InvalidURL() | ValueError():
+            result = httpx2.LocalProtocolError("the request is not HTTP")
+        case aiohttp.ClientError():
+            result = httpx2.RemoteProtocolError("the answer is not HTTP")
+        case _:
+            return error
+    result.__cause__ = getattr(error, "certificate_error", error)
+    return result
