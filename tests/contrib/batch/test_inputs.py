@@ -501,6 +501,13 @@ def test_one_process_unpacks_a_packed_file_and_stores_it_in_several(
     assert run("batch", "--output", "out", "--verify").status == 0
 
 
+def test_a_packed_file_without_lines_is_a_part_without_files(run: Run) -> None:
+    Path("none.jsonl.gz").write_bytes(gzip.compress(b""))
+    assert run("batch", "none.jsonl.gz", "--output", "out", "--jobs", 1).status == 0
+    (part,) = read_manifest("out")[1]
+    assert (part.records, part.files) == (0, ())
+
+
 def test_a_packed_file_that_keeps_a_process_busy_is_shared_between_all(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -521,5 +528,8 @@ def test_row_groups_are_shared_between_processes(run: Run, monkeypatch: pytest.M
     assert [part.records for part in manifest] == [10, 10, 10]
     assert len(manifest[0].files) > 1
     assert sorted(row["number"] for row in rows("out")) == list(range(1, 31))
+    assert run("batch", "log.parquet", "--output", "one", "--part-size", 100, "--jobs", 1).status == 0
+    (part,) = read_manifest("one")[1]  # small row groups share a part
+    assert part.records == 30
     pq.write_table(table.slice(0, 0), "empty.parquet")
     assert run("batch", "empty.parquet", "--output", "empty").status == 0
