@@ -50,4 +50,4 @@ class WireForm(StrEnum):
         for form in cls:
             if form.value == name:
                 return form
-        raise ConversionError(f"no form {name[:40]!r}; there are: {', '.join(cls)}")
+        raise ConversionError(f"no form {name!r:.40}; there are: {', '.join(cls)}")

@@ -41,6 +41,7 @@ def test_a_model_may_stand_in_the_path() -> None:
         (7, "must be an object, not number"),
         (None, "must be an object, not null"),
         ({"model": "m", "messages": [7]}, r"messages\[0\]: must be an object, not number"),
+        ({"model": "m", "messages": [{1: 2}]}, "not a JSON object"),
     ],
 )
 def test_the_problem_of_another_body_has_a_place(body: Any, problem: str) -> None:
@@ -48,6 +49,7 @@ def test_the_problem_of_another_body_has_a_place(body: Any, problem: str) -> Non
         read_request(body, "openai-chat")
 
 
-def test_a_format_that_is_not_there() -> None:
-    with pytest.raises(ConversionError, match="no form 'chat'"):
-        read_request(BODY, "chat")
+@pytest.mark.parametrize("form", ["chat", 7])
+def test_a_format_that_is_not_there(form: Any) -> None:
+    with pytest.raises(ConversionError, match=f"no form {form!r}; there are: openai-chat"):
+        read_request(BODY, form)

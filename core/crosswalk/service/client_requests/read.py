@@ -15,7 +15,7 @@ import orjson
 from crosswalk.convert.form import WireForm
 from crosswalk.service.client_requests import chat, completions, gemini, messages, ollama, responses
 from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
-from crosswalk.types.json import load_json
+from crosswalk.types.json import as_frozen_object, load_json
 from crosswalk.wire.fields import FieldError, Fields
 
 __all__ = ["ClientRequest", "Incoming", "Wants", "read_request"]
@@ -63,7 +63,7 @@ def read_request(
     value: Any = body
     try:
         if isinstance(body, Mapping):
-            value = dict(body)
+            value = as_frozen_object(body).thawed()
         elif isinstance(body, str | bytes | bytearray | memoryview):
             value = load_json(body if isinstance(body, str) else bytes(body), unique_keys=True)
     except orjson.JSONDecodeError as error:
