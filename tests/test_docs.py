@@ -288,7 +288,6 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     assert "3 snapshots passed" in second.stdout
 
 
-@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [
@@ -312,7 +311,7 @@ def test_the_kit_says_of_a_wrong_plugin_what_the_tutorial_shows(
     file = acme / "src/crosswalk_acme/__init__.py"
     assert right in file.read_text()
     file.write_text(file.read_text().replace(right, wrong))
-    done = check(acme)
+    done = check(acme, traced=True)
     assert done.returncode == 1
     shown = " ".join(blocks(TUTORIAL, "text")[number].split())  # folded on the page
     assert shown in " ".join(done.stdout.split())

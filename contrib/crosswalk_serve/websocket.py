@@ -192,6 +192,8 @@ class _Connection:
 
     async def send(self, text: bytes) -> None:
         """Send a message, unless the client has left."""
+        if self._has_left:
+            return
         try:
             await self._socket.send_text(text.decode())
         except WebSocketDisconnect:

@@ -269,8 +269,6 @@ class _Folder:
         return content if isinstance(content, str) else tuple(self._part(part) for part in content)
 
     def _part(self, part: Any) -> ContentPart:
-        if isinstance(part, ResponseOutputText):
-            return TextPart(part.text)
         with suppress(FieldError):
             read = read_part(Fields(to_dict(part)))
             if read is not None:

@@ -118,7 +118,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                     timeout=timeout,
                     trace_request_ctx=sending,
                 )
-            except Exception as error:
+            except (aiohttp.ClientError, OSError, ValueError) as error:
                 failure = _as_httpx2(error)
                 is_lost = isinstance(failure, httpx2.NetworkError | httpx2.RemoteProtocolError)
                 if not (is_lost and sending.may_repeat):
@@ -172,9 +172,11 @@ class _Chunks(AsyncIterator[bytes]):
         self._content = content
 
     async def __anext__(self) -> bytes:
+        import aiohttp
+
         try:
             piece = await self._content.readany()
-        except Exception as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _as_httpx2(error)  # noqa: B904  # it has its cause
         if not piece:
             raise StopAsyncIteration
@@ -186,7 +188,7 @@ async def _note_reuse(_: object, sending: Any, __: object) -> None:
 
 
 def _as_httpx2(error: Exception) -> Exception:
-    """Return the error of httpx2 for *error*, with its cause, or *error* itself if it is not aiohttp's."""
+    """Return the error of httpx2 for *error*, with its cause."""
     import aiohttp
     import httpx2
 
@@ -198,13 +200,11 @@ def _as_httpx2(error: Exception) -> Exception:
             result = httpx2.ProxyError("the proxy failed")
         case aiohttp.ClientConnectorError():
             result = httpx2.ConnectError("no connection")
-        case aiohttp.ClientConnectionError() | ConnectionError():
+        case aiohttp.ClientConnectionError() | OSError():
             result = httpx2.ReadError("the connection broke")
         case aiohttp.InvalidURL() | ValueError():
             result = httpx2.LocalProtocolError("the request is not HTTP")
-        case aiohttp.ClientError():
-            result = httpx2.RemoteProtocolError("the answer is not HTTP")
         case _:
-            return error
+            result = httpx2.RemoteProtocolError("the answer is not HTTP")
     result.__cause__ = getattr(error, "certificate_error", error)
     return result

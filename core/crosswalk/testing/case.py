@@ -394,9 +394,7 @@ class Case:
         if leaf not in self.leaves or self.baseline.error is not None:
             return ""
         after = self.map(next(changes(self.events, leaf)).events)
-        if after.error is not None:
-            return ""
-        before, now = self.typed, typed(after.response)
+        before, now = self.typed, typed(after.response) if after.error is None else {}
         paths = list(changed_paths(before, now))
         if any(MISSING in (at(before, path), at(now, path)) for path in paths):
             return "kind"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -13,6 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from contrib_serve import HI, Live, config_of, live, says, streams
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve.app import create_app
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.guard import GuardedSocket
 
@@ -216,6 +218,31 @@ def test_a_message_has_the_limit_of_a_body(upstream: ReplayServer) -> None:
             socket.recv(60)
     assert raised.value.rcvd is not None
     assert raised.value.rcvd.code == 1009
+
+
+def test_a_client_that_has_left_gets_nothing_more(upstream: ReplayServer) -> None:
+    """As a server hears of it that notices only when it writes."""
+    upstream.add(streams("Hello"))
+    app = create_app(config_of(upstream))
+    messages = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": json.dumps(CREATE)}]
+    written: list[str] = []
+
+    async def receive() -> Any:
+        return messages.pop(0) if messages else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        written.append(message["type"])
+        if message["type"] == "websocket.send":
+            raise OSError
+
+    async def ask() -> None:
+        headers = [(b"host", b"gateway")]
+        scope = {"type": "websocket", "path": "/v1/responses", "headers": headers, "query_string": b""}
+        async with app.router.lifespan_context(app):
+            await app(scope, receive, send)
+
+    asyncio.run(ask())
+    assert written[:2] == ["websocket.accept", "websocket.send"]
 
 
 @pytest.mark.filterwarnings("ignore:connect\\(\\) must be used:DeprecationWarning")
