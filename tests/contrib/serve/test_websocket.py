@@ -147,6 +147,7 @@ def test_a_client_that_takes_nothing_is_given_up(upstream: ReplayServer) -> None
         socket.send(json.dumps(CREATE))
         upstream.wait_for(lambda server: server.disconnects)
         gateway.wait_for(lambda here: not sockets(here))
+        socket.close_timeout = 0  # nobody answers
 
 
 def sockets(gateway: Live) -> list[Any]:
