@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 import pytest
+from fakeredis import FakeAsyncRedis
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -117,6 +118,21 @@ def test_what_is_not_installed_is_named(upstream: ReplayServer, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
     with pytest.raises(ConfigurationError, match="crosswalk-llm\\[redis\\]"):
         Gateway(config_of(upstream, "redis: {url: redis://h}"))
+
+
+def test_a_gateway_closes_its_connections_to_redis(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+
+    class Kept(FakeAsyncRedis):
+        async def aclose(self, *given: Any, **more: Any) -> None:
+            closed.append(self)
+            await super().aclose(*given, **more)
+
+    monkeypatch.setattr("redis.asyncio.Redis.from_url", lambda *_, **__: Kept())
+    asyncio.run(Gateway(config_of(upstream, "redis: {url: redis://h}")).aclose())
+    assert len(closed) == 1
 
 
 def test_processes_share_what_they_count_and_keep(
