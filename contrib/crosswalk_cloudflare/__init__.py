@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Cloudflare", "plugin"]
 
 _ENVELOPE = {"result", "success", "errors", "messages"}
+_BARE = {"response", "tool_calls", "usage", "p"}
+"""The keys of its own answers outside of the envelope."""
 _EMPTY: dict[str, Any] = {"success": True, "errors": [], "messages": []}
 
 
@@ -82,9 +84,11 @@ class Cloudflare(DialectFamily):
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: no other server writes the envelope."""
+        """See the hook ``recognizes``: no other server writes the envelope. Records of logs have a ``response``, too."""
         if isinstance(event, dict) and event.keys() >= _ENVELOPE:
             return Recognition.CERTAIN
+        if isinstance(event, dict) and "response" in event and not event.keys() <= _BARE:
+            return Recognition.NO
         return super().recognizes(event)
 
     @hookimpl

@@ -70,6 +70,7 @@ def test_an_envelope_without_an_answer_is_refused(wrong: Any) -> None:
         ({"response": "x", "p": "abc"}, Recognition.CERTAIN),
         ({"response": "x"}, Recognition.POSSIBLE),
         ({"response": "x", "done": False}, Recognition.NO),
+        ({"response": {"choices": []}, "vendor": "openai"}, Recognition.NO),
         (body({"content": "x"}), Recognition.POSSIBLE),
         ({"results": []}, Recognition.NO),
         (5, Recognition.NO),

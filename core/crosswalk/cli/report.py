@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from crosswalk.cli.exits import OK, UsageError
+from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.logs.keepers import keeper_of
 from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
@@ -21,7 +21,7 @@ from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.samples import SAMPLE_LOG
 from crosswalk.cli.terminal import say, write_text
-from crosswalk.errors import CrosswalkError, MappingError
+from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.records import with_facts
 from crosswalk.text import counted
@@ -66,6 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
         write_text(_csv(arguments.by, groups))
     else:
         _write(arguments.by, groups, total)
+    if rows and all(row.error == DetectionError.__name__ for row in rows):
+        say("no answer was recognized; if each line has it under a key, name that: --field response=KEY")
+        return FAILED
     return status
 
 

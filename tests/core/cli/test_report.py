@@ -169,6 +169,17 @@ def test_what_cannot_be_read_is_named_if_asked(run: Run, log: Path) -> None:
     assert done.status == 0
 
 
+def test_lines_with_names_of_their_own_need_to_be_told(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    line = {"when": "2026-11-20T10:00:00Z", "vendor": "openai", "http_status": 200, "response": CHAT}
+    file.write_bytes(orjson.dumps(line) + b"\n")
+    done = run("report", str(file))
+    assert done.status == 1
+    assert "Errors: 1 DetectionError" in done.out
+    assert "name that: --field response=KEY" in done.err
+    assert run("report", str(file), "--field", "response=response").status == 0
+
+
 def test_a_folder_of_captures_is_counted_too(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.response.json").write_bytes(orjson.dumps(CHAT))
     (tmp_path / "b.response.json").write_bytes(b"")
