@@ -35,6 +35,13 @@ WITH_STATEMENTS = [
     "sealed: the last token is dropped",
     "patches: slots are swapped with choices",
     "patches: unknown places are text",
+    # An answer with calls ends with ``tool_calls`` also if its word is read as ``stop``: nothing is lost.
+    "netstrings: a call is a good end",
+    "lanes: a call is a good end",
+    "grown: a call is a good end",
+    "sealed: a call is a good end",
+    "patches: calls are a good end",
+    "coded: a call ends well",
 ]
 """Mistakes that no statement shows, and no check."""
 
