@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk import ConfigurationError
 from crosswalk_observe.aiohttp_sessions import watched_request
 from crosswalk_observe.guard import replaced, replaced_async
 from crosswalk_observe.transports import METHOD
@@ -75,8 +76,14 @@ def install(watcher: Watcher) -> None:
     This covers httpx, httpx2, aiohttp and urllib3, which requests and botocore use. A library in an unsupported version
     is left alone, and the log says so. A second call replaces the first watcher, and the log says that too. Traffic of a
     transport that is watched already is not seen twice.
+
+    Raises:
+        ConfigurationError: *watcher* is not a watcher.
     """
     global _watcher
+    given: object = watcher
+    if not isinstance(given, Watcher):
+        raise ConfigurationError(f"install() takes a Watcher, not {type(given).__name__}: Watcher(your_sink)")
     with _lock:
         if _watcher is not None and _watcher is not watcher:
             watcher.note("another watcher was installed; this one takes its place")

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
-from crosswalk import Registry, registry as installed
+from crosswalk import ConfigurationError, Registry, registry as installed
 from crosswalk.prices import check_prices
 from crosswalk_observe.calls import OpenCalls, call_of, longest_wait
 from crosswalk_observe.context import is_suppressed, suppress_observation
@@ -54,7 +54,7 @@ class Watcher:
 
     Raises:
         PluginError: a provider in *providers* cannot be used.
-        ConfigurationError: *prices* are wanted, and the extra is not installed.
+        ConfigurationError: *prices* are wanted, and the extra is not installed, or a sink cannot be called.
     """
 
     def __init__(
@@ -72,6 +72,8 @@ class Watcher:
     ) -> None:
         if prices:
             check_prices()
+        if not all(map(callable, sinks)):
+            raise ConfigurationError("a sink is a callable; for a file pass JSONLinesLog(path)")
         self.keep_bytes = keep_bytes
         self._with_prices = prices
         self._sinks = Sinks(sinks, self.report)

@@ -10,8 +10,9 @@ import httpx
 import httpx2
 import pytest
 
+from crosswalk import ConfigurationError
 from crosswalk.testing import ReplayServer
-from crosswalk_observe import install, uninstall
+from crosswalk_observe import Watcher, install, uninstall
 
 from .conftest import Client, Seen, Watch, capture, same_as_normalized
 
@@ -105,6 +106,15 @@ def test_what_somebody_else_has_put_around_it_stays(server: ReplayServer, watch:
         httpx2.AsyncHTTPTransport.handle_async_request = original_async  # type: ignore[method-assign]
     assert seen == []
     assert len(server.requests) == 2
+
+
+def test_what_cannot_watch_is_refused_at_once(seen: Seen) -> None:
+    not_a_watcher: Any = seen
+    with pytest.raises(ConfigurationError, match=r"takes a Watcher, not Seen: Watcher\(your_sink\)"):
+        install(not_a_watcher)
+    not_a_sink: Any = "log.jsonl"
+    with pytest.raises(ConfigurationError, match="a sink is a callable"):
+        Watcher(not_a_sink)
 
 
 def test_a_library_that_is_not_installed_is_passed_over(
