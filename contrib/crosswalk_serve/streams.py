@@ -143,7 +143,7 @@ def _is_error(event: dict[str, Any]) -> bool:
 
 
 class StreamWriter:
-    """Writes one streamed answer in the client's form: give it each event of the service's stream, and send what it gives.
+    """Writes one streamed answer in the client's form. Pass it each event of the service's stream, and send the result.
 
     Args:
         incoming: what the client has asked.
@@ -187,7 +187,7 @@ class StreamWriter:
         self.losses: tuple[Loss, ...] = ()
 
     def feed(self, event: StreamEvent) -> bytes:
-        """What *event* makes; the last one ends the stream, an error in the form's own way."""
+        """Return the bytes for *event*. The last event ends the stream, and an error does so as the form defines."""
         if self._has_ended:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
@@ -223,7 +223,7 @@ class StreamWriter:
                 yield delta
 
     def fail(self, error: ErrorInfo) -> bytes:
-        """What ends the stream with *error*; nothing where it has ended."""
+        """Return the end of the stream with *error*, or nothing if the stream has ended."""
         if self._has_ended:
             return b""
         self._has_ended = True
@@ -247,7 +247,7 @@ class StreamWriter:
         )
 
     def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
-        """*event* with what the client has said of its request and no server repeats: a prompt, namespaces."""
+        """Return *event* with the parts of the request that no server repeats: a prompt, namespaces."""
         rename(event, self._alias)
         if self._incoming.wants.namespaces:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
@@ -255,7 +255,7 @@ class StreamWriter:
         return self._echoing(event)
 
     def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
-        """*event*, with the prompt before what is the first of an answer."""
+        """Return *event*, with the prompt before the first text of an answer."""
         for choice in event.get("choices", ()) if self._prompt else ():
             if choice["index"] not in self._echoed:
                 self._echoed.add(choice["index"])
@@ -263,7 +263,7 @@ class StreamWriter:
         return event
 
     def _is_shown(self, event: dict[str, Any]) -> bool:
-        """Whether the client gets *event*: the counts alone, with no choice, make clients fail that did not ask for them."""
+        """Whether the client gets *event*. A client that did not ask for counts fails at an event without a choice."""
         return self._shows_usage or event.get("choices") != [] or "usage" not in event
 
 

@@ -1,4 +1,4 @@
-"""Which installed distributions register providers, told without loading anything of them.
+"""The installed distributions that register providers. Nothing of them is loaded.
 
 ``importlib.metadata`` tells it too, but loads e-mail and zip for it, which takes longer than reading an answer; so it is
 left for what it alone can do: distributions in archives, and finders of an application's own.
@@ -55,7 +55,7 @@ class InstalledPoint:
         return Distribution.at(Path(self.folder))
 
     def load(self) -> Any:
-        """What it points to, imported.
+        """Import and return its target.
 
         Raises:
             Exception: whatever the import raises.
@@ -87,7 +87,7 @@ def normal_distribution(name: str) -> str:
 
 
 def source_of(point: Point) -> tuple[str, str] | tuple[None, None]:
-    """Name and version of the distribution that registers *point*; read once, where it is in a folder."""
+    """Return name and version of the distribution that registers *point*. If it is in a folder, they are read once."""
     if isinstance(point, InstalledPoint):
         return _said_in(point.folder)
     return (None, None) if point.dist is None else (point.dist.name, point.dist.version)
@@ -103,7 +103,7 @@ def _said_in(folder: str) -> tuple[str, str]:
 
 
 def unmet_requirement(point: Point, distribution: str, version: str) -> str | None:
-    """The lowest version of *distribution* that the plugin of *point* requires, if *version* is lower; ``None`` if not.
+    """The lowest version of *distribution* that the plugin of *point* requires, or ``None`` if *version* is enough.
 
     Versions are compared by their numbers alone.
     """
@@ -144,7 +144,7 @@ def installed_points(group: str) -> list[Point]:
 
 
 def _folders(path: Iterable[str]) -> list[str] | None:
-    """The folders of metadata on *path*, of each distribution the first; ``None`` where some may be in no folder."""
+    """The first folder of metadata of each distribution on *path*, or ``None`` if some may be in no folder."""
     results: dict[str, str] = {}
     for location in path:
         try:
@@ -163,7 +163,7 @@ def _folders(path: Iterable[str]) -> list[str] | None:
 
 
 def _normalized(name: str) -> str:
-    """The *name* of a distribution, of which several spellings are one."""
+    """The normalized *name* of a distribution, which has several spellings."""
     return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))
 
 

@@ -1,6 +1,6 @@
 """The promises P1 to P5 and P8, as functions that check one capture and report what is broken.
 
-``ProviderConformance`` asserts that they report nothing; ``crosswalk check`` prints what they report.
+``ProviderConformance`` asserts that they report nothing. ``crosswalk check`` prints their reports.
 """
 
 from __future__ import annotations

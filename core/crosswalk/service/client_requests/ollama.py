@@ -28,7 +28,7 @@ from crosswalk.wire.fields import Fields, placed
 __all__ = ["read_chat", "read_generate"]
 
 _AT_LEAST_1: Final = ("top_k", "num_predict")
-"""Options that have numbers of another meaning below 1: no limit, as much as fits."""
+"""Options whose numbers below 1 have another meaning: no limit, as much as fits."""
 _DEFAULTS: Final[dict[str, Any]] = {
     "raw": False,
     "suffix": "",
@@ -43,7 +43,7 @@ _ROLES: Final = {role.value: role for role in Role}
 
 
 def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request to ``/api/chat`` that *body* is; *said* is the same, untouched.
+    """Parse *body*, a request to ``/api/chat``. *said* is the same, unchanged.
 
     Raises:
         FieldError: it is none.
@@ -57,7 +57,7 @@ def read_chat(body: Fields, said: dict[str, Any]) -> Incoming:
 
 
 def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
-    """The request to ``/api/generate`` that *body* is; *said* is the same, untouched.
+    """Parse *body*, a request to ``/api/generate``. *said* is the same, unchanged.
 
     Raises:
         FieldError: it is none.
@@ -73,7 +73,7 @@ def read_generate(body: Fields, said: dict[str, Any]) -> Incoming:
 
 
 def _loading(body: Fields) -> str:
-    """What a request that says nothing wants of the model: that it be kept for no time is to unload it."""
+    """Return the wish of a request without a prompt: to load the model, or to unload it if it is to be kept for no time."""
     stored = body.look("keep_alive")
     if isinstance(stored, str):  # as Go writes durations: 0, 0s, 0m0.0s
         is_zero = "0" in stored and not any(digit in stored for digit in "123456789")
@@ -122,7 +122,7 @@ def _options(body: Fields) -> dict[str, Any]:
 
 
 class _Conversation:
-    """Messages as turns. Calls and results need no ids here, so that some have to be made up.
+    """Convert messages to turns. Calls and results need no ids in this API, so some are made up.
 
     Attributes:
         turns: the turns.
@@ -133,7 +133,7 @@ class _Conversation:
         self._open: list[ToolCall] = []  # calls that have no result yet
 
     def add(self, message: Fields) -> None:
-        """Add the turn that *message* is."""
+        """Add *message* as a turn."""
         role = _ROLES.get(message.need("role", message.text("role")))
         if role is None:
             message.refuse(f"must be one of {', '.join(_ROLES)}", "role")
@@ -188,7 +188,7 @@ class _Conversation:
 
 
 def _content(text: str, fields: Fields) -> str | list[ContentPart]:
-    """*text*, with the images of *fields* where there are any."""
+    """Return *text*, with the images of *fields* if there are any."""
     images: list[ContentPart] = []
     for number, image in enumerate(fields.texts("images") or ()):
         with placed(fields, "images", number):
@@ -215,7 +215,7 @@ def _format(body: Fields) -> ResponseFormat | None:
 
 
 def _effort(body: Fields) -> str | None:
-    """How much to think; that it shall, without how much, stays unread."""
+    """Return how much to think. A plain true counts as medium, and the field stays unread."""
     think = body.look("think")
     if think is False:
         body.take("think")
