@@ -25,7 +25,7 @@ from crosswalk.responses import (
     to_dict,
 )
 from crosswalk.responses.accumulator.accumulating import _FOLDS_OF
-from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
+from crosswalk.responses.accumulator.drafts import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
 from crosswalk.responses.families import keys_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from crosswalk.responses import events as ev
-from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES
-from crosswalk.responses.accumulator.drafts import Draft, DraftItem
+from crosswalk.responses.accumulator.drafts import ENDS, EVENT_CLASSES, ITEM_CLASSES, Draft, DraftItem
 from crosswalk.responses.details import ErrorDetail, ResponseError
 from crosswalk.responses.errors import SnapshotError
 from crosswalk.responses.events import ResponseStreamEvent

@@ -7,11 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, Final
 
-from crosswalk.responses.accumulator.classes import PART_CLASSES
 from crosswalk.responses.annotations import Annotation
 from crosswalk.responses.content import Logprob, ResponseOutputText, StreamedPart
+from crosswalk.responses.events import Event, KnownStreamEvent
+from crosswalk.responses.families import classes_of
 from crosswalk.responses.hooks import silent
-from crosswalk.responses.items import ResponseOutputItem
+from crosswalk.responses.items import KnownOutputItem, ResponseOutputItem
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
@@ -21,14 +22,24 @@ from crosswalk.responses.shell_calls import (
     ResponseFunctionShellToolCall,
     ResponseFunctionShellToolCallOutput,
 )
-from crosswalk.wire.responses import LISTS, PARTS
+from crosswalk.wire.responses import EVENTS, LISTS, PARTS, PENDING, EventRole
 
-__all__ = [
-    "Draft",
-    "DraftItem",
-    "Log",
-    "merged",
-]
+__all__ = ["ENDS", "EVENT_CLASSES", "ITEM_CLASSES", "PART_CLASSES", "Draft", "DraftItem", "Log", "merged"]
+
+
+EVENT_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownStreamEvent)
+"""The classes of events, by type."""
+ITEM_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownOutputItem)
+"""The classes of items, by type."""
+PART_CLASSES: Final[dict[str, type[Any]]] = classes_of(StreamedPart)
+"""The classes of parts, by type."""
+
+ENDS: Final[tuple[type[Event], ...]] = tuple(
+    EVENT_CLASSES[type]
+    for type, event in EVENTS.items()
+    if event.role is EventRole.ERROR or (event.role is EventRole.RESPONSE and event.of not in PENDING)
+)
+"""The events with which a response ends."""
 
 
 _NEVER: Final = -1
