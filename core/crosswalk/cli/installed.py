@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.cli.exits import OutputError, UsageError
+from crosswalk.cli.terminal import OutputError, UsageError
 from crosswalk.plain_errors import ConfigurationError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
 
