@@ -150,6 +150,8 @@ def _guessed(
         response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
     if response is not None:
         return response
+    if not data.strip():
+        raise DetectionError("no provider recognizes an empty payload")
     if not ambiguous.candidates and next(decode_events(data, options.limits), None) is None:
         from crosswalk.wire.looks import looks_like  # to read JSON needs none
 
@@ -296,7 +298,9 @@ def normalize_stream(
         MappingError: while iterating, the stream cannot be mapped. ``partial`` has the answer so far.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
-    if isinstance(chunks, bytes | bytearray | memoryview | str | Mapping):
+    if isinstance(chunks, str):
+        raise TypeError("chunks is an iterable of bytes or events, not str: open a file with 'rb'")
+    if isinstance(chunks, bytes | bytearray | memoryview | Mapping):
         raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
     known = default_registry if registry is None else registry
     options = ReaderOptions(
