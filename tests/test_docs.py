@@ -141,11 +141,11 @@ def commands() -> list[str]:
 
 def test_readme_installs_what_the_package_is_called() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert commands()[0] == f"{INSTALL}{project['name']}"
+    assert commands()[1] == f"{INSTALL}{project['name']}"
 
 
 def test_the_first_command_reads_two_real_streams() -> None:
-    installed, _, normalize = commands()[1].rpartition(" && ")
+    installed, _, normalize = commands()[0].rpartition(" && ")
     assert installed == f"{INSTALL}."
     _, *arguments = shlex.split(normalize)
     done = subprocess.run(
