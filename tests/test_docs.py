@@ -135,8 +135,8 @@ INSTALL = "python3 -m venv .venv && . .venv/bin/activate && pip install "
 
 
 def commands() -> list[str]:
-    """What README says to type in a shell, in its order: install, install a clone and see, the demo, all checks."""
-    return [block.strip() for block in blocks(ROOT / "README.md", "sh")]
+    """The shell commands of README in order, each as one line: install a clone and see, install, the demo, all checks."""
+    return [re.sub(r" \\\n\s*", " ", block.strip()) for block in blocks(ROOT / "README.md", "sh")]
 
 
 def test_readme_installs_what_the_package_is_called() -> None:
