@@ -25,7 +25,6 @@ __all__ = [
         "answer",
         "cache_marks",
         "incoming",
-        "model",
         "option",
         "options",
         "placed",
@@ -40,11 +39,6 @@ T = TypeVar("T")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIELDS = attrs.fields_dict(ChatRequest)
-
-
-def model(fields: Fields) -> Any:
-    """The client's name for the model, which every form wants to have."""
-    return option(fields, "model", "model", fields.need("model", fields.text("model")))
 
 
 _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
@@ -154,14 +148,16 @@ def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
     yield CacheMark(after, control.take("ttl"))
 
 
-def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:
-    """What was read of *body*: the canonical fields *asked*, and all that is left.
+def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
+    """Return the request in *body*: the canonical fields *requested*, those that every form has, and the unread rest.
 
     Raises:
         FieldError: the fields do not go together.
     """
+    model = option(body, "model", "model", body.need("model", body.text("model")))
+    fields = {"model": model, "stream": bool(body.flag("stream")), **options(body, form.key), **requested}
     with placed(body, "messages"):
-        request = ChatRequest(**{name: value for name, value in asked.items() if value is not None})
+        request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
         fields = {name: getattr(request, name) for name in attrs.fields_dict(ChatRequest)}
         whole = ClientRequest(**fields, form=form, said=said, unread=tuple(body.unread()), asked=request)
     return Incoming(form=form, request=whole, wants=wants)
