@@ -29,8 +29,10 @@ from crosswalk.plugins import (
     UnsupportedRequestError,
     arguments_text,
     as_json_object,
+    call_item,
     content_parts,
     data_url,
+    input_part,
     is_of,
     message_of,
     put_options,
@@ -203,11 +205,7 @@ def _plain_items(turn: Turn) -> Iterator[dict[str, Any]]:
     if text := text_of(turn):
         yield _message(Role.ASSISTANT, text)
     for call in message_of(turn).tool_calls or ():
-        about = {"call_id": call.id, "name": call.name}
-        if call.is_custom:
-            yield {"type": "custom_tool_call", **about, "input": call.arguments}
-        else:
-            yield {"type": "function_call", **about, "arguments": arguments_text(call)}
+        yield call_item(call, call.arguments if call.is_custom else arguments_text(call))
 
 
 def _name(item: dict[str, Any]) -> str:
@@ -285,15 +283,6 @@ def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
-    if isinstance(part, TextPart):
-        return {"type": "input_text", "text": part.text}
-    if isinstance(part, ImagePart):
-        return {"type": "input_image", "image_url": data_url(part), "detail": part.detail or "auto"}
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
-    if part.id is not None:
-        name = {"filename": part.name} if part.name else {}
-        return {"type": "input_file", "file_id": part.id, **name}
-    if part.data is None:
-        return {"type": "input_file", "file_url": part.url}
-    return {"type": "input_file", "file_data": data_url(part), "filename": part.name or "file"}
+    return input_part(part, data_url)
