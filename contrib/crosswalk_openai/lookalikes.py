@@ -42,7 +42,7 @@ from crosswalk_openai.dialect import NO_REASONING, ChatDialect, take_sources
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-_TOP_K: Mapping[str, Any] = {"top_k": True}
+_TOP_K: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
 _NAMES = "[a-zA-Z0-9_-]{1,64}"
 """What OpenAI calls a tool's name, and those who say so, too."""
 
@@ -91,7 +91,7 @@ class Groq(ChatDialect):
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
-    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
+    style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
     # Its assistant message has no field for the calls of its own tools.
     way_back: ClassVar[WayBack] = WayBack(
         shows_pictures=True, names_speakers=True, refuses=("executed_tools",)
@@ -197,7 +197,7 @@ class Perplexity(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.perplexity.ai", "PERPLEXITY")
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
-        "top_k": True,
+        "options": {"top_k": "top_k"},
         "unsupported": {
             **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
             "seed": "the API has no such option",
@@ -399,7 +399,7 @@ class Mistral(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
     # It counts without being asked, and refuses unknown fields and empty messages.
     style: ClassVar[Mapping[str, Any]] = {
-        "seed": "random_seed",
+        "options": {"seed": "random_seed"},
         "include_usage": False,
         "takes_empty": False,
     }

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
+    from crosswalk.wire.responses_request import *
     from crosswalk.wire.sse import *
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
@@ -82,7 +83,7 @@ else:
         "plugin.way_back plugin.signed mapping.blocks mapping.totals "
         "service.errors service.http_request service.openai_chat service.options service.request service.tools "
         "service.turns service.items service.state "
-        "types.builder types.event wire.sse"
+        "types.builder types.event wire.responses_request wire.sse"
     )
     _forms = {
         "gemini": "crosswalk.wire.gemini",
