@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from crosswalk import ToolCallArgumentsError
 from crosswalk.convert import Loss, WireForm, convert
-from crosswalk.convert.source import source_form
+from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.service import Incoming, message_of
 from crosswalk.types import (
     CallKind,
@@ -73,23 +73,31 @@ def unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
     return tuple(loss for loss in losses if not (loss.path.startswith(own) or _SEALED.fullmatch(loss.path)))
 
 
-def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
-    """*response* as the body that the client of *incoming* is waiting for; an error response as that of an error.
+def whole(
+    incoming: Incoming,
+    response: ChatResponse,
+    token: str = "",
+    seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
+) -> Written:
+    """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
+
+    Args:
+        incoming: the client's request.
+        response: the answer. The body of an error response is that of an error.
+        token: as for :func:`addressed`.
+        seal: returns the seal of the answer.
 
     Raises:
-        ConversionError: it holds what JSON cannot.
+        ConversionError: the answer holds text that is not valid JSON.
     """
-    response, options = with_custom_calls(response, incoming.custom_tools), options_of(incoming)
-    made = convert(response, incoming.form, request=options)
-    losses = made.report.losses
-    frames = response.raw_events.frames
-    is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
-    if seal is not None and is_foreign:
-        made = convert(sealed(response, seal), incoming.form, request=options)
-        losses = unsealed(losses, len(response.segments))
-    body = made.value
+    shown = with_custom_calls(response, incoming.custom_tools)
+    losses: tuple[Loss, ...] = ()
+    if shown is response and _is_native(incoming, response):
+        body, status = response.raw_events.frames[0], 200
+    else:
+        body, status, losses = _converted(incoming, addressed(incoming, shown, token), seal(response))
     alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
-    if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
+    if status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
         raw = load_json(body)
         rename(raw, alias)
         for choice in raw["choices"] if incoming.wants.echo else ():
@@ -97,7 +105,24 @@ def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = Non
         if incoming.wants.namespaces:
             name_in_namespaces(raw["output"], incoming)
         body = dump_json(raw)
-    return Written(body, made.status, losses)
+    return Written(body, status, losses)
+
+
+def _is_native(incoming: Incoming, response: ChatResponse) -> bool:
+    frames = response.raw_events.frames
+    return len(frames) == 1 and form_of_body(response.raw_events[0]) is incoming.form
+
+
+def _converted(
+    incoming: Incoming, response: ChatResponse, seal: Segment | None
+) -> tuple[bytes, int, tuple[Loss, ...]]:
+    """Return *response* in the client's format with its *seal*, the HTTP status, and the losses."""
+    options = options_of(incoming)
+    made = convert(response, incoming.form, request=options)
+    if seal is None:
+        return made.value, made.status, made.report.losses
+    losses = unsealed(made.report.losses, len(response.segments))
+    return convert(sealed(response, seal), incoming.form, request=options).value, made.status, losses
 
 
 def alias_of(incoming: Incoming, server_model: str | None) -> str | None:

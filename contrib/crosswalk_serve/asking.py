@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable
-from functools import partial
 from time import perf_counter
 from typing import Any, Final
 from uuid import uuid4
 
-import attrs
 import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
@@ -18,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
-from crosswalk_serve.answers import addressed, whole
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk_serve.answers import whole
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.budgets import by_length, cost, most_cost
@@ -142,8 +140,7 @@ class Exchange:
             self._caller.name, incoming.wants.previous_response_id
         )
         self._asked = (*earlier, *request.messages)
-        request = attrs.evolve(request, messages=self._asked)
-        request = route.request(request, name)
+        request = route.request(request, name, earlier)
         most = most_cost(request, route, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
@@ -208,8 +205,7 @@ class Exchange:
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        seal = self._seals.of(response, self._form)
-        written = whole(self._incoming, addressed(self._incoming, response, self.reply.id), seal)
+        written = whole(self._incoming, response, self.reply.id, self._seal)
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self.reply.whole(written.body, written.status)
@@ -259,9 +255,11 @@ class Exchange:
         sent = events.sent
         if sent is not None and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
-        seal = partial(self._seals.of, form=self._form)
         model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, seal)
+        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal)
+
+    def _seal(self, response: ChatResponse) -> Segment | None:
+        return self._seals.of(response, self._form)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
@@ -273,7 +271,7 @@ class Exchange:
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
         try:
-            return whole(self._incoming, addressed(self._incoming, response, self.reply.id)).body
+            return whole(self._incoming, response, self.reply.id).body
         except ConversionError as error:
             _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
             return None

@@ -11,7 +11,7 @@ import attrs
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, ResponseValidationError, UnknownProviderError
-from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts
+from crosswalk.service import ChatRequest, LLMService, Observer, RetryPolicy, Timeouts, Turn
 from crosswalk.wire import Limits
 from crosswalk_serve.config import Config, Model, Target
 
@@ -65,8 +65,8 @@ class Route:
                 return number
         return len(self.services) - 1
 
-    def request(self, asked: ChatRequest, name: str) -> ChatRequest:
-        """Return *asked*, a request for the model *name*, in the form for the endpoints."""
+    def request(self, asked: ChatRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
+        """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints."""
         fields: dict[str, Any] = {
             option: value for option, value in self.defaults.items() if getattr(asked, option) in (None, ())
         }
@@ -75,6 +75,8 @@ class Route:
             for provider, given in asked.provider_options.items():
                 options[provider] = {**options.get(provider, {}), **given.thawed()}
             fields["provider_options"] = options
+        if earlier:
+            fields["messages"] = (*earlier, *asked.messages)
         fields["model"] = name if self.passes_name else None
         return attrs.evolve(asked, **fields)
 
