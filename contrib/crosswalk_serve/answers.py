@@ -92,12 +92,14 @@ def whole(
     """
     shown = with_custom_calls(response, incoming.custom_tools)
     losses: tuple[Loss, ...] = ()
-    if shown is response and _is_native(incoming, response):
+    model = response.attempts[-1].model if response.attempts else None
+    alias = alias_of(incoming, model)
+    if is_native := shown is response and _is_native(incoming, response):
         body, status = response.raw_events.frames[0], 200
     else:
-        body, status, losses = _converted(incoming, addressed(incoming, shown, token), seal(response))
-    alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
-    if status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
+        shown = addressed(incoming, shown, token, model)
+        body, status, losses = _converted(incoming, shown, seal(response))
+    if status == 200 and (incoming.wants.echo or incoming.wants.namespaces or (is_native and alias)):
         raw = load_json(body)
         rename(raw, alias)
         for choice in raw["choices"] if incoming.wants.echo else ():
@@ -160,28 +162,40 @@ def prompt_of(incoming: Incoming) -> str:
     return message_of(incoming.request.asked.messages[-1]).text
 
 
-def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:
+def addressed(
+    incoming: Incoming, response: ChatResponse, token: str, server_model: str | None
+) -> ChatResponse:
     """*response* under an id that no other one has, where the client of *incoming* may go on from it by that.
 
     A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
     its server may keep it, too. A call without an id, as Gemini's often are, gets one that no call of another answer has:
     Claude Code takes two calls of one id for one. It also drops the signed thinking of a model that it did not ask for, so
-    an answer of another format in Messages has the client's name of the model.
+    an answer of another format in Messages has the client's name of the model, as every answer has under an alias.
 
     Args:
         incoming: what the client has asked.
         response: the answer, or what has come of it.
         token: what no other answer has; without one, the id stays.
+        server_model: the server's name for the model.
     """
-    form = incoming.form
+    form, alias = incoming.form, alias_of(incoming, server_model)
+    if form is WireForm.ANTHROPIC and source_form(response) is not form:
+        alias = incoming.request.model
+    if alias is not None:
+        response = _named(response, alias)
     if not token:
         return response
     response = _with_own_call_ids(response, token)
-    if form is WireForm.ANTHROPIC and source_form(response) is not form:
-        return attrs.evolve(response, model=incoming.request.model or response.model)
     if form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
         return response
     return attrs.evolve(response, id=f"{response.id}-{token}")
+
+
+def _named(response: ChatResponse, model: str) -> ChatResponse:
+    """Return *response* with the name *model*, whether its server has named the model or not."""
+    metadata = response.metadata
+    known = {path: mark for path, mark in metadata.provenance.items() if path != "model"}
+    return attrs.evolve(response, model=model, metadata=attrs.evolve(metadata, provenance=known))
 
 
 def own_call_id(id: str, token: str) -> str:
