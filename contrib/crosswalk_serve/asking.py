@@ -20,16 +20,14 @@ from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, St
 from crosswalk_serve.answers import whole
 from crosswalk_serve.auxiliary_requests import load
 from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_errors import Refusal, failed, for_client, info_of
-from crosswalk_serve.http_reply import Interruptible, Reply
+from crosswalk_serve.http_reply import Interruptible, Reply, dropped, dropped_fields
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import record_request, request_id
-from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
 from crosswalk_serve.requests import BadRequestError, Incoming, read_request
-from crosswalk_serve.routing import Route
+from crosswalk_serve.routing import Route, by_length
 from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
 from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
 
@@ -141,7 +139,7 @@ class Exchange:
         )
         self._asked = (*earlier, *request.messages)
         request = route.request(request, name, earlier)
-        most = most_cost(request, route, incoming.wants.n) if self._has_budget else 0.0
+        most = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
         with gateway.running(block, self._caller):
@@ -312,7 +310,7 @@ class Exchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         usage, taken = response.usage, by_length(response, self._asked)
-        dollars = cost(taken, route)
+        dollars = route.cost(taken)
         reserved, self._reserved = self._reserved, None
         await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:
