@@ -22,13 +22,12 @@ from crosswalk.errors import ErrorKind
 from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.auxiliary_requests import TokenCounts, fetch, read, supervised
-from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import Refusal, form_of, handle_error
+from crosswalk_serve.http_errors import BadRequestError, Refusal, form_of, handle_error
 from crosswalk_serve.keys import Caller
 from crosswalk_serve.passthrough import Passthrough
-from crosswalk_serve.requests import BadRequestError, load_body
+from crosswalk_serve.requests import check_head, load_body, read_body
 from crosswalk_serve.routing import Route as ModelRoute
 from crosswalk_serve.stored_responses import StoredResponses
 from crosswalk_serve.websocket import ResponsesSocket

@@ -19,14 +19,13 @@ from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
 from crosswalk_serve.answers import whole
 from crosswalk_serve.auxiliary_requests import load
-from crosswalk_serve.bodies import check_head, read_body
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import Refusal, failed, for_client, info_of
+from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of
 from crosswalk_serve.http_reply import Interruptible, Reply, dropped, dropped_fields
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import record_request, request_id
 from crosswalk_serve.owners import Seals
-from crosswalk_serve.requests import BadRequestError, Incoming, read_request
+from crosswalk_serve.requests import Incoming, check_head, read_body, read_request
 from crosswalk_serve.routing import Route, by_length
 from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
 from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written

@@ -23,14 +23,13 @@ from crosswalk.errors import ErrorKind
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
 from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
-from crosswalk_serve.bodies import Payload, read_payload
 from crosswalk_serve.config import Target
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import LEFT, Refusal, error_response, form_of, id_headers
+from crosswalk_serve.http_errors import LEFT, BadRequestError, Refusal, error_response, form_of, id_headers
 from crosswalk_serve.http_reply import header_of
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import log_failure, record_request, request_id
-from crosswalk_serve.requests import BadRequestError
+from crosswalk_serve.requests import Payload, read_payload
 from crosswalk_serve.routing import Route
 
 __all__ = ["Passthrough"]
