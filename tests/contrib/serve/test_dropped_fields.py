@@ -11,7 +11,7 @@ import pytest
 from crosswalk.convert import WireForm, convert
 from crosswalk.mapping.normalize import normalize, normalize_stream
 from crosswalk.types import ChatResponse
-from crosswalk_serve.losses import dropped_fields
+from crosswalk_serve.http_reply import dropped_fields
 
 CHAT = {
     "id": "c1",

@@ -14,6 +14,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.normalize import normalize
 from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
 from crosswalk.service.request import CacheMark, ChatRequest
+from crosswalk.types._value import unchecked
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Fields, path_of, placed
@@ -158,6 +159,13 @@ def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, *
     fields = {"model": model, "stream": bool(body.flag("stream")), **options(body, form.key), **requested}
     with placed(body, "messages"):
         request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
-        fields = {name: getattr(request, name) for name in attrs.fields_dict(ChatRequest)}
-        whole = ClientRequest(**fields, form=form, said=said, unread=tuple(body.unread()), asked=request)
+        whole = unchecked(
+            ClientRequest,
+            **{name: getattr(request, name) for name in _FIELDS},
+            form=form,
+            said=said,
+            unread=tuple(body.unread()),
+            asked=request,
+            headers={},
+        )
     return Incoming(form=form, request=whole, wants=wants)
