@@ -13,6 +13,7 @@ from crosswalk.agent.session_json import read_document, write_file, write_sessio
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import ProviderError, ResponseValidationError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.types._value import as_text
@@ -45,6 +46,7 @@ class ChatSession:
         ProviderError: an item of *turns* is an error response.
     """
 
+    @checks_keywords()
     def __init__(
         self,
         turns: Messages = (),
