@@ -239,7 +239,7 @@ class ChatSession:
         Raises:
             CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
         """
-        return write_session(self, indent=indent)
+        return write_session(self, self._turns, indent=indent)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
@@ -249,7 +249,12 @@ class ChatSession:
             CanonicalJSONError: *data* is not JSON, has another format version, or is not a session. ``problems`` lists
                 what is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
         """
-        document = read_document(data, cls)
+        return cls._from_parts(data)
+
+    @classmethod
+    def _from_parts(cls, data: bytes | str, turns: Iterable[bytes] | None = None) -> ChatSession:
+        """Read a session, whose *turns* a store may keep apart from the rest."""
+        document = read_document(data, cls, turns)
         try:
             return cls(
                 [turn.turn for turn in document.turns],
