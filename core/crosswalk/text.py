@@ -22,6 +22,7 @@ __all__ = [
     "json_type_name",
     "may_log_content",
     "meant",
+    "nearest",
     "set_content_limit",
     "set_log_content",
     "short_repr",
@@ -236,9 +237,14 @@ def may_log_content() -> bool:
     return _log_content
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """A suggestion after an unknown *word*: the nearest of the *known* ones, or nothing if none is near."""
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The one of the *known* words that is most similar to *word*, or ``""`` if none is similar."""
     import difflib  # seldom needed
 
-    close = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
+    return next(iter(difflib.get_close_matches(word.lower(), list(known), n=1)), "")
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A suggestion after an unknown *word*: the nearest of the *known* ones, or nothing if none is near."""
+    near = nearest(word, known)
+    return f", did you mean {near!r}?" if near else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, overload
 
+import attrs
+
 from crosswalk.agent.calls import open_calls
 from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.loop import AgentLoop, check_is_free
@@ -18,6 +20,7 @@ from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages
 from crosswalk.service.request import ChatRequest
 from crosswalk.structured import Prose
@@ -108,6 +111,9 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         output_type: object,
         **options: Unpack[AgentOptions],
     ) -> None: ...
+    @checks_keywords(
+        elsewhere={"ChatConfig": attrs.fields_dict(ChatConfig), "Endpoint": ("api_key", "base_url")}
+    )
     def __init__(
         self,
         service: LLMService | Endpoint | str,
@@ -162,6 +168,7 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
             telemetry=telemetry,
         )
 
+    @checks_keywords()
     def run(
         self,
         messages: Messages | None = None,
@@ -196,6 +203,7 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         """
         return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=False))
 
+    @checks_keywords()
     def stream(
         self,
         messages: Messages | None = None,
@@ -213,6 +221,7 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         """
         return AgentRun(self._loop(messages, session, save, approved, results, deps, streamed=True))
 
+    @checks_keywords()
     async def answer(
         self,
         messages: Messages | None = None,

@@ -11,6 +11,7 @@ from crosswalk.agent.services import AsyncServiceOwner, SyncServiceOwner, check_
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.trimming import Trimming, trim_refused_request
 from crosswalk.errors import ContextOverflowError, ProviderError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages
 from crosswalk.service.request import (
     CacheMark,
@@ -56,6 +57,7 @@ def _as_definition(one: Tool | ToolDefinition | Mapping[str, Any] | Callable[...
     return (one if isinstance(one, Tool) else Tool.from_function(one)).definition
 
 
+@checks_keywords()
 @attrs.frozen(kw_only=True)
 class ChatConfig:
     """The options of a request: everything in a :class:`~crosswalk.service.ChatRequest` except the conversation.

@@ -11,6 +11,7 @@ from crosswalk.agent.chat import ChatConfig
 from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.trimming import Trimming, estimated_tokens
 from crosswalk.errors import ConfigurationError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Turn
 from crosswalk.service.json_answer import with_schema
 from crosswalk.service.request import ChatRequest
@@ -33,6 +34,7 @@ def _check_limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         raise ConfigurationError(f"{name} must be a whole number of at least 1, or None", key=name)
 
 
+@checks_keywords()
 @attrs.frozen(kw_only=True)
 class UsageLimits:
     """Limits of an agent run, checked after each answer, before its tools run and the model is asked again.

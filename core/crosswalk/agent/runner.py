@@ -26,6 +26,7 @@ from crosswalk.agent.results import (
 from crosswalk.agent.slots import ToolSlot, ToolSlots
 from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
 from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
+from crosswalk.keywords import checks_keywords
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import as_tuple
 from crosswalk.types.tools import ToolCall
@@ -81,6 +82,7 @@ class ToolRunner:
         ConfigurationError: a limit is invalid.
     """
 
+    @checks_keywords()
     def __init__(
         self,
         tools: Iterable[Tool | Callable[..., Any]] | ToolRegistry = (),

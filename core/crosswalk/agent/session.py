@@ -13,6 +13,7 @@ from crosswalk.agent.session_json import read_document, write_file, write_sessio
 from crosswalk.agent.trimming import Group, Trimming, groups_of, trim_turns
 from crosswalk.codec.problems import cannot
 from crosswalk.errors import ProviderError, ResponseValidationError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.types._value import as_text
@@ -45,6 +46,7 @@ class ChatSession:
         ProviderError: an item of *turns* is an error response.
     """
 
+    @checks_keywords()
     def __init__(
         self,
         turns: Messages = (),
@@ -237,7 +239,7 @@ class ChatSession:
         Raises:
             CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
         """
-        return write_session(self, indent=indent)
+        return write_session(self, self._turns, indent=indent)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> ChatSession:
@@ -247,7 +249,12 @@ class ChatSession:
             CanonicalJSONError: *data* is not JSON, has another format version, or is not a session. ``problems`` lists
                 what is wrong and where, such as ``expected string, got number @ $.turns[3].message.content``.
         """
-        document = read_document(data, cls)
+        return cls._from_parts(data)
+
+    @classmethod
+    def _from_parts(cls, data: bytes | str, turns: Iterable[bytes] | None = None) -> ChatSession:
+        """Read a session, whose *turns* a store may keep apart from the rest."""
+        document = read_document(data, cls, turns)
         try:
             return cls(
                 [turn.turn for turn in document.turns],

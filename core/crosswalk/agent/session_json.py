@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -60,45 +61,61 @@ class SessionDocument:
     refused_lengths: dict[str, int] = attrs.field(factory=dict)
 
 
-def write_session(session: Any, *, indent: bool) -> bytes:
-    """Return *session*, a ``ChatSession``, as JSON, indented by two spaces a level if *indent*.
+def write_session(session: Any, turns: Iterable[Turn], *, indent: bool = False) -> bytes:
+    """Return *session*, a ``ChatSession``, with *turns* as JSON, indented by two spaces a level if *indent*.
 
     Raises:
         CanonicalJSONError: a turn holds a value that JSON cannot represent, or is nested too deeply.
     """
-    turns = [
-        {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
-        for turn in session.turns
-    ]
     document = {
         "format_version": SESSION_FORMAT_VERSION,
         "id": session.id,
         "created": session.created,
-        "turns": turns,
+        "turns": list(map(_turn_fields, turns)),
         **({"refused_lengths": session.refused_lengths} if session.refused_lengths else {}),
     }
     session_id: object = session.id  # callers may set it to anything
+    if not isinstance(session_id, str):
+        raise cannot("write", type(session), ["the id is not a string @ $"])
+    return _dumped(document, type(session), orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+
+
+def write_turn(turn: Turn) -> bytes:
+    """Return one turn of a session as JSON.
+
+    Raises:
+        CanonicalJSONError: it holds a value that JSON cannot represent, or is nested too deeply.
+    """
+    return _dumped(_turn_fields(turn), type(turn), orjson.OPT_UTC_Z)
+
+
+def _turn_fields(turn: Turn) -> dict[str, Any]:
+    return {"response" if isinstance(turn, ChatResponse) else "message": to_jsonable(turn)}
+
+
+def _dumped(document: object, cls: type, option: int) -> bytes:
     try:
-        if not isinstance(session_id, str):
-            raise TypeError("the id is not a string")
-        return dump_json(document, option=orjson.OPT_UTC_Z | (orjson.OPT_INDENT_2 if indent else 0))
+        return dump_json(document, option=option)
     except TypeError as error:
         # A turn at the depth limit is too deep inside a session. An id may contain an unpaired surrogate.
-        raise cannot("write", type(session), [f"{error} @ $"]) from None
+        raise cannot("write", cls, [f"{error} @ $"]) from None
 
 
-def read_document(data: bytes | str, cls: type) -> SessionDocument:
+def read_document(data: bytes | str, cls: type, turns: Iterable[bytes] | None = None) -> SessionDocument:
     """Read the JSON of a session. Unknown keys are ignored.
 
     Args:
         data: the JSON.
         cls: the class that errors name.
+        turns: the JSON of each turn, if they are not in *data*.
 
     Raises:
         CanonicalJSONError: *data* is not JSON, has another format version, or is not a session.
     """
     try:
         payload = load_json(data)
+        if turns is not None and isinstance(payload, dict):
+            payload["turns"] = list(map(load_json, turns))
     except orjson.JSONDecodeError as error:
         raise cannot("read", cls, [f"not JSON ({error.msg} at character {error.pos}) @ $"]) from None
     version = payload.get("format_version", "1.0") if isinstance(payload, dict) else "1.0"

@@ -6,18 +6,20 @@ import hashlib
 import os
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
+import attrs
 import orjson
 
 from crosswalk.agent.session import ChatSession
-from crosswalk.agent.session_json import write_file
+from crosswalk.agent.session_json import write_file, write_session, write_turn
 from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
+from crosswalk.service.given import Turn
 from crosswalk.types.json import load_json
 
 __all__ = ["DirectoryStore", "SQLiteStore", "SessionConflictError", "SessionStore"]
@@ -51,7 +53,7 @@ class _Store(ABC):
     """The common part of stores: no writer overwrites a version that it has not loaded."""
 
     def __init__(self) -> None:
-        self._digests: WeakKeyDictionary[ChatSession, bytes] = WeakKeyDictionary()
+        self._stored: WeakKeyDictionary[ChatSession, _Stored] = WeakKeyDictionary()
 
     def load(self, id: str) -> ChatSession:
         """Return the session with this id, or an empty one if it is not stored.
@@ -61,11 +63,12 @@ class _Store(ABC):
             ResponseValidationError: *id* is not a string, or empty.
             OSError, sqlite3.Error: the storage cannot be read.
         """
+        key = _key(id)
         with self._open_storage() as storage:
-            data = storage.read(_key(id))
-        session = ChatSession(id=id) if data is None else ChatSession.from_json(data)
+            version, session = storage.version(key), storage.read(key)
+        session = session or ChatSession(id=id)
         session.id = id  # even if the data is a copy of another session: save it where it was loaded
-        self._digests[session] = _digest(data)
+        self._stored[session] = _Stored(version, session.turns)
         return session
 
     def save(self, session: ChatSession) -> None:
@@ -80,12 +83,13 @@ class _Store(ABC):
         """
         if not isinstance(session, ChatSession):
             raise ResponseValidationError(f"a store saves sessions, not {type(session).__name__}")
-        data, key = session.to_json(indent=True) + b"\n", _key(session.id)
+        key = _key(session.id)
+        before = self._stored.get(session, _NOTHING)
         with self._open_storage() as storage:
-            if _digest(storage.read(key)) != self._digests.get(session, _digest(None)):
+            if storage.version(key) != before.version:
                 raise SessionConflictError(session.id)
-            storage.write(key, data)
-        self._digests[session] = _digest(data)
+            stored = storage.write(key, session, before.turns)
+        self._stored[session] = stored
 
     def delete(self, id: str) -> None:
         """Delete the session with this id, if it is stored.
@@ -94,7 +98,7 @@ class _Store(ABC):
             OSError, sqlite3.Error: the storage cannot be written.
         """
         with self._open_storage() as storage:
-            storage.write(_key(id), None)
+            storage.delete(_key(id))
 
     def ids(self) -> list[str]:
         """Return the ids of all sessions, sorted.
@@ -110,12 +114,34 @@ class _Store(ABC):
         """Open the storage exclusively."""
 
 
-class _Storage(Protocol):
-    def read(self, key: bytes) -> bytes | None:
-        """Return the data of *key*, or ``None``."""
+@attrs.frozen
+class _Stored:
+    """The state in which a session was last loaded or saved.
 
-    def write(self, key: bytes, data: bytes | None) -> None:
-        """Store *data* under *key*, or delete it if *data* is ``None``."""
+    Attributes:
+        version: tells it from every other state, or empty if nothing was stored.
+        turns: its turns.
+    """
+
+    version: bytes
+    turns: tuple[Turn, ...]
+
+
+_NOTHING: Final = _Stored(b"", ())
+
+
+class _Storage(Protocol):
+    def version(self, key: bytes) -> bytes:
+        """Return the version of the session under *key*, or ``b""`` if it is not stored."""
+
+    def read(self, key: bytes) -> ChatSession | None:
+        """Return the session under *key*, or ``None``."""
+
+    def write(self, key: bytes, session: ChatSession, before: Sequence[Turn]) -> _Stored:
+        """Store *session* under *key*, where *before* are the stored turns."""
+
+    def delete(self, key: bytes) -> None:
+        """Delete the session under *key*, if there is one."""
 
     def names(self) -> list[str]:
         """Return the ids of the stored sessions."""
@@ -128,10 +154,6 @@ def _key(id: object) -> bytes:
     except UnicodeEncodeError:
         pass
     raise ResponseValidationError("the id of a session must be a non-empty string")
-
-
-def _digest(data: bytes | None) -> bytes:
-    return b"" if data is None else hashlib.sha256(data).digest()
 
 
 class DirectoryStore(_Store):
@@ -165,19 +187,26 @@ class _Folder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, key: bytes) -> bytes | None:
-        """Return the contents of the file."""
-        try:
-            return self._file(key).read_bytes()
-        except FileNotFoundError:
-            return None
+    def version(self, key: bytes) -> bytes:
+        """Return the hash of the file."""
+        data = self._data(key)
+        return b"" if data is None else hashlib.sha256(data).digest()
 
-    def write(self, key: bytes, data: bytes | None) -> None:
-        """Write the file, or delete it."""
-        if data is None:
-            self._file(key).unlink(missing_ok=True)
-        else:
-            write_file(self._file(key), data)
+    def read(self, key: bytes) -> ChatSession | None:
+        """Return the session in the file."""
+        data = self._data(key)
+        return None if data is None else ChatSession.from_json(data)
+
+    def write(self, key: bytes, session: ChatSession, before: Sequence[Turn]) -> _Stored:
+        """Write the whole file."""
+        turns = session.turns
+        data = write_session(session, turns, indent=True) + b"\n"
+        write_file(self._file(key), data)
+        return _Stored(hashlib.sha256(data).digest(), turns)
+
+    def delete(self, key: bytes) -> None:
+        """Delete the file."""
+        self._file(key).unlink(missing_ok=True)
 
     def names(self) -> list[str]:
         """Return the ids of the existing files."""
@@ -188,6 +217,12 @@ class _Folder:
                 if isinstance(name, str) and self._file(name.encode()) == file:
                     names.append(name)
         return names
+
+    def _data(self, key: bytes) -> bytes | None:
+        try:
+            return self._file(key).read_bytes()
+        except FileNotFoundError:
+            return None
 
     def _file(self, key: bytes) -> Path:
         # Escape everything that a file system may treat specially, and capitals, which some file systems ignore.
@@ -217,7 +252,7 @@ def _lock_file(handle: int) -> None:
 
 
 class SQLiteStore(_Store):
-    """Stores sessions in the table ``sessions`` of an SQLite database, in the format of ``ChatSession.to_json``.
+    """Stores sessions in an SQLite database: one row for each turn, of which only new ones are written.
 
     Args:
         file: the database, created with permissions for its owner alone if it does not exist.
@@ -236,7 +271,7 @@ class SQLiteStore(_Store):
         self._file = Path(file)
         is_new = not self._file.exists()
         with self._open_storage() as storage:
-            storage.begin()
+            storage.create()
         if is_new:  # not before: opening and closing the file would release SQLite's locks
             self._file.chmod(0o600)
 
@@ -252,22 +287,49 @@ class _Table:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._run = connection.execute
 
-    def begin(self) -> None:
-        """Create the table if it does not exist."""
-        self._run("CREATE TABLE IF NOT EXISTS sessions (id BLOB PRIMARY KEY, data BLOB NOT NULL)")
+    def create(self) -> None:
+        """Create the tables if they do not exist."""
+        self._run(
+            "CREATE TABLE IF NOT EXISTS sessions (id BLOB PRIMARY KEY, version BLOB NOT NULL, data BLOB NOT NULL)"
+        )
+        self._run(
+            "CREATE TABLE IF NOT EXISTS turns (session BLOB NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, "
+            "PRIMARY KEY (session, number)) WITHOUT ROWID"
+        )
 
-    def read(self, key: bytes) -> bytes | None:
-        """Return the data of the row."""
-        # Cast to bytes, because SQLite does not enforce column types.
+    def version(self, key: bytes) -> bytes:
+        """Return the random bytes that the last writer has put there."""
+        # Cast to bytes, here and below, because SQLite does not enforce column types.
+        row = self._run("SELECT CAST(version AS BLOB) FROM sessions WHERE id = ?", (key,)).fetchone()
+        return b"" if row is None else bytes(row[0])
+
+    def read(self, key: bytes) -> ChatSession | None:
+        """Return the session of the rows."""
         row = self._run("SELECT CAST(data AS BLOB) FROM sessions WHERE id = ?", (key,)).fetchone()
-        return None if row is None else bytes(row[0])
+        turns = "SELECT CAST(data AS BLOB) FROM turns WHERE session = ? ORDER BY number"
+        return (
+            None
+            if row is None
+            else ChatSession._from_parts(row[0], (turn for (turn,) in self._run(turns, (key,))))
+        )
 
-    def write(self, key: bytes, data: bytes | None) -> None:
-        """Write the row, or delete it."""
-        if data is None:
-            self._run("DELETE FROM sessions WHERE id = ?", (key,))
-        else:
-            self._run("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (key, data))
+    def write(self, key: bytes, session: ChatSession, before: Sequence[Turn]) -> _Stored:
+        """Write the rows from the first turn that is another one than *before*: turns never change."""
+        turns, version = session.turns, os.urandom(16)
+        pairs = enumerate(zip(turns, before, strict=False))
+        begin = next((n for n, (one, old) in pairs if one is not old), min(len(turns), len(before)))
+        self._run(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (key, version, write_session(session, ()))
+        )
+        self._run("DELETE FROM turns WHERE session = ? AND number >= ?", (key, begin))
+        for number in range(begin, len(turns)):
+            self._run("INSERT INTO turns VALUES (?, ?, ?)", (key, number, write_turn(turns[number])))
+        return _Stored(version, turns)
+
+    def delete(self, key: bytes) -> None:
+        """Delete the rows."""
+        self._run("DELETE FROM sessions WHERE id = ?", (key,))
+        self._run("DELETE FROM turns WHERE session = ?", (key,))
 
     def names(self) -> list[str]:
         """Return the ids of rows that a store has written."""

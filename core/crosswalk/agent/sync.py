@@ -15,6 +15,7 @@ from crosswalk.agent.services import SyncServiceOwner
 from crosswalk.agent.session import ChatSession
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT
 from crosswalk.errors import CrosswalkError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.given import Messages, Turn
 from crosswalk.service.request import ChatRequest
 from crosswalk.types.event import StreamEvent
@@ -88,6 +89,7 @@ class SyncAgent(SyncServiceOwner, Generic[OutputT]):
         [_first.replace(annotation="SyncLLMService | Endpoint | str"), *_others]
     )
 
+    @checks_keywords()
     def run(
         self,
         messages: Messages | None = None,
@@ -105,6 +107,7 @@ class SyncAgent(SyncServiceOwner, Generic[OutputT]):
             )
         )
 
+    @checks_keywords()
     def stream(
         self,
         messages: Messages | None = None,
@@ -122,6 +125,7 @@ class SyncAgent(SyncServiceOwner, Generic[OutputT]):
             )
         )
 
+    @checks_keywords()
     def answer(
         self,
         messages: Messages | None = None,

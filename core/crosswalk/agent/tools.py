@@ -18,6 +18,7 @@ from crosswalk.agent.signature import (
     read_docstring,
 )
 from crosswalk.errors import ConfigurationError, ToolCallArgumentsError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.tools import ToolDefinition
 from crosswalk.structured import Schema
 from crosswalk.text import brief, short_repr
@@ -76,6 +77,7 @@ class Tool:
             )
 
     @classmethod
+    @checks_keywords()
     def from_function(
         cls,
         function: Callable[..., Any],
@@ -219,7 +221,7 @@ def tool(
         ToolDefinitionError: the function cannot be a tool.
     """
     if function is not None:
-        return Tool.from_function(function)
+        return Tool.from_function(function, **options)
     return lambda function: Tool.from_function(function, **options)
 
 

@@ -53,7 +53,7 @@ def _hint(error: CrosswalkError, asked: Asked) -> str:
     if info is None or info.code != "connect_error":
         return ""
     provider = asked.response.metadata.provider_id
-    return f"; is the server running there? say --base-url, or set CROSSWALK_{provider.upper()}_BASE_URL"
+    return f"; say --base-url, or set CROSSWALK_{provider.upper()}_BASE_URL"
 
 
 def report(asked: Asked, *, panel: bool) -> int:

@@ -7,13 +7,11 @@ from typing import Any, Literal, TypedDict
 
 import attrs
 
-from crosswalk.errors import ConfigurationError
 from crosswalk.service.endpoint import Endpoint, Route, Secret
 from crosswalk.service.exchange import Setup
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import Asked, CacheMark, ChatRequest, ResponseFormat, as_request
 from crosswalk.service.tools import HostedTool, NamedTool, ToolDefinition
-from crosswalk.text import meant
 
 __all__ = ["CallOptions"]
 
@@ -51,13 +49,12 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
     """Return *setup* and the request *asked*, changed by the *options* of a call.
 
     Raises:
-        ConfigurationError: an unknown option, or one with a wrong value.
+        ConfigurationError: an option with a wrong value.
         ResponseValidationError: a wrong value of a request's option.
     """
     request = as_request(asked)
     if not options:
         return setup, request
-    refuse_unknown(options, CallOptions.__annotations__)
     fields: dict[str, Any] = dict(options)
     timeout, retry, headers = (fields.pop(name, None) for name in ("timeout", "retry", "headers"))
     changes: dict[str, Any] = {}
@@ -78,24 +75,3 @@ def _with_headers(route: Route, headers: Mapping[str, str | Secret]) -> Route:
     replaced = {name.lower() for name in more}
     before = {name: value for name, value in route.headers.items() if name.lower() not in replaced}
     return attrs.evolve(route, headers={**before, **more})
-
-
-_SYNONYMS = {"max_retries": "retry", "retries": "retry", "proxies": "proxy", "extra_headers": "headers"}
-"""Other libraries' names of an option, if they are not similar to ours."""
-_OF_ENDPOINT = ("api_key", "model", "provider", "takes_media")
-
-
-def refuse_unknown(options: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse the first of *options* that is not among those *known*, and name the nearest of these.
-
-    Raises:
-        ConfigurationError: there is one.
-    """
-    names = list(known)
-    for name in options:
-        if name not in names:
-            right = _SYNONYMS.get(name)
-            hint = f", did you mean {right!r}?" if right in names else meant(name, names)
-            if not hint and name in _OF_ENDPOINT:
-                hint = f"; give it to the endpoint: Endpoint(..., {name}=...)"
-            raise ConfigurationError(f"there is no option {name!r:.60}{hint}", key=name)

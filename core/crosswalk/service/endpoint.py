@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.keywords import checks_keywords
 from crosswalk.plugin.info import Access
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.signed import Sign
@@ -86,6 +87,7 @@ _WITH_MODEL = re.compile(r"([^:/]+)[:/](.+)")
 """A provider id and a model in one text."""
 
 
+@checks_keywords()
 @brief
 @attrs.frozen(repr=False)
 class Endpoint:

@@ -51,11 +51,13 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
     if "TimeoutException" in names or isinstance(error, TimeoutError):
         return timeout_info("transport", f"{server} took too long")
     if names & {"ConnectError", "ProxyError"}:
-        via = "the proxy refused a connection" if "ProxyError" in names else "cannot connect"
         if (refused := _untrusted(error)) is not None:
             cause = f"the certificate of {server} is not trusted: {refused.verify_message}; see verify="
             return ErrorInfo(ErrorKind.SERVER, cause, retryable=False, code="untrusted_certificate")
-        return ErrorInfo(ErrorKind.SERVER, f"{via} to {server}", retryable=True, code="connect_error")
+        cause = f"cannot connect to {server}; start the server there, or give another base_url"
+        if "ProxyError" in names:
+            cause = f"the proxy refused a connection to {server}"
+        return ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="connect_error")
     if names & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL"}:
         name = type(error).__name__
         return ErrorInfo(ErrorKind.INVALID_REQUEST, f"the request to {server} is no HTTP ({name})", code=name)

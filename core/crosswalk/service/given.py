@@ -134,6 +134,8 @@ def format_fields(given: object) -> dict[str, Any] | None:
     accepted = (
         'must be a ResponseFormat, or {"type": "json_object"}, or {"type": "json_schema", "json_schema": {…}}'
     )
+    if isinstance(given, type):
+        accepted = f"for an answer of a type, use complete_json(request, {given.__name__:.60})"
     fields = Fields(dict(_mapping(given, accepted, "response_format")), ("response_format",))
     if fields.look("type") not in ("text", "json_object", "json_schema"):
         fields.refuse(accepted)

@@ -118,7 +118,8 @@ def read_answer(response: ChatResponse, parser: StructuredParser[T], partial: Pa
     try:
         return JSONAnswer(result.unwrap(), response, result)
     except StructuredAnswerError as error:
-        raise JSONAnswerError(str(error), result=result, response=response) from None
+        message = f"{error}; the model's text is in .response.text"
+        raise JSONAnswerError(message, result=result, response=response) from None
 
 
 def asked_again(request: ChatRequest, error: JSONAnswerError) -> ChatRequest:

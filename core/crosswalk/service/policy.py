@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from crosswalk.errors import ConfigurationError, ErrorKind
+from crosswalk.keywords import checks_keywords
 from crosswalk.types._value import one_of
 
 __all__ = ["RetryPolicy", "Timeouts"]
@@ -24,6 +25,7 @@ def _seconds(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         raise ConfigurationError(f"{attribute.name} must be seconds from 0", key=attribute.name)
 
 
+@checks_keywords()
 @attrs.frozen(kw_only=True)
 class Timeouts:
     """The time limits of one attempt, and of a whole call, in seconds, or ``None`` for no limit.
@@ -78,6 +80,7 @@ def _whole(_: Any, attribute: attrs.Attribute[int], value: object) -> None:
         raise ConfigurationError(f"{attribute.name} must be a whole number of at least 1", key=attribute.name)
 
 
+@checks_keywords()
 @attrs.frozen(kw_only=True)
 class RetryPolicy:
     """The errors to retry, the number of attempts, and the waits between them.

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 import attrs
 
 from crosswalk.errors import ResponseValidationError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.field_checks import as_tuple, need_bool, need_name, number
 from crosswalk.service.given import (
     Given,
@@ -167,6 +168,7 @@ def _as_extra_options(value: JSONObject) -> FrozenObject:
 _ANY_INTEGER = number(-(2**63), 2**63 - 1, whole=True)
 
 
+@checks_keywords()
 @brief
 @attrs.frozen(repr=False)
 class ChatRequest:

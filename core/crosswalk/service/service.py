@@ -10,7 +10,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Literal,
-    Never,
     Self,
     TypeAlias,
     TypedDict,
@@ -22,13 +21,14 @@ from typing import (
 import attrs
 
 from crosswalk.config import Settings, apply_settings, load_settings
-from crosswalk.errors import ConfigurationError
+from crosswalk.errors import ConfigurationError, UnknownProviderError
+from crosswalk.keywords import checks_keywords
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.attempts import Cooling
 from crosswalk.service.building import OnUnsupported
-from crosswalk.service.call_options import CallOptions, refuse_unknown, with_options
+from crosswalk.service.call_options import CallOptions, with_options
 from crosswalk.service.client import ClientTransport, check_client
 from crosswalk.service.deadlines import CallSlots
 from crosswalk.service.discovery import ServerDiscovery
@@ -40,6 +40,7 @@ from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import Asked
 from crosswalk.service.stream import EventStream
 from crosswalk.service.transport import Transport
+from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
 
@@ -95,7 +96,7 @@ class LLMService:
         retry: the errors to retry, or the number of times to repeat a failed attempt, or ``None`` for the defaults.
         timeout: the limits of an attempt: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next
             byte, or ``None`` for the settings' ``timeout_seconds``, else the defaults.
-        base_url: the address of a single server, instead of endpoints. Its provider is detected from the server.
+        base_url: the address of a single server. Without an endpoint, its provider is detected from the server.
         proxy: the address of a proxy for all requests, or ``None`` to follow the environment.
         max_concurrency: the number of calls that run at once in an event loop. Further calls wait. A
             stream counts until it has ended. ``None`` for no limit.
@@ -128,6 +129,7 @@ class LLMService:
         UnknownProviderError: there is no such provider. PluginError: it is broken.
     """
 
+    @checks_keywords(elsewhere={"Endpoint": ("api_key", "model", "provider", "takes_media", "headers")})
     def __init__(
         self,
         *endpoints: Endpoint | str,
@@ -151,9 +153,7 @@ class LLMService:
         id_factory: Callable[[], str] = new_id,
         clock: Callable[[], datetime] = now,
         timer: Callable[[], float] = time.perf_counter,
-        **unknown_options: Never,
     ) -> None:
-        refuse_unknown(unknown_options, ServiceOptions.__annotations__)
         observers = _as_observers(observers)
         middleware = _as_middleware(middleware)
         _check_types(
@@ -169,9 +169,9 @@ class LLMService:
         has_own_settings = settings is not None
         settings = load_settings() if settings is None else settings
         if base_url is not None:
-            if endpoints:
+            if len(endpoints) > 1:
                 raise ConfigurationError("give base_url= to each endpoint", key="base_url")
-            endpoints = (Endpoint(base_url=base_url),)
+            endpoints = (_at(base_url, *map(_as_endpoint, endpoints)),)
         if not endpoints and settings.default_provider is not None:
             endpoint = Endpoint(settings.default_provider)
             model = endpoint.model or settings.default_model
@@ -231,6 +231,7 @@ class LLMService:
         if not has_own_settings:
             apply_settings(settings)
 
+    @checks_keywords(CallOptions.__annotations__)
     async def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
         """Return the complete answer to *request*, with every attempt in ``attempts``.
 
@@ -252,6 +253,7 @@ class LLMService:
             await call.read_on()  # there are no events: it comes back at the end
         return call.response.raise_for_error()
 
+    @checks_keywords(CallOptions.__annotations__)
     def stream(
         self, request: Asked, *, raw_events: bool = False, **options: Unpack[CallOptions]
     ) -> EventStream:
@@ -292,6 +294,7 @@ class LLMService:
         retries: int = ...,
         **options: Unpack[CallOptions],
     ) -> JSONAnswer[Any]: ...
+    @checks_keywords(CallOptions.__annotations__)
     async def complete_json(
         self,
         request: Asked,
@@ -365,6 +368,7 @@ class LLMService:
         prose: ProseChoice = ...,
         **options: Unpack[CallOptions],
     ) -> JSONStream[Any]: ...
+    @checks_keywords(CallOptions.__annotations__)
     def stream_json(
         self,
         request: Asked,
@@ -439,6 +443,7 @@ class LLMService:
 
         return await embed(await self._resolved(), texts, model)
 
+    @checks_keywords(CallOptions.__annotations__)
     async def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
         """Return the number of input tokens of *request* at the first endpoint: a marked estimate if it cannot count.
 
@@ -495,6 +500,14 @@ def _as_endpoint(one: Any) -> Endpoint:
     return Endpoint(one) if isinstance(one, str) else one
 
 
+def _at(base_url: str, endpoint: Endpoint | None = None) -> Endpoint:
+    if endpoint is None:
+        return Endpoint(base_url=base_url)
+    if endpoint.base_url is not None:
+        raise ConfigurationError("base_url is given twice: by the endpoint and as base_url=", key="base_url")
+    return attrs.evolve(endpoint, base_url=base_url)
+
+
 def _as_observers(observers: Any) -> tuple[Observer, ...]:
     given = tuple(observers) if isinstance(observers, Iterable) else ()
     if not isinstance(observers, Iterable) or not all(callable(getattr(o, "started", None)) for o in given):
@@ -527,7 +540,14 @@ def _transport(
 
 def _route(endpoint: Endpoint, known: Registry) -> Route:
     # Until the server has been detected, the OpenAI dialect is the placeholder. Nothing is sent in it.
-    mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
+    try:
+        mapper = known.mapper("openai" if endpoint.provider == DISCOVERED else endpoint.provider)
+    except UnknownProviderError as error:
+        name = endpoint.provider
+        if endpoint.model is not None or nearest(name, error.known):
+            raise
+        hint = f"if it is a model, name its provider too: 'PROVIDER:{name:.60}'"
+        raise UnknownProviderError(f"{error}; {hint}", plugin=name, known=error.known) from None
     if mapper.build_request is None:
         raise ConfigurationError(
             f"{endpoint.provider}: its plugin builds no requests, so it cannot be asked", key="provider"

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
+from crosswalk.keywords import checks_keywords
 from crosswalk.service.call_options import CallOptions
 from crosswalk.service.endpoint import Endpoint
 from crosswalk.service.request import Asked
@@ -133,10 +134,12 @@ class SyncLLMService:
         self._service = LLMService(*endpoints, **options)
         self._thread = ServiceThread(self._service.aclose)
 
+    @checks_keywords(CallOptions.__annotations__)
     def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:
         """Return the complete answer to *request*. See :meth:`LLMService.complete`."""
         return self._thread.run(self._service.complete(request, **options))
 
+    @checks_keywords(CallOptions.__annotations__)
     def stream(
         self, request: Asked, *, raw_events: bool = False, **options: Unpack[CallOptions]
     ) -> SyncEventStream:
@@ -167,6 +170,7 @@ class SyncLLMService:
         retries: int = ...,
         **options: Unpack[CallOptions],
     ) -> JSONAnswer[Any]: ...
+    @checks_keywords(CallOptions.__annotations__)
     def complete_json(
         self,
         request: Asked,
@@ -207,6 +211,7 @@ class SyncLLMService:
         prose: ProseChoice = ...,
         **options: Unpack[CallOptions],
     ) -> SyncJSONStream[Any]: ...
+    @checks_keywords(CallOptions.__annotations__)
     def stream_json(
         self,
         request: Asked,
@@ -244,6 +249,7 @@ class SyncLLMService:
         """Return *texts* as vectors, from the first endpoint. See :meth:`LLMService.embed`."""
         return self._thread.run(self._service.embed(texts, model=model))
 
+    @checks_keywords(CallOptions.__annotations__)
     def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
         """Return the number of input tokens of *request*. See :meth:`LLMService.count_tokens`."""
         return self._thread.run(self._service.count_tokens(request, **options))

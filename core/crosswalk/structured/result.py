@@ -152,7 +152,7 @@ class ParseResult(Generic[T]):
             StructuredAnswerError: there is none.
         """
         if self.value is None:
-            why = "; ".join(self.errors[:3])
+            why = "; ".join(self.errors[:3]) or _WHY.get(self.reason)
             raise StructuredAnswerError(
                 f"{self.reason.value}: {why}" if why else self.reason.value, result=self
             )
@@ -165,9 +165,9 @@ class ParseResult(Generic[T]):
 
     def feedback(self) -> str:
         """Return the text to send back to the model, so that it answers again. It quotes no value of the answer."""
-        what = _FEEDBACK.get(self.reason, "The JSON object is not valid.")
+        what = _WHY.get(self.reason, "the JSON object is not valid")
         problems = "".join(f"\n- {error}" for error in self.errors[:10])
-        return f"{what}{problems}\nAnswer again with the whole corrected JSON and nothing else."
+        return f"{what[0].upper()}{what[1:]}.{problems}\nAnswer again with the whole corrected JSON and nothing else."
 
     def __repr__(self) -> str:
         names = (field.name for field in attrs.fields(ParseResult))
@@ -192,12 +192,15 @@ _NOT_SHOWN: Final = ("value", "violations", "fields", "final")  # or as another 
 _NOT_THE_MODELS_FAULT: Final = (
     ReasonCode.CANCELLED, ReasonCode.CONTENT_FILTER, ReasonCode.REFUSAL, ReasonCode.ANSWER_ERROR, ReasonCode.SUCCESS,
 )  # fmt: skip
-_FEEDBACK: Final = {
-    ReasonCode.EXTRACTION_FAILED: "There is no JSON in your answer.",
-    ReasonCode.AMBIGUOUS: "Your answer holds several JSON objects, or text with a key of the object.",
-    ReasonCode.TRUNCATED: "The JSON in your answer is not complete, or something in it is left out.",
-    ReasonCode.PROSE: "Your answer holds text or comments besides the JSON.",
-    ReasonCode.CLOSED_TOO_EARLY: "A bracket closes the JSON object too early.",
+_WHY: Final = {
+    ReasonCode.EXTRACTION_FAILED: "there is no JSON in the answer",
+    ReasonCode.AMBIGUOUS: "the answer holds several JSON objects, or text with a key of the object",
+    ReasonCode.TRUNCATED: "the JSON in the answer is not complete, or something in it is left out",
+    ReasonCode.PROSE: "the answer holds text or comments besides the JSON",
+    ReasonCode.CLOSED_TOO_EARLY: "a bracket closes the JSON object too early",
+    ReasonCode.CANCELLED: "the answer was cancelled",
+    ReasonCode.CONTENT_FILTER: "moderation stopped the answer",
+    ReasonCode.REFUSAL: "the model declined to answer",
 }
 _new: Final = object.__new__
 _set: Final = object.__setattr__

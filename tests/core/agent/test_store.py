@@ -156,11 +156,12 @@ def test_a_copy_of_a_session_has_the_name_that_it_was_given(tmp_path: Path) -> N
 def test_rows_of_others(tmp_path: Path) -> None:
     """SQLite keeps what it is given: a text where bytes belong, as its shell writes it."""
     store = SQLiteStore(tmp_path / "sessions.db")
-    text = saved(store, "a", "one").to_json().decode()
+    saved(store, "a", "one")
     with closing(sqlite3.connect(tmp_path / "sessions.db")) as connection, connection:
-        connection.execute("UPDATE sessions SET data = ?", (text,))
-        connection.execute("INSERT INTO sessions VALUES ('text', 7), (x'ff', x'7b7d'), (7, 'x')")
-        connection.execute("INSERT INTO sessions VALUES (?, 7)", (b"b",))
+        for table in ("sessions", "turns"):
+            connection.execute(f"UPDATE {table} SET data = CAST(data AS TEXT)")
+        connection.execute("INSERT INTO sessions VALUES ('text', '', 7), (x'ff', '', x'7b7d'), (7, '', 'x')")
+        connection.execute("INSERT INTO sessions VALUES (?, '1', 7)", (b"b",))
     assert said(store.load("a")) == ["one"]
     assert store.ids() == ["a", "b"]
     with pytest.raises(CanonicalJSONError):
@@ -215,6 +216,69 @@ for turn in range(10):
         except SessionConflictError:
             pass
 """
+
+
+def test_only_new_turns_are_written(tmp_path: Path) -> None:
+    store, other = (SQLiteStore(tmp_path / "sessions.db") for _ in range(2))
+    session = saved(store, "a", "zero", "one", "two", "three")
+    other.save(ChatSession(session, id="b"))
+
+    def spoil() -> None:
+        """Let every row of "a" say "zero", so that those which are written afterwards can be told."""
+        with closing(sqlite3.connect(tmp_path / "sessions.db")) as connection, connection:
+            zero = "SELECT data FROM turns WHERE session = ? AND number = 0"
+            connection.execute(f"UPDATE turns SET data = ({zero}) WHERE session = ?", (b"b", b"a"))
+
+    spoil()
+    session.add_message(ChatMessage.user("four"))
+    store.save(session)
+    assert said(store.load("a")) == [*["zero"] * 4, "four"]
+    spoil()
+    session.replace(3, ChatMessage.user("drei"))
+    store.save(session)
+    assert said(store.load("a")) == [*["zero"] * 3, "drei", "four"]
+    spoil()
+    session.pop()
+    store.save(session)
+    assert said(store.load("a")) == ["zero"] * 4
+    saved(other, "a", "then")
+    assert said(store.load("a")) == [*["zero"] * 4, "then"]
+    other.delete("a")
+    assert said(saved(other, "a", "new")) == said(store.load("a")) == ["new"]
+    assert said(store.load("b")) == ["zero", "one", "two", "three"]
+
+
+KILLED = """
+import sys
+from crosswalk import ChatMessage
+from crosswalk.agent import DirectoryStore, SQLiteStore
+
+kind, place = sys.argv[1:]
+store = (DirectoryStore if kind == "folder" else SQLiteStore)(place)
+session = store.load("a")
+while True:
+    session.add_message(ChatMessage.user(str(len(session))))
+    store.save(session)
+    print(len(session), flush=True)
+"""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_killed_process_loses_nothing_that_it_saved(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / ("a/sessions" if kind == "folder" else "sessions.db")
+    for _ in range(5):
+        with subprocess.Popen(
+            [sys.executable, "-c", KILLED, kind, str(place)], stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            for _ in range(7):
+                number = int(process.stdout.readline())
+            process.kill()
+            number = max([number, *map(int, process.stdout.read().split())])
+        texts = said(MAKE[kind](tmp_path).load("a"))
+        assert texts == [str(number) for number in range(len(texts))]
+        assert number <= len(texts) <= number + 1
 
 
 @pytest.mark.sweep

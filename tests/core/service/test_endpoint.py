@@ -208,7 +208,6 @@ def test_a_service_that_cannot_be_made(endpoints: Any, options: dict[str, Any]) 
         ({"timeout": 0}, "timeout"),
         ({"timeout": "long"}, "timeout"),
         ({"max_concurrency": 0}, "max_concurrency"),
-        ({"base_url": "http://127.0.0.1:9"}, "base_url"),
         ({"limits": 4}, "limits"),
         ({"client": 4}, "client"),
         ({"client_options": {"bogus": 3}}, "client_options"),

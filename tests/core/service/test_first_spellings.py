@@ -27,6 +27,7 @@ from crosswalk import (
     ResponseMetadata,
     ServerError,
     ToolCall,
+    UnknownProviderError,
     UsageInfo,
     to_jsonable,
 )
@@ -35,11 +36,13 @@ from crosswalk.agent import (
     AgentError,
     AsyncChatAgent,
     ChatAgent,
+    ChatConfig,
     ChatSession,
     SyncAgent,
     ToolContext,
     ToolDefinitionError,
     ToolRunner,
+    UsageLimits,
     tool,
 )
 from crosswalk.errors import ResponseValidationError
@@ -172,10 +175,54 @@ class TestOptions:
         assert "authorization" not in server.requests[1].headers
 
     def test_a_wrong_keyword_names_the_right_one(self, service: SyncLLMService) -> None:
-        with pytest.raises(ConfigurationError, match=r"'temprature', did you mean 'temperature'"):
-            service.complete("Hi", temprature=0)  # type: ignore[call-arg]
         with pytest.raises(ConfigurationError, match=r"'header', did you mean 'headers'"):
             service.stream("Hi", header={})  # type: ignore[call-arg]
+        typed: Any = service
+        for wrong, right in (("temprature", "temperature"), ("messages", "request"), ("prompt", "request")):
+            with pytest.raises(ConfigurationError, match=f"{wrong!r}, did you mean {right!r}"):
+                typed.complete(**{wrong: "Hi"})
+        with pytest.raises(ConfigurationError, match="'max_completion_tokens', did you mean 'max_tokens'"):
+            typed.complete_json("Hi", int, max_completion_tokens=3)
+
+    def test_a_wrong_keyword_async(self) -> None:
+        async def main() -> None:
+            async with LLMService("ollama:m") as service:
+                with pytest.raises(ConfigurationError, match="'messages', did you mean 'request'"):
+                    await service.complete(messages="Hi")  # type: ignore[call-arg]
+
+        asyncio.run(main())
+
+    @pytest.mark.parametrize(
+        ("make", "wrong", "right"),
+        [
+            (Endpoint, "url", "base_url"),
+            (Endpoint, "api_keys", "api_key"),
+            (ChatRequest, "max_completion_tokens", "max_tokens"),
+            (RetryPolicy, "attempt", "attempts"),
+            (Timeouts, "totl", "total"),
+            (ChatConfig, "temprature", "temperature"),
+            (ChatSession, "messages", "turns"),
+            (UsageLimits, "tokens", "total_tokens"),
+            (ToolRunner, "timout", "timeout"),
+            (SyncAgent, "max_turn", "max_turns"),
+            (Agent, "system_prompt", "instructions"),
+            (SyncAgent("ollama:m").answer, "sesion", "session"),
+            (tool, "naem", "name"),
+        ],
+    )
+    def test_every_call_that_people_type_names_it(self, make: Any, wrong: str, right: str) -> None:
+        with pytest.raises(ConfigurationError, match=f"{wrong!r}, did you mean {right!r}"):
+            make(*([str] if make is tool else ["ollama:m"]), **{wrong: 1})
+
+    def test_an_option_of_another_class(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"give it in ChatConfig\(..., temperature=...\)"):
+            SyncAgent("ollama:m", temperature=0)  # type: ignore[call-overload]
+        with pytest.raises(ConfigurationError, match="there is no option 'colour'$"):
+            SyncAgent("ollama:m", colour="red")  # type: ignore[call-overload]
+
+    def test_a_type_as_response_format(self, service: SyncLLMService) -> None:
+        with pytest.raises(ResponseValidationError, match=r"use complete_json\(request, OfAttrs\)"):
+            service.complete("Hi", response_format=OfAttrs)  # type: ignore[arg-type]
 
 
 class TestService:
@@ -243,8 +290,37 @@ class TestService:
             ):
                 with pytest.raises(ConfigurationError, match=f"{wrong!r}, did you mean {right!r}"):
                     make("ollama", **{wrong: 3})  # type: ignore[arg-type]
-        with pytest.raises(ConfigurationError, match="Endpoint"):
-            SyncLLMService("openai", api_key="sk")  # type: ignore[call-arg]
+        for wrong in ("api_key", "api_keys"):
+            with pytest.raises(ConfigurationError, match=r"Endpoint\(..., api_key=...\)"):
+                SyncLLMService("openai", **{wrong: "sk"})  # type: ignore[arg-type]
+
+    def test_a_model_without_its_provider(self) -> None:
+        with pytest.raises(UnknownProviderError, match="name its provider too: 'PROVIDER:gpt-4o'"):
+            SyncLLMService("gpt-4o")
+        for near in ("olama", "olama:llama3.2"):
+            with pytest.raises(UnknownProviderError, match="did you mean 'ollama'") as raised:
+                SyncLLMService(near)
+            assert "PROVIDER" not in str(raised.value)
+
+    def test_the_address_of_one_server(self, server: ReplayServer) -> None:
+        server.add(Answer.text("Hello."), times=None)
+        for endpoint in ("vllm:tiny", Endpoint("vllm", model="tiny")):
+            with SyncLLMService(endpoint, base_url=server.url) as service:
+                assert service.complete("Hi").text == "Hello."
+        assert {request.json()["model"] for request in server.requests} == {"tiny"}
+        with pytest.raises(ConfigurationError, match="given twice"):
+            SyncLLMService(server.url, base_url=server.url)
+        with pytest.raises(ConfigurationError, match="each endpoint"):
+            SyncLLMService("vllm", "ollama", base_url=server.url)
+
+    def test_nobody_there(self, server: ReplayServer) -> None:
+        url = server.url
+        server.close()
+        with (
+            SyncLLMService("vllm:tiny", base_url=url, retry=0) as service,
+            pytest.raises(ServerError, match="start the server there, or give another base_url"),
+        ):
+            service.complete("Hi")
 
     def test_numbers_stand_for_policies(self) -> None:
         assert RetryPolicy.of(2) == RetryPolicy(attempts=3)
