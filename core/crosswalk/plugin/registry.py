@@ -103,6 +103,7 @@ class Registry:
         self._changes: Counter[str] = Counter()  # the number of changes to each name
         # Of all that are not blocked, filled on first request.
         self._signs: Mapping[str, Signs | None] | None = None
+        self._is_shipped: dict[str, bool] = {}
         self._is_changed: dict[str, bool] = {}
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
@@ -162,8 +163,7 @@ class Registry:
         """Drop the mappers of *name* and of providers that speak its dialect, also those that other threads are
         resolving.
         """
-        self._signs = None
-        self._is_changed.clear()
+        self._forget_facts()
         speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
         for one in (name, *speak):
             self._changes[one] += 1
@@ -176,8 +176,12 @@ class Registry:
             self._installed = None
             for name in [*self._mappers]:
                 self._changed(name)
-            self._signs = None
-            self._is_changed.clear()
+            self._forget_facts()
+
+    def _forget_facts(self) -> None:
+        self._signs = None
+        self._is_shipped.clear()
+        self._is_changed.clear()
 
     def providers(self) -> list[ProviderEntry]:
         """Return all providers by name, including blocked ones. Imports none of them."""
@@ -213,7 +217,13 @@ class Registry:
 
     def is_shipped(self, name: str) -> bool:
         """Whether Crosswalk itself ships provider *name*, and it is not blocked."""
-        return name not in self._blocked and any(map(is_ours, self._entry_points().get(name, ())))
+        result = self._is_shipped.get(name)
+        if result is None:
+            with self._lock:
+                points = self._entry_points().get(name, ())
+                result = name not in self._blocked and any(map(is_ours, points))
+                self._is_shipped[name] = result
+        return result
 
     def is_changed(self, name: str) -> bool:
         """Whether another distribution, or the program, gives hooks for provider *name*."""
