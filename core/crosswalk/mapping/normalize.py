@@ -16,6 +16,8 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from crosswalk.errors import (
     CrosswalkError,
     DetectionError,
@@ -93,14 +95,14 @@ def normalize(
             options = ReaderOptions(
                 status=status,
                 unknown=unknown,
-                id_factory=cache(id_factory),
-                clock=cache(clock),
+                id_factory=id_factory,
+                clock=clock,
                 keep_raw=keep_raw,
                 limits=limits,
             )
-            guessed = _guessed(error, data, options, known)
-            log_response(guessed)
-            return guessed
+            result = guessed(error, data, options, known)
+            log_response(result)
+            return result
     mapper = known.mapper(provider)
     if (
         id_factory is new_id
@@ -134,7 +136,7 @@ def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatRespon
     return reader.response()
 
 
-def _guessed(
+def guessed(
     ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
 ) -> ChatResponse:
     """Return the response that all candidates of an *ambiguous* detection read from *data*.
@@ -145,9 +147,14 @@ def _guessed(
     from crosswalk.mapping.agreement import agreed  # seldom needed
 
     events = islice(decode_events(data, options.limits), LOOKED_AT)
+    same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
-        read = partial(read_body, data=data, options=options)
-        response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
+        read = partial(read_body, data=data, options=same)
+        response = (
+            agreed(ambiguous.candidates, registry, events, read, is_error=options.status >= 400)
+            if ambiguous.candidates
+            else None
+        )
     if response is not None:
         return response
     if not data.strip():
