@@ -163,7 +163,7 @@ def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[s
         thought = {"thought": True} if about.get("thought") else {}
         return {member: {**named, MEDIA[member][0]: content}, **thought, **signed}
     tool = about.get("type")
-    if tool not in SERVER_TOOLS:
+    if not isinstance(tool, str) or tool not in SERVER_TOOLS:
         return None
     field, is_json = SERVER_TOOLS[tool]
     inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
