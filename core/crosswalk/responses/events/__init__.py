@@ -11,5 +11,6 @@ if TYPE_CHECKING:
     from crosswalk.responses.events.event import *
     from crosswalk.responses.events.lifecycle import *
     from crosswalk.responses.events.text import *
+    from crosswalk.responses.events.union import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "calls event lifecycle text")
+    __getattr__, __dir__ = lazy(__name__, "calls event lifecycle text union")

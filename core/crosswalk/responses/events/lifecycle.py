@@ -1,14 +1,9 @@
-"""Events of the response as a whole, of its items and of the connection, and the union of all events of a stream."""
-
-from __future__ import annotations
+"""Events of the response as a whole, of its items and of the connection."""
 
 from typing import Any, Literal, TypeAlias
 
 from crosswalk.responses.details import ErrorDetail
-from crosswalk.responses.events.calls import CallEvent
-from crosswalk.responses.events.event import Event, UnknownEvent
-from crosswalk.responses.events.text import TextEvent
-from crosswalk.responses.families import register
+from crosswalk.responses.events.event import Event
 from crosswalk.responses.function_calls import ResponseFunctionToolCallOutputItem
 from crosswalk.responses.item import UnknownItem
 from crosswalk.responses.messages import EasyInputMessage, InputMessage
@@ -17,7 +12,6 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.unions import ResponseOutputItem
 
 __all__ = [
-    "KnownStreamEvent",
     "RequiredInput",
     "ResponseCancelledEvent",
     "ResponseCompletedEvent",
@@ -34,10 +28,8 @@ __all__ = [
     "ResponseSteerAcceptedEvent",
     "ResponseSteerFailedEvent",
     "ResponseSteerPendingEvent",
-    "ResponseStreamEvent",
     "Steer",
     "SteerError",
-    "register_event",
 ]
 
 
@@ -265,22 +257,3 @@ LifecycleEvent: TypeAlias = (
     | ResponseSteerFailedEvent
 )
 """An event of the response as a whole, or of an item."""
-
-
-KnownStreamEvent: TypeAlias = LifecycleEvent | TextEvent | CallEvent
-"""An event of a stream, of a type of the API, selected by ``type``."""
-
-ResponseStreamEvent: TypeAlias = KnownStreamEvent | UnknownEvent
-"""An event of a stream."""
-
-
-def register_event(cls: type[Event]) -> type[Event]:
-    """Read events with the ``type`` of *cls* as one.
-
-    Use it as a decorator of a :func:`crosswalk.responses.record` that derives from ``Event``. A ``type`` of the
-    API keeps its meaning. If two classes have the same ``type``, the later one counts.
-
-    Raises:
-        TypeError: *cls* has no ``type`` that is a ``Literal``.
-    """
-    return register(cls, UnknownEvent)
