@@ -18,7 +18,7 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
 from crosswalk.wire.responses import EVENTS, ITEMS, LISTS, PARTS, EventRole, WireEvent
 
-__all__ = ["Draft", "misfit"]
+__all__ = ["FOLDS_OF", "Draft", "misfit"]
 
 
 def misfit(event: ev.ResponseStreamEvent, problem: str) -> SnapshotError:
@@ -292,7 +292,7 @@ def _status(known: WireEvent) -> _Fold | None:
     return fold
 
 
-_FOLDS_OF: Final[dict[EventRole, Callable[[WireEvent], _Fold | None]]] = {
+FOLDS_OF: Final[dict[EventRole, Callable[[WireEvent], _Fold | None]]] = {
     EventRole.RESPONSE: lambda _: _response,
     EventRole.ERROR: lambda _: _error,
     EventRole.ITEM: lambda _: _item,
@@ -307,5 +307,5 @@ _FOLDS_OF: Final[dict[EventRole, Callable[[WireEvent], _Fold | None]]] = {
 _FOLDS: Final[dict[tuple[type[Any], str], _Fold]] = {
     (EVENT_CLASSES[type], type): fold
     for type, known in EVENTS.items()
-    if known.role in _FOLDS_OF and (fold := _FOLDS_OF[known.role](known)) is not None
+    if known.role in FOLDS_OF and (fold := FOLDS_OF[known.role](known)) is not None
 }
