@@ -36,8 +36,16 @@ _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
 _ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
 _STATUSES: Final[dict[int | None, str]] = {404: "not_found_error", 413: "request_too_large"}
 """Anthropic's types of invalid requests that have a separate status."""
-_GEMINI: Final = {**first_words(gemini.ERRORS), ErrorKind.SERVER: "INTERNAL"}
-_RESPONSES: Final = first_words(responses.ERRORS)
+_GEMINI: Final = {
+    **first_words(gemini.ERRORS),
+    ErrorKind.SERVER: "INTERNAL",
+    ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
+}
+_RESPONSES: Final = {
+    ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
+    ErrorKind.INVALID_REQUEST: "invalid_prompt",
+    ErrorKind.SERVER: "server_error",
+}
 
 
 def error_status(info: ErrorInfo) -> int:

@@ -119,25 +119,26 @@ MODALITIES: Final[Mapping[str, str]] = MappingProxyType(
 
 ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {
+        "CANCELLED": ErrorKind.TIMEOUT,
+        "UNKNOWN": ErrorKind.UNKNOWN,
         "INVALID_ARGUMENT": ErrorKind.INVALID_REQUEST,
-        "FAILED_PRECONDITION": ErrorKind.INVALID_REQUEST,
-        "OUT_OF_RANGE": ErrorKind.INVALID_REQUEST,
-        "ALREADY_EXISTS": ErrorKind.INVALID_REQUEST,
-        "ABORTED": ErrorKind.SERVER,
-        "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
-        "PERMISSION_DENIED": ErrorKind.PERMISSION,
-        "NOT_FOUND": ErrorKind.MODEL_UNAVAILABLE,
-        "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
         "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+        "NOT_FOUND": ErrorKind.MODEL_UNAVAILABLE,
+        "ALREADY_EXISTS": ErrorKind.INVALID_REQUEST,
+        "PERMISSION_DENIED": ErrorKind.PERMISSION,
+        "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+        "FAILED_PRECONDITION": ErrorKind.INVALID_REQUEST,
+        "ABORTED": ErrorKind.SERVER,
+        "OUT_OF_RANGE": ErrorKind.INVALID_REQUEST,
+        "UNIMPLEMENTED": ErrorKind.SERVER,
         "INTERNAL": ErrorKind.SERVER,
         "UNAVAILABLE": ErrorKind.SERVER,
         "DATA_LOSS": ErrorKind.SERVER,
-        "UNIMPLEMENTED": ErrorKind.SERVER,
-        "CANCELLED": ErrorKind.TIMEOUT,
-        "UNKNOWN": ErrorKind.UNKNOWN,
+        "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
     }
 )
-"""The words in the ``status`` of errors of Google's services, each with its nearest kind."""
+"""The words in the ``status`` of errors of Google's services, each with its nearest kind. They are in the order of their
+numbers, from 1 (``google.rpc.Code``)."""
 
 
 def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[str, Any] | None:

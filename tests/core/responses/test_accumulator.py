@@ -322,6 +322,12 @@ def test_keep_alives_change_nothing() -> None:
     assert taken[-1].response == taken[-2].response == last.response
 
 
+def test_a_response_that_says_nothing_yet_is_one() -> None:
+    events = [{"type": f"response.{word}", "response": {}} for word in ("created", "in_progress")]
+    *_, last = map(ResponseAccumulator().add, map(parse_event, events))
+    assert to_dict(last.response) == {}
+
+
 def test_an_error_without_a_type_is_one() -> None:
     snapshot = ResponseAccumulator().add(r.ResponseErrorEvent(type=None, message="m"))
     assert snapshot.is_final

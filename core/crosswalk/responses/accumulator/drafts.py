@@ -14,7 +14,7 @@ from crosswalk.responses.families import classes_of
 from crosswalk.responses.item import Item
 from crosswalk.responses.items import KnownOutputItem, ResponseOutputItem
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
-from crosswalk.responses.reading import parse_item, parse_response, to_dict
+from crosswalk.responses.reading import parse, parse_item, to_dict
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponseStatus
@@ -170,7 +170,7 @@ class Draft:
     def put_response(self, response: Response, *, is_final: bool) -> None:
         """Record the fields of the response as a whole. The final response is used unchanged."""
         if self._response is not None and not is_final:
-            response = parse_response({**to_dict(self._response), **to_dict(response)}, unknown="keep")
+            response = parse(Response, {**to_dict(self._response), **to_dict(response)}, unknown="keep")
         self._response, self._is_final = response, is_final
 
     def item(self, event: Any, kind: type[Item]) -> _DraftItem:
