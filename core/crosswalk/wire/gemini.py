@@ -163,8 +163,8 @@ def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[s
         named = {name: about[ours] for name, ours in MEDIA_FIELDS.items() if ours in about}
         thought = {"thought": True} if about.get("thought") else {}
         return {member: {**named, MEDIA[member][0]: content}, **thought, **signed}
-    tool = about.get("type")
-    if not isinstance(tool, str) or tool not in SERVER_TOOLS:
+    tool = str(about.get("type"))
+    if tool not in SERVER_TOOLS:
         return None
     field, is_json = SERVER_TOOLS[tool]
     inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
