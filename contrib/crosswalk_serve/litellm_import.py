@@ -134,7 +134,7 @@ class _Import:
         own: dict[str, dict[str, Any]] = {
             "defaults": {key: parameters.pop(key) for key in _DEFAULTS if key in parameters}
         }
-        costs = [{**info, **parameters}.get(key) for key in _COSTS]
+        costs: list[Any] = [{**info, **parameters}.get(key) for key in _COSTS]
         for key in _COSTS:
             info.pop(key, None)
             parameters.pop(key, None)

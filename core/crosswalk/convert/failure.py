@@ -71,7 +71,7 @@ def anthropic_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
     code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
-    type = _STATUSES.get((type, info.status), type)
+    type = _STATUSES.get((type or "", info.status)) or type
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
 
 
