@@ -90,41 +90,42 @@ def whole(
     Raises:
         ConversionError: the answer holds text that is not valid JSON.
     """
-    shown = with_custom_calls(response, incoming.custom_tools)
-    losses: tuple[Loss, ...] = ()
+    shown, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
-    alias = alias_of(incoming, model)
-    if is_native := shown is response and _is_native(incoming, response):
-        body, status = response.raw_events.frames[0], 200
+    native = _native_body(incoming, response) if shown is response else None
+    if native is not None:
+        written, is_renamed = (
+            Written(response.raw_events.frames[0]),
+            rename(native, alias_of(incoming, model)),
+        )
     else:
         shown = addressed(incoming, shown, token, model)
-        body, status, losses = _converted(incoming, shown, seal(response))
-    if status == 200 and (incoming.wants.echo or incoming.wants.namespaces or (is_native and alias)):
-        raw = load_json(body)
-        rename(raw, alias)
-        for choice in raw["choices"] if incoming.wants.echo else ():
-            choice["text"] = prompt_of(incoming) + choice["text"]
-        if incoming.wants.namespaces:
-            name_in_namespaces(raw["output"], incoming)
-        body = dump_json(raw)
-    return Written(body, status, losses)
+        written, is_renamed = _converted(incoming, shown, seal(response)), False
+    if written.status != 200 or not (is_renamed or wants.echo or wants.namespaces):
+        return written
+    raw = native or load_json(written.body)
+    for choice in raw["choices"] if wants.echo else ():
+        choice["text"] = prompt_of(incoming) + choice["text"]
+    if wants.namespaces:
+        name_in_namespaces(raw["output"], incoming)
+    return attrs.evolve(written, body=dump_json(raw))
 
 
-def _is_native(incoming: Incoming, response: ChatResponse) -> bool:
-    frames = response.raw_events.frames
-    return len(frames) == 1 and form_of_body(response.raw_events[0]) is incoming.form
+def _native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
+    """Return the JSON of *response*, or ``None`` if it was a stream or is not in the client's format."""
+    raw = response.raw_events[0] if len(response.raw_events) == 1 else None
+    return raw if form_of_body(raw) is incoming.form else None
 
 
-def _converted(
-    incoming: Incoming, response: ChatResponse, seal: Segment | None
-) -> tuple[bytes, int, tuple[Loss, ...]]:
-    """Return *response* in the client's format with its *seal*, the HTTP status, and the losses."""
+def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
+    """Return *response* in the client's format with its *seal*."""
     options = options_of(incoming)
     made = convert(response, incoming.form, request=options)
     if seal is None:
-        return made.value, made.status, made.report.losses
+        return Written(made.value, made.status, made.report.losses)
     losses = unsealed(made.report.losses, len(response.segments))
-    return convert(sealed(response, seal), incoming.form, request=options).value, made.status, losses
+    body = convert(sealed(response, seal), incoming.form, request=options).value
+    return Written(body, made.status, losses)
 
 
 def alias_of(incoming: Incoming, server_model: str | None) -> str | None:

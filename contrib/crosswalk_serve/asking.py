@@ -309,7 +309,8 @@ class Exchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         usage, taken = response.usage, by_length(response, self._asked)
-        dollars = route.cost(taken)
+        is_priced = gateway.metrics is not None or self._has_budget
+        dollars = route.cost(taken) if is_priced else 0.0
         reserved, self._reserved = self._reserved, None
         await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:

@@ -16,7 +16,7 @@ from crosswalk.convert import Loss, WireForm
 from crosswalk.convert.rules import ENVELOPE
 from crosswalk.convert.source import source_form
 from crosswalk.errors import ErrorInfo
-from crosswalk.types import ChatResponse
+from crosswalk.types import ChatResponse, SegmentType
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk_serve.http_errors import LEFT, id_headers
 
@@ -218,6 +218,15 @@ _CONTENT: Final = {
     WireForm.OLLAMA: "message.",
 }
 """Where each API has what the model said."""
+_ARGUMENTS: Final = {
+    WireForm.OPENAI_CHAT: "choices[0].message.tool_calls[].function.arguments",
+    WireForm.OPENAI_RESPONSES: "output[].arguments",
+    WireForm.ANTHROPIC: "content[].input",
+    WireForm.OLLAMA: "message.tool_calls[].function.arguments",
+}
+"""Where each API has the arguments of a call."""
+_ANSWERS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candidates"}
+"""Where each API has further answers."""
 _OPAQUE: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
 """The name of encrypted reasoning."""
 _EXTENSIONS: Final = "metadata.extensions"
@@ -251,6 +260,11 @@ def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator
         yield prefix + names.get(count, count)
     elif path.startswith("segments["):
         yield from _segment(path, response, form)
+    elif form in _ARGUMENTS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):
+        yield _ARGUMENTS[form]
+    elif form in _ANSWERS and path.startswith("alternatives["):
+        number, _, field = path.removeprefix("alternatives[").partition("]")
+        yield f"{_ANSWERS[form]}[{response.alternatives[int(number)].index}]{field}"
     elif path not in ENVELOPE:
         yield path
 
@@ -279,6 +293,9 @@ def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterat
     name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
     prefix = "" if form is None else _CONTENT.get(form, "")
     if name in ENVELOPE:
+        return
+    if segment.type is SegmentType.TOOL_CALL and name == "content" and form in _ARGUMENTS:
+        yield _ARGUMENTS[form]
         return
     if name == "encrypted" and form in _OPAQUE:
         name = _OPAQUE[form]
