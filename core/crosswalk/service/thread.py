@@ -159,8 +159,8 @@ class ReadAhead:
         self._stream = stream
         self._thread = thread
         self._batches: SimpleQueue[list[StreamEvent] | concurrent.futures.Future[None]] = SimpleQueue()
-        self._room = asyncio.Semaphore(READ_AHEAD)
-        self._taken = 0
+        self._has_room = asyncio.Event()
+        self._is_full = False
 
     def start(self) -> None:
         """Begin to read.
@@ -193,20 +193,15 @@ class ReadAhead:
         if not batch:
             self._batches.put(batch)
             return batch
-        self._taken += 1
-        if self._taken == READ_AHEAD // 2:  # not for each: it wakes the thread
-            self._taken = 0
-            self._thread.call(self._make_room, READ_AHEAD // 2)
+        if self._is_full and self._batches.qsize() <= READ_AHEAD // 2:
+            self._is_full = False
+            self._thread.call(self._has_room.set)
         return batch
 
     async def cancel(self) -> None:
         """End the stream, for :meth:`ServiceThread.run`."""
         await self._stream.cancel()
-        self._make_room(1)  # for the last events
-
-    def _make_room(self, number: int) -> None:
-        for _ in range(number):
-            self._room.release()
+        self._has_room.set()  # for the last events
 
     def _ready(self) -> list[StreamEvent]:
         """Return the events that have arrived and not been read."""
@@ -217,8 +212,11 @@ class ReadAhead:
     async def _read(self) -> None:
         async with self._stream as stream:
             while True:
-                if not stream.has_ended:
-                    await self._room.acquire()
+                # The consumer wakes this thread only if it waits, and once for half of the pieces.
+                self._is_full = self._batches.qsize() >= READ_AHEAD
+                while self._is_full and self._batches.qsize() > READ_AHEAD // 2 and not stream.has_ended:
+                    await self._has_room.wait()
+                    self._has_room.clear()
                 try:
                     await stream.read_on()
                 except StopAsyncIteration:

@@ -144,17 +144,24 @@ def test_a_stream_is_read_ahead_of_its_consumer_within_a_bound() -> None:
     """A consumer that does not read holds the server back, and goes on when it reads again."""
     pieces = 3 * READ_AHEAD
     sent: list[int] = []
+    is_taken = asyncio.Event()
 
     class Body(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             for number in range(pieces):
+                if number:
+                    await is_taken.wait()
                 sent.append(number)
                 yield b"data: " + orjson.dumps(chunk({"content": f"{number} "})) + b"\n\n"
             yield b"data: " + orjson.dumps(chunk({}, "stop")) + b"\n\ndata: [DONE]\n\n"
 
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    async def answer(request: httpx2.Request) -> httpx2.Response:
         if b'"stream":true' in request.content:
+            sent.clear()
+            is_taken.clear()
             return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Body())
+        is_taken.set()
+        await asyncio.sleep(0)  # until the task that reads has gone as far as it goes
         return httpx2.Response(200, json=body({"content": "Hello."}))
 
     client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
@@ -162,15 +169,15 @@ def test_a_stream_is_read_ahead_of_its_consumer_within_a_bound() -> None:
     with SyncLLMService(endpoint, client=client, settings=Settings()) as service:
         events = service.stream(ASK)
         next(events)
-        service.complete(ASK)  # in the thread that reads: it has read as far as it goes
-        assert len(sent) == READ_AHEAD
+        service.complete(ASK)
+        assert len(sent) == 1 + READ_AHEAD
         assert events.partial.text == "".join(f"{number} " for number in sent)
         assert "".join(events.text) == "".join(f"{number} " for number in range(pieces))
         events = service.stream(ASK)
         next(events)
         service.complete(ASK)
         service.close()
-        assert "".join(events.text) == "".join(f"{number} " for number in range(READ_AHEAD))
+        assert "".join(events.text) == "".join(f"{number} " for number in range(1 + READ_AHEAD))
         assert events.response.finish_reason is FinishReason.CANCELLED
 
 
