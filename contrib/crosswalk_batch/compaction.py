@@ -131,10 +131,10 @@ def _put_together(sources: list[_Source], store: Store, manifest: Manifest) -> N
     if waiting:
         writer.write_table(pa.concat_tables(waiting))
     writer.close()
-    data = memoryview(sink.getvalue())
-    store.write(_DRAFT, data)
+    whole = memoryview(sink.getvalue())
+    store.write(_DRAFT, whole)
     replaces = tuple(source.file.name for source in sources)
-    manifest.compact(Compacted(StoredFile.of(_name_of(rows), data), tuple(rows), replaces))
+    manifest.compact(Compacted(StoredFile.of(_name_of(rows), whole), tuple(rows), replaces))
     settle(store, manifest)
 
 
