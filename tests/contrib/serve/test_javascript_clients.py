@@ -96,4 +96,4 @@ def test_every_client_passes_every_case(upstream: ReplayServer) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     results = {one["case"]: one["error"] for one in map(json.loads, done.stdout.splitlines())}
     failed = {name: error for name, error in results.items() if error is not None}
-    assert (failed, len(results), done.returncode) == ({}, 80, 0), done.stderr
+    assert (failed, len(results), done.returncode) == ({}, 84, 0), done.stderr
