@@ -28,7 +28,7 @@ CITIES = ["Paris", "Rome"]
 Cases = dict[str, Callable[[], Any]]
 
 
-def user(content: Any) -> dict[str, Any]:
+def user(content: Any) -> Any:
     """A message of the user."""
     return {"role": "user", "content": content}
 
