@@ -64,6 +64,11 @@ def output(*events: dict[str, Any]) -> Any:
             id="annotations and log probabilities",
         ),
         pytest.param(
+            [{"type": "refusal.delta", **PART, "delta": "no"}, {"type": "output_text.annotation.added", **PART, "annotation": {"type": "url_citation", "url": "u"}}],
+            {"id": "x_1", "type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+            id="an annotation of a part that is no text",
+        ),
+        pytest.param(
             [{"type": "output_text.delta", **AT, "content_index": 1, "delta": "b"}, {"type": "output_text.delta", **PART, "delta": "a"}, {"type": "content_part.done", **PART, "part": {**TEXT, "text": "A"}}],
             {"id": "x_1", "type": "message", "role": "assistant", "content": [{**TEXT, "text": "A"}, {**TEXT, "text": "b"}]},
             id="parts stand in the order of their index",

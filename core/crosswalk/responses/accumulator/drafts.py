@@ -226,9 +226,10 @@ def _item(draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutp
 
 def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) -> None:
     if event.annotation is not None:
-        item = draft.item(event, ResponseOutputMessage)
-        part = item.part("content", event.content_index or 0, "output_text")
-        part["annotations"] = [*(part.get("annotations") or ()), to_dict(event.annotation)]
+        item, index = draft.item(event, ResponseOutputMessage), event.content_index or 0
+        if item.numbered("content").get(index, {"type": "output_text"}).get("type") == "output_text":
+            part = item.part("content", index, "output_text")
+            part["annotations"] = [*(part.get("annotations") or ()), to_dict(event.annotation)]
 
 
 def _part(known: WireEvent) -> _Fold:
