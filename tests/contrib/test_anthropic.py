@@ -16,7 +16,6 @@ from crosswalk import (
     IncompleteStreamError,
     MappingError,
     Provenance,
-    ResponseDelta,
     SafetyAnnotation,
     Segment,
     SegmentType,
@@ -959,18 +958,6 @@ def test_text_completions_end() -> None:
     )
     assert (cut.text, cut.finish_reason) == ("Hi", FinishReason.ERROR)
     assert dialect.recognizes([]) is Recognition.NO
-
-
-def test_a_delta_of_each_kind_is_shown_at_once() -> None:
-    reader = Reader(registry.mapper("anthropic"), ReaderOptions())
-    shown: list[ResponseDelta] = []
-    for event in (
-        start(),
-        opened(0, type="thinking", thinking=""),
-        piece(0, "thinking_delta", thinking="Hm"),
-    ):
-        shown = list(reader.read(sse(event)))
-    assert [delta.reasoning_delta for delta in shown] == ["Hm"]
 
 
 def test_details_of_a_refusal_whose_type_is_no_text_are_kept_and_marked() -> None:

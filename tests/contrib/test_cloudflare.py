@@ -11,7 +11,6 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     Provenance,
-    TrailingContentError,
     UnknownEventError,
     WireTypeError,
     normalize,
@@ -22,7 +21,7 @@ from crosswalk.service import Endpoint
 from crosswalk.service.endpoint import resolve
 from crosswalk.testing import ProviderConformance
 from crosswalk_cloudflare import plugin
-from wires import body, one, outcome, read, sse, usage
+from wires import body, one, outcome, read, sse
 
 
 class TestCloudflare(ProviderConformance):
@@ -118,14 +117,6 @@ def test_an_error_that_is_a_text_is_read() -> None:
 
 
 # ------------------------------------------------------------------------------ its own answers
-
-COUNTS = {"response": "", "usage": usage(5, 2)}
-
-
-def test_text_after_the_last_event_is_another_answer() -> None:
-    assert isinstance(
-        outcome("cloudflare", sse(COUNTS, {"response": "Hi", "p": "a"}))[1], TrailingContentError
-    )
 
 
 @pytest.mark.parametrize(

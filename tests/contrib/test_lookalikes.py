@@ -123,16 +123,6 @@ def with_usage(provider: str, counts: Any) -> ChatResponse:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_list_of_texts_is_the_text_everywhere(name: str) -> None:
-    parts = [{"type": "text", "text": "Hel"}, {"type": "output_text", "text": "lo"}, {"text": "."}]
-    whole = one(name, body({"content": parts}))
-    pieces = stream(name, *(chunk({"content": [part]}) for part in parts), chunk({}, "stop"))
-    for response in (whole, pieces):
-        assert (response.text, response.is_complete) == ("Hello.", True)
-        assert "choices" not in extensions(response)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_plain_answers_are_the_same_everywhere(name: str) -> None:
     whole = one(name, body({"content": "Hello"}, usage=usage(3, 1)))
     pieces = stream(name, chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk({}, "stop"))

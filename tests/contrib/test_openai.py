@@ -18,7 +18,6 @@ from crosswalk import (
     Provenance,
     SafetyAnnotation,
     SegmentType,
-    TrailingContentError,
     UnknownEventError,
     WireTypeError,
     normalize,
@@ -26,7 +25,7 @@ from crosswalk import (
 from crosswalk.plugins import Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance
 from crosswalk_openai import ChatDialect, plugin
-from wires import body, chunk, ndjson, one, outcome, read, sse, usage
+from wires import body, chunk, one, read, sse, usage
 
 T = SegmentType
 SAFE = {"filtered": False, "severity": "safe"}
@@ -435,19 +434,6 @@ def test_snowflakes_reasoning_details_are_reasoning() -> None:
     for response in (whole, pieces):
         assert kinds(response) == [(T.REASONING, "Hm."), (T.TEXT, "4")]
         assert response.segments[0].metadata.thawed() == {**detail, "signature": "c2ln"}
-
-
-def test_cloudflares_json_mode() -> None:
-    response = one("openai", body({"content": {"title": "Kelp"}}))
-    assert response.text == '{"title":"Kelp"}'
-    assert response.metadata.provenance["message.content"] is Provenance.DERIVED
-
-
-def test_bodies_with_audio_alone_are_several_answers() -> None:
-    audio = {"id": "a", "data": "UklG", "expires_at": 1, "transcript": "x"}
-    partial, error = outcome("openai", ndjson(*[body({"content": None, "audio": audio})] * 3))
-    assert isinstance(error, TrailingContentError)
-    assert [segment.content for segment in partial.segments if segment.type is T.MEDIA] == ["UklG"]
 
 
 def test_azures_deepseek_says_tool_call() -> None:

@@ -22,14 +22,6 @@ COMMAND = [sys.executable, "-m", "crosswalk"]
 Run = Callable[..., Done]
 
 
-def test_help_names_every_command(run: Run) -> None:
-    done = run("--help")
-    assert done.status == 0
-    for command in ("normalize", "providers", "check", "explain", "table", "diff", "new-plugin"):
-        assert command in done.out
-        assert run(command, "--help").status == 0
-
-
 def test_the_commands_of_extras_are_described_like_the_others(run: Run) -> None:
     listed = run("--help").out
     assert "batch     map large logs to columns" in listed
@@ -105,25 +97,6 @@ def test_what_was_typed_is_shown_without_harm(run: Run) -> None:
     assert (done.status, "\x1b" in done.err) == (2, False)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize(
-    "argv", [["providers"], ["normalize", "--provider", "ollama", "-"]], ids=lambda argv: argv[0]
-)
-def test_a_full_disk_is_one_line(argv: list[str]) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*COMMAND, *argv],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            input=orjson.dumps(line()),
-            check=False,
-            env=unmeasured(),
-        )
-    assert done.returncode == 1
-    said = f"crosswalk {argv[0]}: standard output: No space left on device\n"
-    assert done.stderr.decode() == said
-
-
 def test_output_that_takes_no_more_is_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,14 +126,6 @@ def test_wrong_settings_are_status_2_and_named(run: Run, tmp_path: Path) -> None
     done = run("providers")
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("crosswalk providers: .agent/config.yml: unknown key 'model.timeout'")
-
-
-def test_ctrl_c_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(_: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("crosswalk.cli.providers.run", interrupt)
-    assert run("providers") == (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize("said", ["providers", "--help"])
@@ -257,13 +222,6 @@ def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_module_is_the_command() -> None:
-    done = subprocess.run(
-        [*COMMAND, "--version"], capture_output=True, text=True, check=True, env={**os.environ}
-    )
-    assert done.stdout.startswith("crosswalk ")
 
 
 def test_a_standard_stream_that_is_closed_is_there_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,11 +108,6 @@ def test_an_array_of_none(run: Run, tmp_path: Path) -> None:
     assert run("normalize", file) == (0, "", "")
 
 
-def test_one_file_as_json_lines(run: Run) -> None:
-    done = run("normalize", OLLAMA / "chat_length.response.json", "--format", "jsonl")
-    assert len(done.out.splitlines()) == 1
-
-
 def test_deltas_are_json_lines(run: Run) -> None:
     done = run("normalize", "--stream", VLLM / "n2_stream.response.sse")
     deltas = [from_json(line.encode(), ResponseDelta) for line in done.out.splitlines()]

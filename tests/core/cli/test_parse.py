@@ -133,11 +133,3 @@ def test_bytes_that_are_no_text_fail(run: Run, stdin: Give) -> None:
 def test_a_terminal_is_told_what_is_awaited(run: Run, terminal: Callable[[str], Terminal]) -> None:
     terminal("stdin")
     assert "end it with Ctrl-D" in run("parse").err
-
-
-def test_a_second_command_in_one_process_is_parsed_too(run: Run, stdin: Give) -> None:
-    """The module of this command and the function that reads a command line do not get in each other's way."""
-    for _ in range(2):
-        stdin(GOOD.encode())
-        assert run("parse").status == 0
-    assert run("providers").status == 0

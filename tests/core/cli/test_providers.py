@@ -8,7 +8,7 @@ import pytest
 
 from crosswalk.plugin.registry import registry
 
-from .conftest import Done, Terminal
+from .conftest import Done
 
 Run = Callable[..., Done]
 
@@ -68,15 +68,6 @@ def test_a_broken_and_a_blocked_one_are_rows(run: Run, provider: Callable[[objec
         "error": None,
     }
     assert "broken: provider 'silent'" in run("providers").out
-
-
-def test_a_terminal_gets_a_drawn_table(
-    run: Run, terminal: Callable[[str], Terminal], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    screen = terminal("stdout")
-    assert run("providers").status == 0
-    assert "───" in screen.text()
 
 
 def test_an_override_says_whom_it_overrides(run: Run, provider: Callable[[object, str], str]) -> None:
