@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
     from crosswalk.service.failures import *
+    from crosswalk.service.http.redaction import *
     from crosswalk.service.http_request import *
     from crosswalk.service.items import *
     from crosswalk.service.json_answer import *
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from crosswalk.service.openai_chat import *
     from crosswalk.service.otel import *
     from crosswalk.service.policy import *
-    from crosswalk.service.redaction import *
     from crosswalk.service.request import *
     from crosswalk.service.service import *
     from crosswalk.service.stream import *
@@ -71,5 +71,5 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "auxiliary_requests building call_options client_requests endpoint errors failures http_request items json_answer "
-        "middleware observe openai_chat otel policy redaction request service stream sync tools turns",
+        "middleware observe openai_chat otel policy service.http.redaction request service stream sync tools turns",
     )

@@ -21,7 +21,6 @@ from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader
 from crosswalk.service.attempts import Cooling, Failure
 from crosswalk.service.building import OnUnsupported, build
-from crosswalk.service.deadlines import Wait
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.failures import (
     CANCELLED,
@@ -32,13 +31,14 @@ from crosswalk.service.failures import (
     should_retry,
     timeout_info,
 )
+from crosswalk.service.http.deadlines import Wait
+from crosswalk.service.http.redaction import Redaction
+from crosswalk.service.http.transport import Answer, Transport
 from crosswalk.service.http_request import HTTPRequest
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.redaction import Redaction
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.transport import Answer, Transport
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta

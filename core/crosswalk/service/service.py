@@ -29,17 +29,17 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.service.attempts import Cooling
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call_options import CallOptions, with_options
-from crosswalk.service.client import ClientTransport, check_client
-from crosswalk.service.deadlines import CallSlots
 from crosswalk.service.discovery import ServerDiscovery
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, resolve
 from crosswalk.service.exchange import Setup
+from crosswalk.service.http.client import ClientTransport, check_client
+from crosswalk.service.http.deadlines import CallSlots
+from crosswalk.service.http.transport import Transport
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import LogObserver, Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import Asked
 from crosswalk.service.stream import EventStream
-from crosswalk.service.transport import Transport
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
 from crosswalk.wire.limits import DEFAULT, Limits
@@ -533,7 +533,7 @@ def _transport(
         raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
     if client is not None:
         raise ConfigurationError("aiohttp cannot use client=", key="client")
-    from crosswalk.service.aiohttp_transport import AiohttpTransport
+    from crosswalk.service.http.aiohttp_transport import AiohttpTransport
 
     return AiohttpTransport(options)
 

@@ -17,12 +17,12 @@ from crosswalk.errors import (
     ResponseValidationError,
 )
 from crosswalk.service.attempts import Failure, RetryState
-from crosswalk.service.deadlines import Nested, Wait
 from crosswalk.service.endpoint import Route, where
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange, Prepared, Setup, Slots, not_sent, prepared
 from crosswalk.service.failures import completed
+from crosswalk.service.http.deadlines import Nested, Wait
 from crosswalk.service.middleware import Around, replayed
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import Asked, ChatRequest, as_request

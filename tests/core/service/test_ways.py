@@ -28,8 +28,8 @@ from crosswalk.service import (
     client,
     exchange,
 )
-from crosswalk.service.client import ClientTransport
-from crosswalk.service.deadlines import Wait
+from crosswalk.service.http.client import ClientTransport
+from crosswalk.service.http.deadlines import Wait
 from crosswalk.service.observe import LogObserver
 from crosswalk.service.thread import ServiceThread
 from crosswalk.testing.faults import Stall
