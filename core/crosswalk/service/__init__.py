@@ -45,9 +45,9 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
+    from crosswalk.service.arguments import *
     from crosswalk.service.auxiliary_requests import *
     from crosswalk.service.building import *
-    from crosswalk.service.call_options import *
     from crosswalk.service.client_requests import *
     from crosswalk.service.endpoint import *
     from crosswalk.service.errors import *
@@ -70,6 +70,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "auxiliary_requests building call_options client_requests endpoint errors failures http_request items json_answer "
+        "arguments auxiliary_requests building client_requests endpoint errors failures http_request items json_answer "
         "middleware observe openai_chat otel policy service.http.redaction request service stream sync tools turns",
     )

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 import attrs
 
 from crosswalk.service.attempts import Failure
-from crosswalk.service.exchange import Setup, prepared
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.request import ChatRequest
+from crosswalk.service.setup import Setup, prepared
 from crosswalk.structured.cache import AnswerCache, answer_key
 from crosswalk.types._value import altered
 from crosswalk.types.finish import FinishReason

@@ -445,10 +445,12 @@ class TestTypes:
         with pytest.raises(AgentError, match="invalid_output"):
             answered.unwrap()
 
-    def test_an_agent_shows_its_options_to_a_notebook(self) -> None:
+    def test_a_notebook_shows_the_options(self) -> None:
         parameters = inspect.signature(SyncAgent).parameters
         assert parameters["service"].annotation == "SyncLLMService | Endpoint | str"
         assert {"output_type", "instructions", "limits"} <= set(parameters)
+        assert list(inspect.signature(SyncLLMService).parameters)[:3] == ["endpoints", "retry", "timeout"]
+        assert inspect.signature(LLMService) == inspect.signature(SyncLLMService)
 
     def test_lists_numbers_unions_and_choices(self, server: ReplayServer, service: SyncLLMService) -> None:
         server.add(Answer.text("[1, 2]"), times=2)
