@@ -137,13 +137,16 @@ def main(rounds: int) -> list[Above]:
                 if ratio > BAR:
                     above.append(Above(f"{title}: {way}, passed on", ratio, BAR))
         if importlib.util.find_spec("openai"):
-            spans = stack.enter_context(
-                Watcher(OpenTelemetrySink(TracerProvider(), MeterProvider()), providers=host)
-            )
-            watchers = {"unwatched": None, "records": mapping, "spans": spans}
+            sink = OpenTelemetrySink(TracerProvider(), MeterProvider())
+            watchers = {
+                "unwatched": None,
+                "records": mapping,
+                "spans": stack.enter_context(Watcher(sink, providers=host)),
+                "spans, provider unnamed": stack.enter_context(Watcher(sink)),
+            }
             made = {how: whole(f"{url}/whole", watcher, stack) for how, watcher in watchers.items()}
             times = medians(made, rounds)
-            for how in ("records", "spans"):
+            for how in [*watchers][1:]:
                 ratio = times[how] / times["unwatched"]
                 calls.append(
                     (f"openai SDK, sync: {how}", f"{times[how] / CALLS * 1e6:.0f}", f"{ratio:.2f} x")

@@ -257,7 +257,9 @@ def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionR
     named = {loss.path for loss in report.differences}
     found = [
         difference.place
-        for difference in differences(_without_segments(before), _without_segments(after))
+        for difference in differences(
+            _without_segments(before), _without_segments(_aligned(before, after, named))
+        )
         if not _is_allowed(difference, report, named)
     ]
     others = {alternative.index: alternative for alternative in after.alternatives}
@@ -267,6 +269,15 @@ def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionR
         if not report.names(path):
             found += _segments(path, alternative.segments, others[alternative.index].segments, report)
     return found
+
+
+def _aligned(before: ChatResponse, after: ChatResponse, named: set[str]) -> ChatResponse:
+    """*after* with the alternatives that a report names as dropped, so that the others stand where they stood."""
+    alternatives = list(after.alternatives)
+    for number, alternative in enumerate(before.alternatives):
+        if f"alternatives[{number}]" in named:
+            alternatives.insert(number, alternative)
+    return attrs.evolve(after, alternatives=alternatives)
 
 
 def _without_segments(response: ChatResponse) -> ChatResponse:

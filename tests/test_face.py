@@ -14,9 +14,7 @@ import crosswalk
 import crosswalk.plugins
 from loading import loaded_by
 
-ROOT = Path(__file__).parents[1]
 TREE = ast.parse(Path(crosswalk.__file__).read_text())
-FLOORS = ("errors", "types", "codec", "wire", "plugin", "stream", "mapping")
 
 
 def typed_imports() -> dict[str, str]:
@@ -45,27 +43,12 @@ def test_a_type_checker_sees_what_is_there() -> None:
     assert sorted(crosswalk._MODULE_OF) == crosswalk.__all__
 
 
-def test_a_name_has_one_home() -> None:
-    """No name stands twice in the table."""
-    names = [name for names in crosswalk._HOME.values() for name in names]
-    assert len(names) == len(set(names))
-
-
 @pytest.mark.parametrize("name", crosswalk.__all__)
 def test_a_name_is_that_of_its_home(name: str) -> None:
     """What the face gives is what the module gives, and the module means to give it."""
     home = import_module(crosswalk._MODULE_OF[name])
     assert getattr(crosswalk, name) is getattr(home, name)
     assert name in home.__all__
-
-
-@pytest.mark.parametrize("floor", FLOORS)
-def test_a_floors_public_names_are_sorted(floor: str) -> None:
-    """The same order wherever names are listed; errors all come out at the face."""
-    home = import_module(f"crosswalk.{floor}")
-    assert sorted(home.__all__) == sorted(set(home.__all__))
-    if floor == "errors":
-        assert set(home.__all__) <= set(crosswalk.__all__)
 
 
 def test_what_only_authors_need_is_theirs() -> None:

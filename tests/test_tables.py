@@ -1,4 +1,4 @@
-"""The providers' pages show the current mapping and notes. ``scripts/provider_pages.py`` writes them."""
+"""Pages that scripts write are current: those of the providers and of the gateway's file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from crosswalk.plugin.registry import registry
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from provider_pages import ROOT, head, page
+from serve_configuration import PAGE, current_page
 
 PROVIDERS = sorted(folder.name for folder in (ROOT / "tests/captures").iterdir() if folder.is_dir())
 LONG = ("llamacpp", "openai_responses", "sglang", "vllm")
@@ -45,3 +46,7 @@ def test_a_page_begins_with_address_key_and_notes(provider: str) -> None:
     assert "| Address | " in begin
     assert "| API key | " in begin
     assert "\n- " in begin
+
+
+def test_the_page_of_the_gateways_file_is_current() -> None:
+    assert current_page() == PAGE.read_text(encoding="utf-8"), "run scripts/serve_configuration.py"

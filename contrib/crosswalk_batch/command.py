@@ -144,6 +144,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add the inputs to an output that is done, such as a new day; those that are in it already are left out",
     )
     parser.add_argument(
+        "--compact",
+        action="store_true",
+        help="then put the files of Parquet together to files of 256 MB; without INPUT, those of an output that is done",
+    )
+    parser.add_argument(
         "--report", metavar="FILE", help="write what was done there as JSON, by error and by layout"
     )
     parser.add_argument(
@@ -179,6 +184,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.verify:
         return _verify(absolute(arguments.output))
+    if arguments.compact and not arguments.paths:
+        return _compact(absolute(arguments.output))
     if arguments.provider is not None:
         registry.mapper(arguments.provider)
     if arguments.format == "jsonl" and (arguments.content is not None or arguments.columns):
@@ -225,11 +232,27 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"layouts: {', '.join(f'{count:,} {name}' for name, count in total.layouts.most_common())}")
     if total.guesses:
         say(guessed(total.guesses))
+    if arguments.compact and (status := _compact(job.output.folder)) != OK:
+        return status
     if arguments.report is not None:
         _write_report(arguments.report, total, job)
     allowed = arguments.max_rejects
     too_many = allowed is not None and total.rejects > allowed(total.records)
     return FAILED if total.faults or too_many else OK
+
+
+def _compact(location: str) -> int:
+    from crosswalk_batch.compaction import compact
+    from crosswalk_batch.engines import StoppedError
+    from crosswalk_batch.parts import Output
+
+    try:
+        before, after = compact(Output(location))
+    except StoppedError as error:
+        say(f"crosswalk batch: {error}")
+        return _STOPPED
+    say(f"{counted(before, 'file')} put together to {after:,}")
+    return OK
 
 
 def _verify(location: str) -> int:
@@ -238,14 +261,14 @@ def _verify(location: str) -> int:
 
     described, parts = read_manifest(location)
     output = Job.of_description(described, location).output
-    damages = [damage for part in parts for damage in output.damages(part, with_checksums=True)]
+    files = {file.on_disk: None for part in parts for file in part.files}
+    damages = list(output.damages(files, with_checksums=True))
     for damage in damages:
         say(f"{location}: {damage}")
     is_done = is_finished(location)
-    files = sum(len(part.files) for part in parts)
     ending = "" if is_done else "; the job is not done yet"
     say(
-        f"{counted(files, 'file')} of {counted(len(parts), 'part')}, {len(damages):,} missing or damaged{ending}"
+        f"{counted(len(files), 'file')} of {counted(len(parts), 'part')}, {len(damages):,} missing or damaged{ending}"
     )
     return FAILED if damages else OK if is_done else _STOPPED
 

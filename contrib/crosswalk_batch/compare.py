@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Set
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from crosswalk_batch.manifest import Part
     from crosswalk_batch.parts import Output
     from crosswalk_batch.pieces import Piece
+    from crosswalk_batch.storage import StoredFile
 
 __all__ = ["compare", "report_rows"]
 
@@ -56,13 +58,17 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
     job = attrs.evolve(job, options=options)
     failed = 0
 
-    def is_whole(output: Output, part: Part) -> bool:
+    @cache
+    def is_undamaged(output: Output, file: StoredFile) -> bool:
         nonlocal failed
-        damages = list(output.damages(part, with_checksums=True))
-        for damage in damages:
+        for damage in output.damages([file], with_checksums=True):
             failed += 1
             say(f"{output.folder}: {damage}")
-        return not damages
+            return False
+        return True
+
+    def is_whole(output: Output, part: Part) -> bool:
+        return all(is_undamaged(output, file.on_disk) for file in part.files)
 
     def tasks() -> Iterator[_Task]:
         nonlocal failed

@@ -19,6 +19,7 @@ from crosswalk.codec import FORMAT_VERSION
 from crosswalk.commands import Progress, counted
 from crosswalk.errors import ConfigurationError
 from crosswalk.records import Layout
+from crosswalk_batch.compaction import settle
 from crosswalk_batch.engines import GOES_ON, StoppedError
 from crosswalk_batch.inputs import MIB, Input, InputError
 from crosswalk_batch.manifest import MANIFEST, Manifest, Part, Total, manifest_at
@@ -142,7 +143,8 @@ class Job:
         try:
             with manifest_at(self.output.folder, self.described(), is_adding=is_adding) as manifest:
                 job = self._as_stored(manifest.job)
-                damaged = {part.part for part in manifest.parts if any(self.output.damages(part))}
+                settle(self.output.store, manifest)
+                damaged = {part.part for part in manifest.parts if any(self.output.damages(part.files))}
                 if damaged or not manifest.total.is_done:
                     job._go_on(manifest, engine, damaged)
                 return manifest.total
@@ -170,6 +172,11 @@ class Job:
         faults: list[str] = []
         done, is_done = manifest.total.parts, manifest.total.is_done
         first = min({*damaged, done})
+        store = self.output.store
+        compacted = {file.on_disk for part in manifest.parts for file in part.files if file.within}
+        lost = {file for file in compacted if any(self.output.damages([file]))}
+        for file in lost:
+            store.delete(file.name)
 
         def tasks() -> Iterator[Task]:
             for piece in self.cut(first):
@@ -184,7 +191,11 @@ class Job:
             for part in perform(tasks()):
                 self._see(part)
                 if part.part < done:
-                    self._compare(part, manifest.parts[part.part])
+                    before = manifest.parts[part.part]
+                    self._compare(part, before)
+                    for file in before.files:
+                        if file.within is not None and file.on_disk not in lost:
+                            store.delete(file.name)  # its rows are there
                     progress.say(
                         f"{self.output.folder}: part {part.part} was missing or damaged; it is there again"
                     )
@@ -195,6 +206,8 @@ class Job:
                     progress.say(line)
         for each in self.inputs[max((start for start, part in self.additions if part <= first), default=0) :]:
             each.check()
+        for file in sorted(lost, key=lambda file: file.name):
+            manifest.restore(file.name)
         if not is_done:
             manifest.close_with(faults)
 
@@ -204,7 +217,7 @@ class Job:
         Raises:
             StoppedError: they are not.
         """
-        if damage := next(self.output.damages(part), None):
+        if damage := next(self.output.damages(part.files), None):
             raise StoppedError(
                 f"{self.output.folder}: files that the workers wrote are not visible from here ({damage}): "
                 "input and output must be on a file system that every node shares"

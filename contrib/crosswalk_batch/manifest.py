@@ -1,6 +1,7 @@
 """The manifest of a job: a line for the job, one for each finished part, in order, and one for the end.
 
-If inputs are added later, a line for them follows, their parts, and another end.
+If inputs are added later, a line for them follows, their parts, and another end. A compaction adds a line for each file
+that it writes, and one when that file is in its place.
 
 A line counts when it is complete, so a job that is killed while writing one continues after the line before. The files of
 a part are on disk before its line is written. Object storage cannot append, so each line is an object there.
@@ -23,15 +24,27 @@ import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError
-from crosswalk_batch.storage import RemoteStore, StoredFile, local_path
+from crosswalk_batch.storage import RemoteStore, Rows, StoredFile, local_path
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
-__all__ = ["MANIFEST", "Manifest", "Part", "Total", "is_finished", "manifest_at", "read_manifest"]
+__all__ = [
+    "MANIFEST",
+    "Compacted",
+    "Manifest",
+    "Part",
+    "Total",
+    "is_finished",
+    "manifest_at",
+    "read_manifest",
+]
 
 MANIFEST: Final = "crosswalk-batch.jsonl"
 _PLACES: Final = "places"
 _ADDITIONS: Final = "additions"
+_COMPACTED: Final = "compacted"
+_SETTLED: Final = "settled"
+_RESTORED: Final = "restored"
 _OBJECTS: Final = "crosswalk-batch"
 """The folder of the manifest's lines in object storage."""
 
@@ -67,6 +80,64 @@ class Part:
     layouts: dict[str, int] = attrs.field(factory=dict)
     files: tuple[StoredFile, ...] = attrs.field(default=(), converter=_as_files)
     faults: tuple[str, ...] = attrs.field(default=(), converter=_as_faults)
+
+
+@attrs.frozen
+class Compacted:
+    """A file that a compaction wrote.
+
+    Attributes:
+        file: the file.
+        rows: the files of parts in it, in order, and their numbers of rows.
+        replaces: the files that it replaces on disk.
+    """
+
+    file: StoredFile
+    rows: tuple[tuple[str, int], ...]
+    replaces: tuple[str, ...]
+
+    @classmethod
+    def of_line(cls, line: dict[str, Any]) -> Compacted:
+        """Return the file that a line of the manifest names."""
+        made = line[_COMPACTED]
+        rows = tuple((name, count) for name, count in made["rows"])
+        return cls(StoredFile(**made["file"]), rows, tuple(made["replaces"]))
+
+    def places(self) -> Iterator[tuple[str, Rows]]:
+        """Yield the rows of each file of a part."""
+        first = 0
+        for name, rows in self.rows:
+            yield name, Rows(self.file, first, rows)
+            first += rows
+
+
+class _Places:
+    """The rows that replaced files of parts, by the file's name."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Rows] = {}
+
+    def take(self, line: dict[str, Any]) -> bool:
+        """Whether *line* is about a compaction. Notes what it says."""
+        if _COMPACTED in line:
+            self._rows.update(Compacted.of_line(line).places())
+        elif _RESTORED in line:
+            lost = line[_RESTORED]
+            self._rows = {name: rows for name, rows in self._rows.items() if rows.file.name != lost}
+        else:
+            return _SETTLED in line
+        return True
+
+    def on(self, parts: list[Part]) -> list[Part]:
+        """Return *parts* with the places of their files."""
+        if not self._rows:
+            return parts
+        return [
+            attrs.evolve(
+                part, files=[attrs.evolve(file, within=self._rows.get(file.name)) for file in part.files]
+            )
+            for part in parts
+        ]
 
 
 @attrs.define
@@ -121,6 +192,7 @@ class Manifest(ABC):
         job: the job as it was first run, with the inputs that were added. They may have been in another location then.
         total: the sum of all parts.
         parts: the finished parts, in order.
+        pending: the compacted file that is not in its place yet, or ``None``.
 
     Raises:
         UsageError: the place holds the output of another job, the manifest is invalid, or it cannot be opened.
@@ -133,6 +205,8 @@ class Manifest(ABC):
         self.job = job
         self.total = Total()
         self.parts: list[Part] = []
+        self.pending: Compacted | None = None
+        self._places = _Places()
 
     @abstractmethod
     def __enter__(self) -> Self:
@@ -158,6 +232,7 @@ class Manifest(ABC):
             self.job, *others = [orjson.loads(line) for line in lines]
             for line in others:
                 self._take(line)
+            self.parts = self._places.on(self.parts)
             self._check(requested)
             new = _missing(requested, self.job) if self._is_adding else {}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -189,6 +264,8 @@ class Manifest(ABC):
         elif _PLACES in line:
             self.job = _with_inputs(self.job, line, self.total.parts)
             self.total.is_done = False
+        elif self._places.take(line):
+            self.pending = Compacted.of_line(line) if _COMPACTED in line else None
         else:
             self._finish(line["faults"])
 
@@ -200,8 +277,22 @@ class Manifest(ABC):
 
     def add(self, part: Part) -> None:
         """Record that *part*, the next in order, is finished."""
-        self._write(attrs.asdict(part))
+        self._write(_described(part))
         self._count(part)
+
+    def compact(self, compacted: Compacted) -> None:
+        """Record that *compacted* is written, but not in its place yet."""
+        self._write({_COMPACTED: _described(compacted)})
+        self.pending = compacted
+
+    def settle(self) -> None:
+        """Record that the compacted file is in its place, and those that it replaces are deleted."""
+        self._write({_SETTLED: True})
+        self.pending = None
+
+    def restore(self, name: str) -> None:
+        """Record that the compacted file *name* is lost, and that its parts have their files again."""
+        self._write({_RESTORED: name})
 
     def close_with(self, faults: list[str]) -> None:
         """Record that the job is complete, with the *faults* of its inputs."""
@@ -211,6 +302,10 @@ class Manifest(ABC):
     def _finish(self, faults: list[str]) -> None:
         self.total.faults = [*dict.fromkeys([*self.total.faults, *faults])]
         self.total.is_done = True
+
+
+def _described(value: Part | Compacted) -> dict[str, Any]:
+    return attrs.asdict(value, filter=lambda field, _: field.name != "within")
 
 
 def _missing(requested: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
@@ -315,20 +410,23 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
     try:
         job, *lines = _lines_of(folder)
         parts: list[Part] = []
+        places = _Places()
         for line in lines:
             if "part" in line:
                 parts.append(Part(**line))
             elif _PLACES in line:
                 job = _with_inputs(job, line, len(parts))
-        return job, parts
+            else:
+                places.take(line)
+        return job, places.on(parts)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ConfigurationError(f"{Path(folder) / MANIFEST}: it cannot be read: {error}") from None
 
 
 def is_finished(folder: str) -> bool:
     """Whether the job at *folder*, which has a manifest, is complete."""
-    last = _lines_of(folder)[-1]
-    return "faults" in last and "part" not in last
+    last = _lines_of(folder)[-1].keys()
+    return "part" not in last and bool(last & {"faults", _SETTLED, _RESTORED})
 
 
 def _lines_of(folder: Path | str) -> list[dict[str, Any]]:

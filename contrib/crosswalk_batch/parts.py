@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -26,7 +27,7 @@ from crosswalk_batch.inputs import MIB, InputError
 from crosswalk_batch.manifest import Part
 from crosswalk_batch.options import Options, rejects_schema, responses_schema
 from crosswalk_batch.pieces import Piece, blocks, bytes_of, records
-from crosswalk_batch.storage import Store, StoredFile, store_at
+from crosswalk_batch.storage import Rows, Store, StoredFile, store_at
 
 __all__ = [
     "PARTITIONS",
@@ -77,15 +78,15 @@ class Output:
         """The store of the files."""
         return store_at(self.folder)
 
-    def damages(self, part: Part, *, with_checksums: bool = False) -> Iterator[str]:
-        """Yield a message for each file of *part* that is missing or differs from the one that was written.
+    def damages(self, files: Iterable[StoredFile], *, with_checksums: bool = False) -> Iterator[str]:
+        """Yield a message for each of *files* that is missing or differs from the one that was written.
 
         Args:
-            part: the part, from the manifest.
+            files: the files of parts. Those in a compacted file are damaged if that is.
             with_checksums: read the files instead of comparing only their sizes.
         """
         store = self.store
-        for file in part.files:
+        for file in dict.fromkeys(file.on_disk for file in files):
             size = store.size(file.name)
             if size is None:
                 yield f"{file.name} is missing"
@@ -225,14 +226,32 @@ def stored(output: Output, part: Part, options: Options | None = None) -> Normal
     kinds = {RESPONSES_FOLDER: responses_schema(options), REJECTS_FOLDER: rejects_schema(options)}
     tables = []
     for kind, schema in kinds.items():
-        names = [file.name for file in part.files if file.name.startswith(f"{kind}/")]
-        tables_read = [read(file_store.read(name), schema) for name in names]
+        files = [file for file in part.files if file.name.startswith(f"{kind}/")]
+        tables_read = [
+            _read_rows(output.folder, file.within)
+            if file.within
+            else read(file_store.read(file.name), schema)
+            for file in files
+        ]
         table = pa.concat_tables(tables_read) if tables_read else schema.empty_table()
         # A part is of one input, of captures in the order of their names.
         tables.append(
             table.sort_by([("source", "ascending"), ("number", "ascending")]) if tables_read[1:] else table
         )
     return Normalized(*tables)
+
+
+def _read_rows(folder: str, place: Rows) -> pa.Table:
+    """Return some rows of a compacted file in the local *folder*."""
+    with pq.ParquetFile(Path(folder, place.file.name)) as file:
+        groups, before, end = [], 0, 0
+        for number in range(file.num_row_groups):
+            start, end = end, end + file.metadata.row_group(number).num_rows
+            if end <= place.first:
+                before = end
+            elif start < place.first + place.rows:
+                groups.append(number)
+        return file.read_row_groups(groups, use_threads=False).slice(place.first - before, place.rows)
 
 
 def _read_parquet(data: bytes, kind: pa.Schema) -> pa.Table:

@@ -22,6 +22,7 @@ from crosswalk.commands import UsageError, written
 
 __all__ = [
     "RemoteStore",
+    "Rows",
     "Store",
     "StoredFile",
     "absolute",
@@ -46,16 +47,38 @@ class StoredFile:
         name: its path in the output, separated by ``/``.
         size: its size in bytes.
         sha256: the checksum of its content, in hexadecimal.
+        within: the rows that replaced it when the output was compacted, or ``None``.
     """
 
     name: str
     size: int
     sha256: str
+    within: Rows | None = attrs.field(default=None, eq=False)
+
+    @property
+    def on_disk(self) -> StoredFile:
+        """The file with its rows: itself, or the compacted one."""
+        return self if self.within is None else self.within.file
 
     @classmethod
     def of(cls, name: str, data: bytes | memoryview) -> StoredFile:
         """Return the description of the file *name* with the content *data*."""
         return cls(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+@attrs.frozen
+class Rows:
+    """Some rows of a compacted file.
+
+    Attributes:
+        file: the compacted file.
+        first: the number of the first row, from 0.
+        rows: the number of rows.
+    """
+
+    file: StoredFile
+    first: int
+    rows: int
 
 
 def _is_url(text: str) -> bool:
@@ -156,6 +179,15 @@ class Store:
         """
         return (self._folder / name).read_bytes()
 
+    def delete(self, name: str) -> None:
+        """Delete the file *name*, if it exists."""
+        (self._folder / name).unlink(missing_ok=True)
+
+    def move(self, name: str, target: str) -> None:
+        """Move the file *name* to *target*, in a folder that exists."""
+        os.replace(self._folder / name, self._folder / target)
+        _sync_folder((self._folder / target).parent)
+
     def size(self, name: str) -> int | None:
         """Return the size of the file *name* in bytes, or ``None`` if it is missing."""
         try:
@@ -193,6 +225,15 @@ class RemoteStore(Store):
         """Return the content of the file *name*."""
         with self._system.open_input_stream(self._path(name), compression=None) as file:
             return cast("bytes", file.read())
+
+    def delete(self, name: str) -> None:
+        """Delete the file *name*, if it exists."""
+        if self.size(name) is not None:
+            self._system.delete_file(self._path(name))
+
+    def move(self, name: str, target: str) -> None:
+        """Move the file *name* to *target*."""
+        self._system.move(self._path(name), self._path(target))
 
     def size(self, name: str) -> int | None:
         """Return the size of the file *name* in bytes, or ``None`` if it is missing."""

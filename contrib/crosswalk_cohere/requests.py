@@ -5,11 +5,9 @@ Facts: Cohere's reference of "Chat" (v2); provider document "Cohere Chat".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
-    NO_ANSWER,
     ChatRequest,
     ContentPart,
     Drops,
@@ -35,6 +33,7 @@ from crosswalk.plugins import (
     thaw,
     unsupported_part,
     with_results_shown,
+    without_silence,
     words_of,
 )
 
@@ -48,10 +47,10 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         UnsupportedRequestError: a message holds a file or a sound.
     """
     drops = Drops()
-    turns = [turn for _, turn in with_results_shown(request.messages)]
+    messages = [_message(turn) for _, turn in with_results_shown(request.messages)]
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [*_messages(turns, request)],
+        "messages": [*without_silence(messages, lambda message: message.keys() == {"role"})],
         "stream": request.stream,  # it is required
     }
     put_options(body, request, "cohere", drops)
@@ -75,23 +74,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     return HTTPRequest("/v2/chat", body, dropped=drops.found())
 
 
-def _messages(turns: Iterable[Turn], request: ChatRequest) -> Iterator[dict[str, Any]]:
-    """Return the messages of *turns*. A placeholder stands for an empty answer between two messages of the user."""
-    before: str | None = None
-    is_silent = False
-    for turn in turns:
-        raw = _message(turn)
-        if raw is None:
-            is_silent = True
-            continue
-        if is_silent and raw["role"] == before == "user":
-            yield {"role": "assistant", "content": NO_ANSWER}
-        is_silent, before = False, raw["role"]
-        yield raw
-
-
-def _message(turn: Turn) -> dict[str, Any] | None:
-    """Return *turn* as a message, or ``None`` for an empty one of the model, which the API refuses."""
+def _message(turn: Turn) -> dict[str, Any]:
+    """Return *turn* as a message. An empty one of the model, which the API refuses, has only its role."""
     message = message_of(turn)
     payload: dict[str, Any] = {"role": message.role.value}
     if message.role is not Role.ASSISTANT:
@@ -124,7 +108,7 @@ def _message(turn: Turn) -> dict[str, Any] | None:
             for call in message.tool_calls
         ]
     put_fields(payload, {name: value for name, value in own_fields(turn).items() if name != "content"})
-    return payload if payload.keys() - {"role"} else None
+    return payload
 
 
 def _part(part: ContentPart) -> dict[str, Any]:

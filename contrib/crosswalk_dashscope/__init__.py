@@ -74,7 +74,7 @@ class DashScope(DialectFamily):
             build_openai_chat_request,
         )
 
-        style = OpenAIChatStyle(top_k=True, takes_empty=False)
+        style = OpenAIChatStyle(options={"top_k": "top_k"}, takes_empty=False)
         built, drops = build_openai_chat_request(request, style), Drops()
         effort = request.reasoning_effort
         if effort is not None:

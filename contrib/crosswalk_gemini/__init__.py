@@ -68,33 +68,11 @@ ACCESS = Access(
     api_key_scheme=None,
 )
 
-
-_STATUS_WORDS = (
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-)
-"""The words that Google's services write in the ``status`` of an error, in the order of the numbers of ``google.rpc.Code``.
-
-The rows of a batch that failed have the number alone, from 1.
-"""
 _BY_NUMBER = {
     str(number): ErrorKind.TIMEOUT if word == "CANCELLED" else error_info(None, {"code": word}).kind
-    for number, word in enumerate(_STATUS_WORDS, 1)
+    for number, word in enumerate(wire.ERRORS, 1)
 }
+"""The kinds by the numbers of ``google.rpc.Code``, which the rows of a batch that failed have alone."""
 
 
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:

@@ -381,17 +381,12 @@ def _word(rating: dict[str, Any], key: str) -> str | None:
 
 
 _TOOL_USE = "toolUsePromptTokenCount"
-_PROMPT = ("promptTokenCount", _TOOL_USE)
-_COMPLETION = ("candidatesTokenCount", "thoughtsTokenCount")
-_CACHED = "cachedContentTokenCount"
+_PROMPT = (wire.COUNTS["prompt_tokens"], _TOOL_USE)
+_CANDIDATES, _THOUGHTS = _COMPLETION = (wire.COUNTS["completion_tokens"], wire.COUNTS["reasoning_tokens"])
+_CACHED, _TOTAL = wire.COUNTS["cached_tokens"], wire.COUNTS["total_tokens"]
 _COUNTS = (*_PROMPT, *_COMPLETION, _CACHED)
-_TOTAL = "totalTokenCount"
-_MODALITIES = {
-    "promptTokensDetails": True,
-    "toolUsePromptTokensDetails": False,
-    "candidatesTokensDetails": True,
-    "cacheTokensDetails": True,
-}
+_INPUT, _OUTPUT, _CACHE = wire.MODALITIES.values()
+_MODALITIES = {_INPUT: True, "toolUsePromptTokensDetails": False, _OUTPUT: True, _CACHE: True}
 """The lists of counts by modality, and whether what is read of one is taken."""
 _NONE: frozenset[str] = frozenset()
 
@@ -448,7 +443,7 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
         sum(prompt) if prompt else None,
         sum(completion) if completion else None,
         cached_tokens=last.get(_CACHED),
-        reasoning_tokens=last.get("thoughtsTokenCount"),
+        reasoning_tokens=last.get(_THOUGHTS),
         details=details,
     )
     if len(prompt) > 1:
@@ -512,9 +507,9 @@ def details_of(
 
 def _are_thoughts_counted_twice(last: dict[str, int], total: int | None) -> bool:
     """Whether a gateway has the thoughts in ``candidatesTokenCount`` too: then the total is reached without them."""
-    if not last.get("thoughtsTokenCount") or not last.get("candidatesTokenCount"):
+    if not last.get(_THOUGHTS) or not last.get(_CANDIDATES):
         return False
-    return total == sum(last.get(name, 0) for name in (*_PROMPT, "candidatesTokenCount"))
+    return total == sum(last.get(name, 0) for name in (*_PROMPT, _CANDIDATES))
 
 
 def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:

@@ -174,25 +174,10 @@ def _answer(turn: Turn) -> list[dict[str, Any]]:
 def _answer_part(segment: Segment) -> dict[str, Any] | None:
     """The part that *segment* is; ``None`` for one that is not sent."""
     raw = segment.metadata.thawed()
-    signed = {"thoughtSignature": raw.pop("signature")} if "signature" in raw else {}
-    match segment.type:
-        case SegmentType.TEXT | SegmentType.REFUSAL if segment.content or signed:
-            return {"text": segment.content, **signed}
-        case SegmentType.REASONING:
-            return {"text": segment.content, "thought": True, **signed}
-        case SegmentType.TOOL_CALL if raw.get("type") in wire.SERVER_TOOLS:
-            kind = raw.pop("type")
-            field, is_json = wire.SERVER_TOOLS[kind]
-            content = (as_json_object(segment.content) or {}) if is_json else segment.content
-            return {kind: {**raw, field: content}, **signed}
-        case SegmentType.MEDIA if raw.get("encoding") == "url":
-            kind = {"mimeType": raw["media_type"]} if "media_type" in raw else {}
-            return {"fileData": {**kind, "fileUri": segment.content}, **signed}
-        case SegmentType.MEDIA:
-            data = {"mimeType": raw.get("media_type"), "data": segment.content}
-            return {"inlineData": {name: value for name, value in data.items() if value}, **signed}
-        case SegmentType.TOOL_CALL if "name" in raw:
-            call = ToolCall(raw["id"], raw["name"], segment.content)
-            given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
-            return {"functionCall": given, **signed}
-    return None
+    if segment.type is SegmentType.TOOL_CALL and "type" not in raw and "name" in raw:
+        call = ToolCall(raw["id"], raw["name"], segment.content)
+        signed = {"thoughtSignature": raw["signature"]} if "signature" in raw else {}
+        given = {"id": call.id, "name": call.name, "args": arguments_object(call)}
+        return {"functionCall": given, **signed}
+    is_empty = segment.type is SegmentType.TEXT and not (segment.content or "signature" in raw)
+    return None if is_empty else wire.part_of(segment.type, segment.content, raw)

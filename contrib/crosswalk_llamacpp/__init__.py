@@ -177,7 +177,7 @@ class LlamaCpp(DialectFamily):
         """See the hook ``build_request``: OpenAI's fields, as ``oaicompat_chat_params_parse`` in the server reads them."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(top_k=True))
+        return build_openai_chat_request(request, OpenAIChatStyle(options={"top_k": "top_k"}))
 
 
 plugin = LlamaCpp(NativeDialect(), OpenAILayer())

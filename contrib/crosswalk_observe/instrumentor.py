@@ -24,11 +24,12 @@ class Instrumentor:
         """Watch every client of the process. A second call has no effect.
 
         Args:
-            options: ``tracer_provider`` and ``meter_provider``, or nothing for the global ones. Others are ignored.
+            options: ``tracer_provider``, ``meter_provider`` and ``logger_provider``, or nothing for the global ones.
+                Others are ignored.
         """
         if self._watcher is None:
-            sink = OpenTelemetrySink(options.get("tracer_provider"), options.get("meter_provider"))
-            self._watcher = Watcher(sink)
+            names = ("tracer_provider", "meter_provider", "logger_provider")
+            self._watcher = Watcher(OpenTelemetrySink(*map(options.get, names)))
             install(self._watcher)
 
     def uninstrument(self, **options: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -53,68 +54,80 @@ def record_of(
         dialects: the providers that earlier answers have shown. Updated by this one.
         with_prices: whether to estimate a cost that the provider does not send.
     """
-    request_headers = _by_name(exchange.request_headers)
-    headers = _by_name(exchange.headers)
+    site, status = exchange.site, exchange.status
+    request_headers, headers = _by_name(exchange.request_headers), _by_name(exchange.headers)
     secrets = Secrets(exchange.url, request_headers, exchange.content)
-    request = _request(exchange, secrets, request_headers)
     body_read = _Body(exchange, secrets, keep_bytes, registry)
+    is_complete = not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned)
+    has_no_answer = not site.gives_answer and status is not None and status < 400
+    tokens = tokens_of(json_object(body_read.body)) if has_no_answer and is_complete else {}
+    if has_no_answer:
+        body_read.drop()
     is_stream = (
         headers.get("content-type", "").partition(";")[0].strip().lower() in _STREAMS
-        or request.options.get("stream") is True
+        or exchange.options.get("stream") is True
         or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
     )
-    record = ObservedExchange(
+    duration = timedelta(seconds=exchange.finished - exchange.started)
+    headers = secrets.headers(headers)
+    record = partial(
+        ObservedExchange,
         id=exchange.id,
         resend_count=exchange.attempt or 0,
         labels=exchange.labels,
         trace_id=exchange.trace and exchange.trace[0],
         span_id=exchange.trace and exchange.trace[1],
-        provider=exchange.site.providers[0],
-        operation=exchange.site.operation,
-        gives_answer=exchange.site.gives_answer,
+        provider=site.providers[0],
+        operation=site.operation,
+        gives_answer=site.gives_answer,
         method=exchange.method,
         url=secrets.url(),
-        host=exchange.site.host,
-        port=exchange.site.port,
-        request=request,
-        status=exchange.status,
-        headers=secrets.headers(headers),
+        host=site.host,
+        port=site.port,
+        request=ObservedRequest(
+            model=exchange.model,
+            options=exchange.options,
+            headers=secrets.headers(request_headers),
+            body=secrets.content() if exchange.is_json and site.gives_answer else None,
+        ),
+        status=status,
+        headers=headers,
         body=body_read.body,
+        tokens=tokens,
         is_cut=body_read.is_cut,
-        is_complete=not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned),
+        is_complete=is_complete,
         is_stream=is_stream,
         began=exchange.began,
-        duration=timedelta(seconds=exchange.finished - exchange.started),
+        duration=duration,
         time_to_first_chunk=(
             timedelta(seconds=exchange.times[0] - exchange.started) if exchange.times else None
         ),
         chunk_times=tuple(moment - exchange.started for moment in exchange.times),
     )
-    if not exchange.site.gives_answer:
-        if record.is_complete and exchange.status is not None and exchange.status < 400:
-            return attrs.evolve(record, body=b"", tokens=tokens_of(json_object(body_read.body)))
-        if exchange.status is not None and exchange.status < 400:
-            record = attrs.evolve(record, body=b"")
-            body_read.drop()
-            if body_read.is_cut:
-                return record
+    if has_no_answer and (is_complete or body_read.is_cut):
+        return record()
     try:
         provider, is_guessed = _provider(exchange, body_read.body, registry, dialects)
         reading = _AnswerReader(exchange, body_read, provider, registry)
     except CrosswalkError as error:
-        return attrs.evolve(record, error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
+        return record(error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reading.error is not None:
         dialects.pop(_server(exchange), None)  # another server may have taken its place
-    changes: dict[str, Any] = {
-        "provider": provider,
-        "error": reading.error,
-        "is_complete": record.is_complete or reading.is_complete,
-        "is_cancelled": reading.is_cancelled,
-    }
-    if reading.response is not None:
-        response = changes["response"] = _with_attempt(reading.response, record, reading, is_guessed)
-        changes["cost"] = cost_of(response) if with_prices else response.usage.cost
-    return attrs.evolve(record, **changes)
+    response, cost = reading.response, None
+    if response is not None:
+        if is_guessed:
+            response = _with_guessed_provider(response)
+        attempt = _attempt(response, exchange, duration, request_id_of(headers), reading.is_cancelled)
+        response = completed(response, exchange.model, [attempt], is_stream=is_stream)
+        cost = cost_of(response) if with_prices else response.usage.cost
+    return record(
+        provider=provider,
+        response=response,
+        error=reading.error,
+        is_complete=is_complete or reading.is_complete,
+        is_cancelled=reading.is_cancelled,
+        cost=cost,
+    )
 
 
 def _provider(
@@ -148,15 +161,6 @@ def _server(exchange: Exchange) -> tuple[str, str | None]:
     return exchange.url.partition("?")[0], exchange.model
 
 
-def _request(exchange: Exchange, secrets: Secrets, headers: Mapping[str, str]) -> ObservedRequest:
-    return ObservedRequest(
-        model=exchange.model,
-        options=exchange.options,
-        headers=secrets.headers(headers),
-        body=secrets.content() if exchange.is_json and exchange.site.gives_answer else None,
-    )
-
-
 def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
     by_name: dict[str, str] = {}
     for name, value in headers.items() if isinstance(headers, Mapping) else headers:
@@ -165,30 +169,34 @@ def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str
     return by_name
 
 
-def _with_attempt(
-    response: ChatResponse, record: ObservedExchange, reading: _AnswerReader, is_guessed: bool
-) -> ChatResponse:
-    """Return *response* with the attempt that *record* describes."""
-    metadata = response.metadata
-    if is_guessed:
-        payload = {**metadata.provenance, "metadata.provider_id": Provenance.DERIVED}
-        response = attrs.evolve(response, metadata=attrs.evolve(metadata, provenance=payload))
+def _with_guessed_provider(response: ChatResponse) -> ChatResponse:
+    provenance = {**response.metadata.provenance, "metadata.provider_id": Provenance.DERIVED}
+    return attrs.evolve(response, metadata=attrs.evolve(response.metadata, provenance=provenance))
+
+
+def _attempt(
+    response: ChatResponse,
+    exchange: Exchange,
+    duration: timedelta,
+    request_id: str | None,
+    is_cancelled: bool,
+) -> ProviderAttempt:
+    """Return the attempt that *exchange* was, with *response*."""
     info = response.error_info
+    extra = {
+        "status": exchange.status,
+        "request_id": request_id,
+        "kind": None if info is None else info.kind.value,
+    }
     outcome = AttemptOutcome.SUCCESS if info is None else AttemptOutcome.ERROR
-    extra: dict[str, Any] = {} if record.status is None else {"status": record.status}
-    if (request_id := request_id_of(record.headers)) is not None:
-        extra["request_id"] = request_id
-    if info is not None:
-        extra["kind"] = info.kind.value
-    attempt = ProviderAttempt(
-        metadata.provider_id,
-        record.request.model or response.model,
-        latency_ms=record.duration.total_seconds() * 1000,
-        outcome=AttemptOutcome.CANCELLED if reading.is_cancelled else outcome,
+    return ProviderAttempt(
+        response.metadata.provider_id,
+        exchange.model or response.model,
+        latency_ms=duration.total_seconds() * 1000,
+        outcome=AttemptOutcome.CANCELLED if is_cancelled else outcome,
         error=None if info is None else info.message,
-        extra=extra,
+        extra={name: value for name, value in extra.items() if value is not None},
     )
-    return completed(response, record.request.model, [attempt], is_stream=record.is_stream)
 
 
 class _Body:

@@ -38,16 +38,15 @@ class Secrets:
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], content: bytes | None = None) -> None:
-        self._url = url
         self._content = content
-        parts = urlsplit(url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
+        self._parts = parts = urlsplit(url)
+        self._query = parse_qsl(parts.query, keep_blank_values=True)
+        self._secret_pairs = _secret_pairs([*headers.items(), *self._query])
+        in_json = [match[2].decode(errors="replace") for match in _IN_JSON.finditer(content or b"")]
+        self._is_in_json = bool(in_json)
         values = {unquote(parts.password or ""), unquote(parts.username or "")}
-        for pairs in (headers.items(), query):
-            for name, value in _secret_pairs(pairs):
-                values.update(_credentials_in(name, value))
-        for match in _IN_JSON.finditer(content or b""):
-            values.update(_credentials_in("", match[2].decode(errors="replace")))
+        for name, value in (*self._secret_pairs, *(("", value) for value in in_json)):
+            values.update(_credentials_in(name, value))
         values = {word for word in values if len(word) >= _MIN_LENGTH}
         forms = {
             form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
@@ -57,10 +56,11 @@ class Secrets:
 
     def url(self) -> str:
         """Return the URL without user, password, fragment and the secrets of its query."""
-        parts = urlsplit(self._url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
-        secret = set(_secret_pairs(query))
-        query = [(name, PLACEHOLDER if (name, value) in secret else value) for name, value in query]
+        parts = self._parts
+        query = [
+            (name, PLACEHOLDER if (name, value) in self._secret_pairs else value)
+            for name, value in self._query
+        ]
         netloc = parts.netloc.rpartition("@")[2]
         path = self._redact_text(parts.path)
         return urlunsplit(
@@ -70,7 +70,9 @@ class Secrets:
     def content(self) -> bytes | None:
         """Return the body of the request without credentials."""
         content = self._content
-        return None if content is None else self.redact(_IN_JSON.sub(rb'\1<secret>"', content))
+        if self._is_in_json and content is not None:
+            content = _IN_JSON.sub(rb'\1<secret>"', content)
+        return None if content is None else self.redact(content)
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return *headers*, of the request or the answer, without credentials."""
@@ -108,8 +110,10 @@ def _credentials_in(name: str, value: str) -> list[str]:
 
 def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the *pairs* (name, value) with a credential as the value."""
-    named = [pair for pair in pairs if _is_named_secret(pair[0])]
-    others = [pair for pair in pairs if not _is_named_secret(pair[0])]
+    named: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    for pair in pairs:
+        (named if _is_named_secret(pair[0]) else others).append(pair)
     if holds_key("\n".join(value for _, value in others)):  # usually false, so search all of them at once
         named += [pair for pair in others if holds_key(pair[1])]
     return named

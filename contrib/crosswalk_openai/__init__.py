@@ -45,7 +45,7 @@ class OpenAI(ChatDialect):
     access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
     # Its reasoning models refuse ``max_tokens``.
     style: ClassVar[Mapping[str, Any]] = {
-        "max_tokens": "max_completion_tokens",
+        "options": {"max_tokens": "max_completion_tokens"},
         "refusal": True,
         "null_content": False,  # servers that copy its API check for a text
         "takes_any_arguments": True,

@@ -1,4 +1,4 @@
-"""Services and servers that speak OpenAI's dialect, each with a few words of its own; one plugin object each.
+"""Services and servers that speak OpenAI's dialect with a few differences, one plugin object each.
 
 Facts: provider document "OpenAI Chat Completions", section 9. The objects at the end are what the entry points name.
 """
@@ -42,7 +42,7 @@ from crosswalk_openai.dialect import NO_REASONING, ChatDialect, take_sources
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-_TOP_K: Mapping[str, Any] = {"top_k": True}
+_TOP_K: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
 _NAMES = "[a-zA-Z0-9_-]{1,64}"
 """What OpenAI calls a tool's name, and those who say so, too."""
 
@@ -65,18 +65,18 @@ class DeepSeek(ChatDialect):
     way_back: ClassVar[WayBack] = WayBack(takes_reasoning=True, names_speakers=True)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* counts what a cache lacked; engines that copy that leave the fingerprint empty."""
+        """Whether *event* counts cache misses and has a fingerprint, which engines with the same counts leave empty."""
         return bool(event.get("system_fingerprint")) and super().is_marked(event)
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
-        """The counts of a usage object; what the cache lacked is the rest of the prompt."""
+        """Read a usage object. Cache misses are the rest of the prompt."""
         counts = super().usage_info(usage, state)
         if counts is not None and counts.cached_tokens is not None:
             take_same(usage, "prompt_cache_miss_tokens", counts.prompt_tokens - counts.cached_tokens)
         return counts
 
     def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: the cache's hits are counted twice, and its misses."""
+        """Write a usage object that counts cache hits twice, and cache misses."""
         super().spell(event)
         usage = event.get("usage") or {}
         cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
@@ -86,13 +86,13 @@ class DeepSeek(ChatDialect):
 
 
 class Groq(ChatDialect):
-    """OpenAI's dialect as Groq speaks it: usage may stand in ``x_groq``, and so may an error."""
+    """OpenAI's dialect as Groq speaks it. Usage and errors may be in ``x_groq``."""
 
     title: ClassVar[str] = "Groq"
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
-    style: ClassVar[Mapping[str, Any]] = {"max_tokens": "max_completion_tokens"}
-    # Its reference of the assistant's message has no place for what its own tools did.
+    style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
+    # Its assistant message has no field for the calls of its own tools.
     way_back: ClassVar[WayBack] = WayBack(
         shows_pictures=True, names_speakers=True, refuses=("executed_tools",)
     )
@@ -104,13 +104,13 @@ class Groq(ChatDialect):
     }
     marks: ClassVar[tuple[str, ...]] = ("x_groq",)
     cumulative: ClassVar[tuple[str, ...]] = (*ChatDialect.cumulative, "choices[].delta.executed_tools")
-    # What it says of them in two places is compared.
+    # The counts in both places are compared.
     usage_key: ClassVar[str | None] = None
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
     reasoning_name: ClassVar[str] = "reasoning"
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``: a failure in mid-stream may be a text in ``x_groq``."""
+        """See the hook ``map_delta``. An error in a stream may be a text in ``x_groq``."""
         deltas = super().map_delta(event, state)
         own = event.get("x_groq") if type(event) is dict else None
         if type(own) is dict and own.get("error"):
@@ -120,7 +120,7 @@ class Groq(ChatDialect):
         return deltas
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``: at the top, else in ``x_groq``; the same in both places counts once."""
+        """See the hook ``map_usage``. Usage is at the top level or in ``x_groq``; equal counts in both are read once."""
         if "x_groq" not in event:
             return super().map_usage(event, state)
         own = accept_object(event, "x_groq") or {}
@@ -128,7 +128,7 @@ class Groq(ChatDialect):
         return super().map_usage(event, state) or super().map_usage(own, state)
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
-        """The counts of a usage object, and the time that the request took, in seconds."""
+        """Read a usage object, which includes the duration of the request in seconds."""
         seconds = usage.get("total_time")
         if (type(seconds) is float or type(seconds) is int) and 0 <= seconds < 1e9:
             state.request_duration = timedelta(seconds=seconds)
@@ -138,7 +138,7 @@ class Groq(ChatDialect):
 
 
 class XAI(ChatDialect):
-    """OpenAI's dialect as xAI speaks it: reasoning is counted beside the completion, not in it."""
+    """OpenAI's dialect as xAI speaks it. Reasoning tokens are not part of the completion tokens."""
 
     title: ClassVar[str] = "xAI"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
@@ -151,20 +151,20 @@ class XAI(ChatDialect):
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``: the sources come with the end."""
+        """See the hook ``map_delta``. The sources come with the last event."""
         return chain(super().map_delta(event, state), take_sources(event, state))
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice; with a tool call, an empty finish word is an end."""
+        """Read one choice. An empty finish reason ends it if it has a tool call."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("finish_reason") == "" and part.get("tool_calls"):
             return chain(deltas, (ResponseDelta(raw_finish_reason="", choice=index),))
         return deltas
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
-        """The counts of a usage object; the total says whether reasoning is in the completion."""
+        """Read a usage object. The total shows whether the completion tokens include the reasoning tokens."""
         counts = super().usage_info(usage, state)
         if counts is None or not counts.reasoning_tokens or usage.get("total_tokens") is None:
             return counts
@@ -175,7 +175,7 @@ class XAI(ChatDialect):
         return attrs.evolve(counts, completion_tokens=completion)
 
     def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: reasoning is counted beside the completion."""
+        """Write a usage object whose completion tokens exclude reasoning tokens."""
         super().spell(event)
         usage = event.get("usage") or {}
         count = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
@@ -184,20 +184,20 @@ class XAI(ChatDialect):
 
 
 class _Done:
-    """Whether the chunk that calls itself the last one has come."""
+    """Whether the chunk marked as the last one has arrived."""
 
     is_so = False
 
 
 class Perplexity(ChatDialect):
-    """OpenAI's dialect as Perplexity speaks it: each chunk has a delta and the whole message so far."""
+    """OpenAI's dialect as Perplexity speaks it. Each chunk has a delta and the whole message so far."""
 
     title: ClassVar[str] = "Perplexity"
     documentation: ClassVar[str | None] = "https://docs.perplexity.ai/api-reference/chat-completions-post"
     access: ClassVar[Access | None] = Access.by_name("https://api.perplexity.ai", "PERPLEXITY")
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
-        "top_k": True,
+        "options": {"top_k": "top_k"},
         "unsupported": {
             **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
             "seed": "the API has no such option",
@@ -214,7 +214,7 @@ class Perplexity(ChatDialect):
         "related_questions",
     )
     sentinel: ClassVar[bool] = False
-    # What a chunk's message repeats depends on all deltas before it: each is to be read.
+    # The message of a chunk repeats all earlier deltas, so each event has to be read.
     text_paths: ClassVar[tuple[str, ...]] = ()
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
@@ -224,9 +224,9 @@ class Perplexity(ChatDialect):
         return self.built(request, arrange=in_perplexitys_order)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``: the sources were found before the text was written.
+        """See the hook ``map_delta``. The sources were found before the text was written.
 
-        There is no sentinel: a chunk that calls itself the last one is the end, and what follows is another answer.
+        There is no ``[DONE]``. The chunk marked as the last one ends the answer, and later bytes belong to another answer.
         """
         if state.own(_Done).is_so:
             raise TrailingContentError("a second answer has begun")
@@ -239,13 +239,13 @@ class Perplexity(ChatDialect):
     def rest_of_other_part(
         self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
     ) -> None:
-        """Take from *other*, the message so far, the text that all deltas have said."""
+        """Take the text that the deltas have brought from *other*, the message so far."""
         piece = part.get("content")
         so_far = state.choice(choice).joined(SegmentType.TEXT)
         take_same(other, "content", so_far + piece if type(piece) is str else so_far)
 
     def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: the sources stand at the top, and beside a whole message an empty delta."""
+        """Write the sources at the top level, and an empty delta next to a whole message."""
         super().spell(event)
         for choice in event.get("choices", ()):
             message = choice.get("message") or {}
@@ -263,7 +263,7 @@ class Perplexity(ChatDialect):
 
 
 class Together(ChatDialect):
-    """OpenAI's dialect as Together speaks it: log probabilities in shapes of its own."""
+    """OpenAI's dialect as Together speaks it. Its log probabilities have two more shapes."""
 
     title: ClassVar[str] = "Together"
     documentation: ClassVar[str | None] = "https://docs.together.ai/reference/chat-completions-1"
@@ -279,7 +279,7 @@ class Together(ChatDialect):
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
     def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
-        """The log probabilities of a choice; of a chunk, that of its one token."""
+        """Read the log probabilities of a choice. A chunk has that of its one token."""
         sent = choice.get("logprobs")
         if is_number(sent):
             if not content or "message" in choice:
@@ -307,7 +307,7 @@ class Fireworks(ChatDialect):
 
 
 class LMStudio(ChatDialect):
-    """OpenAI's dialect as LM Studio speaks it, and its ``/api/v0`` with statistics beside."""
+    """OpenAI's dialect as LM Studio speaks it. Answers of ``/api/v0`` also have statistics."""
 
     title: ClassVar[str] = "LM Studio"
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
@@ -336,7 +336,7 @@ class SGLang(ChatDialect):
     numbers_calls: ClassVar[bool] = True
 
     def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: reasoning is counted twice, once where there is none."""
+        """Write reasoning tokens in both places, and a zero if there are none."""
         super().spell(event)
         usage = event.get("usage") or {}
         count = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
@@ -347,7 +347,7 @@ class SGLang(ChatDialect):
 
 
 class OpenRouter(ChatDialect):
-    """OpenAI's dialect as OpenRouter speaks it, whatever provider is behind it: with errors inside answers of status 200."""
+    """OpenAI's dialect as OpenRouter speaks it for every provider. Answers with status 200 may contain an error."""
 
     title: ClassVar[str] = "OpenRouter"
     documentation: ClassVar[str | None] = "https://openrouter.ai/docs/api-reference/overview"
@@ -360,10 +360,10 @@ class OpenRouter(ChatDialect):
         **ChatDialect.usage_details,
         "web_search_requests": ("server_tool_use.web_search_requests",),
     }
-    # What it passes on, every provider behind it takes but Mistral, for which it changes them itself.
+    # Every provider behind it takes these ids except Mistral, for which it changes them.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
     call_names: ClassVar[str | None] = _NAMES
-    # Not the reasoning: it says again what the details say.
+    # Without the reasoning, which repeats the details.
     text_paths: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     reasoning_name: ClassVar[str] = "reasoning"
     numbers_calls: ClassVar[bool] = True
@@ -384,7 +384,7 @@ class OpenRouter(ChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice, then its error."""
+        """Yield the deltas of one choice, then its error."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         if choice.get("error"):
             return chain(deltas, (error_delta(error_info(None, choice.pop("error"))),))
@@ -392,14 +392,14 @@ class OpenRouter(ChatDialect):
 
 
 class Mistral(ChatDialect):
-    """OpenAI's dialect as Mistral speaks it: content may be a list of chunks, thinking among them."""
+    """OpenAI's dialect as Mistral speaks it. Content may be a list of chunks, which include thinking."""
 
     title: ClassVar[str] = "Mistral"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")
-    # It counts without being asked to, and refuses fields that it does not know, and messages that say nothing.
+    # It counts without being asked, and refuses unknown fields and empty messages.
     style: ClassVar[Mapping[str, Any]] = {
-        "seed": "random_seed",
+        "options": {"seed": "random_seed"},
         "include_usage": False,
         "takes_empty": False,
     }
@@ -431,14 +431,14 @@ class Mistral(ChatDialect):
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """The deltas of one choice: the chunks of its content in their order, then the rest."""
+        """Yield the deltas of one choice: its content in order, then the other fields."""
         deltas = super().choice_deltas(choice, part, index, state, whole=whole)
         return _chunks(part, index, state, deltas) if type(part.get("content")) is list else deltas
 
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
-        """One tool call; the id ``"null"`` is none."""
+        """Read one tool call. The id ``"null"`` means that there is none."""
         take_same(call, "id", "null")
         return super().tool_call(call, choice, state, whole=whole)
 
@@ -446,9 +446,9 @@ class Mistral(ChatDialect):
 def _chunks(
     part: dict[str, Any], choice: int, state: MappingState, others: Iterable[ResponseDelta]
 ) -> Iterator[ResponseDelta]:
-    """The content of *part* in its chunks, then *others*, the deltas of its rest.
+    """Yield a delta for each chunk of *part*'s content, then *others*, the deltas of the other fields.
 
-    A chunk of another type stays, and the text is noted as unmapped: nobody knows what it says.
+    A chunk of an unknown type is left in the event, and ``provenance`` marks the content as unmapped.
     """
     for chunk in take_objects(part, "content"):
         kind = take_string(chunk, "type")

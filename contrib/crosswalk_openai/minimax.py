@@ -80,7 +80,7 @@ class MiniMax(ChatDialect):
     documentation: ClassVar[str | None] = "https://platform.minimax.io/docs/api-reference/text-openai-api"
     access: ClassVar[Access | None] = Access.by_name("https://api.minimax.io/v1", "MINIMAX")
     style: ClassVar[Mapping[str, Any]] = {
-        "max_tokens": "max_completion_tokens",
+        "options": {"max_tokens": "max_completion_tokens"},
         "takes_empty": False,
         "unsupported": {"reasoning_effort": "the API has no such option"},
     }

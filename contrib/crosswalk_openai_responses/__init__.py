@@ -22,7 +22,6 @@ from crosswalk.plugins import (
     ResponseDelta,
     UsageInfo,
     WayBack,
-    accept_count,
     accept_count_at,
     accept_details,
     accept_object,
@@ -138,22 +137,16 @@ class ResponsesDialect:
         usage = accept_object(event, "usage") if "usage" in event else None
         if not usage:
             return None
-        is_chat = "prompt_tokens" in usage and "input_tokens" not in usage
-        names, details = (_CHAT_COUNTS, _CHAT_DETAILS) if is_chat else (wire.COUNTS, _DETAILS)
-        prompt = accept_count(usage, names["prompt_tokens"])
-        completion = accept_count(usage, names["completion_tokens"])
-        look_at_count(usage, names["total_tokens"])
-        if prompt is not None:
-            take_same(usage, names["total_tokens"], prompt + (completion or 0))
-        return state.usage_info(
-            prompt,
-            completion,
-            cached_tokens=accept_count_at(usage, (names["cached_tokens"],)),
-            reasoning_tokens=accept_count_at(usage, (names["reasoning_tokens"],)),
-            cache_write_tokens=accept_count_at(usage, (names["cache_write_tokens"],)),
-            cost=look_at_cost(usage),
-            details=attrs.evolve(accept_details(usage, details), web_search_requests=_searches(event)),
-        )
+        if "prompt_tokens" in usage and "input_tokens" not in usage:
+            return _CHAT.usage_info(usage, state)  # of a proxy that translates Chat Completions
+        counts = {
+            name: accept_count_at(usage, (path,)) for name, path in wire.COUNTS.items() if name != _TOTAL
+        }
+        look_at_count(usage, _TOTAL)
+        if counts["prompt_tokens"] is not None:
+            take_same(usage, _TOTAL, counts["prompt_tokens"] + (counts["completion_tokens"] or 0))
+        details = attrs.evolve(accept_details(usage, _DETAILS), web_search_requests=_searches(event))
+        return state.usage_info(**counts, cost=look_at_cost(usage), details=details)
 
 
 def _searches(event: dict[str, Any]) -> int | None:
@@ -162,16 +155,8 @@ def _searches(event: dict[str, Any]) -> int | None:
     return look_at_count(searches, "num_requests") if isinstance(searches, dict) else None
 
 
-_CHAT_COUNTS = {
-    "prompt_tokens": "prompt_tokens",
-    "completion_tokens": "completion_tokens",
-    "total_tokens": "total_tokens",
-    "cached_tokens": "prompt_tokens_details.cached_tokens",
-    "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
-    "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
-}
-"""The fields in which proxies that translate Chat Completions leave the counts."""
-_CHAT_DETAILS: Final = OpenAIChatDialect.usage_details
+_CHAT: Final = OpenAIChatDialect()
+_TOTAL: Final = wire.COUNTS["total_tokens"]
 _DETAILS: Final = {name: (path,) for name, path in wire.DETAILS.items()}
 _OPEN_RESPONSES = {
     f"response.reasoning.{word}": wire.EVENTS[f"response.reasoning_text.{word}"] for word in ("delta", "done")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crosswalk.plugins import (
-    NO_ANSWER,
     AudioPart,
     ChatMessage,
     ChatRequest,
@@ -20,7 +19,6 @@ from crosswalk.plugins import (
     HostedToolKind,
     HTTPRequest,
     ImagePart,
-    NamedTool,
     Role,
     TextPart,
     ToolCall,
@@ -29,18 +27,21 @@ from crosswalk.plugins import (
     UnsupportedRequestError,
     arguments_text,
     as_json_object,
+    call_item,
     content_parts,
     data_url,
+    input_part,
     is_of,
     message_of,
+    openai_choice,
+    openai_format,
     put_options,
     response_items,
     responses as wire,
     text_of,
-    thaw,
     tool_fields,
-    tool_kind,
     unsupported_part,
+    without_silence,
 )
 
 __all__ = ["build_request"]
@@ -65,7 +66,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     start = _start(request, {**stored, **options})
     for number in range(start):
         drops.leave(number, "the server has it already")
-    items = [*_items(request, request.messages[start:], is_stored=is_stored)]
+    all_items = _items(request, request.messages[start:], is_stored=is_stored)
+    items = [*without_silence(all_items, lambda item: item is _EMPTY)]
     if items and items[-1].get("role") == "assistant":
         drops.leave(len(request.messages) - 1, "the API does not continue an answer, it gives another one")
     body: dict[str, Any] = {"model": request.model, "input": items, **stored}
@@ -74,12 +76,11 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     tools += [_hosted_tool(tool, drops) for tool in request.hosted_tools]
     if tools:
         body["tools"] = tools
-    if isinstance(request.tool_choice, NamedTool):
-        body["tool_choice"] = {"type": tool_kind(request), "name": request.tool_choice.name}
-    elif request.tool_choice is not None:
-        body["tool_choice"] = request.tool_choice.value
+    choice = openai_choice(request)
+    if choice is not None:
+        body["tool_choice"] = choice
     if request.response_format is not None:
-        body["text"] = {"format": _format(request)}
+        body["text"] = {"format": openai_format(request.response_format)}
     if request.reasoning_effort is not None:
         body["reasoning"] = {"effort": request.reasoning_effort.value}
         if not is_stored and _ENCRYPTED not in options.get("include", ()):
@@ -145,18 +146,6 @@ def _hosted_tool(tool: HostedTool, drops: Drops) -> dict[str, Any]:
     return {"type": "web_search", **filters}
 
 
-def _format(request: ChatRequest) -> dict[str, Any]:
-    wanted = request.response_format
-    if wanted is None or wanted.schema is None:
-        return {"type": "json_object"}
-    return {
-        "type": "json_schema",
-        "name": wanted.name,
-        "schema": thaw(wanted.schema),
-        "strict": wanted.strict,
-    }
-
-
 # The conversation as items.
 
 
@@ -171,14 +160,8 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
     for turn in request.messages:
         calls = message_of(turn).tool_calls or ()
         kinds |= {call.id: "custom_tool_call" for call in calls if call.is_custom}
-    before: Role | None = None
-    is_silent = False
     for turn in turns:
         message = message_of(turn)
-        if message.role is not Role.ASSISTANT:
-            if is_silent and before is message.role is Role.USER:
-                yield _message(Role.ASSISTANT, NO_ANSWER)
-            is_silent = False
         if message.role is Role.TOOL:
             yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
         elif message.role is not Role.ASSISTANT:
@@ -189,9 +172,7 @@ def _items(request: ChatRequest, turns: tuple[Turn, ...], *, is_stored: bool) ->
             stored = is_stored and id(turn) in own and _is_stored(turn)
             items = _own_items(own[id(turn)], is_stored=stored) if id(turn) in own else _plain_items(turn)
             sent = [*items]
-            is_silent = not sent
-            yield from sent
-        before = before if is_silent else message.role
+            yield from sent or [_EMPTY]
 
 
 def _is_stored(turn: Turn) -> bool:
@@ -203,11 +184,7 @@ def _plain_items(turn: Turn) -> Iterator[dict[str, Any]]:
     if text := text_of(turn):
         yield _message(Role.ASSISTANT, text)
     for call in message_of(turn).tool_calls or ():
-        about = {"call_id": call.id, "name": call.name}
-        if call.is_custom:
-            yield {"type": "custom_tool_call", **about, "input": call.arguments}
-        else:
-            yield {"type": "function_call", **about, "arguments": arguments_text(call)}
+        yield call_item(call, call.arguments if call.is_custom else arguments_text(call))
 
 
 def _name(item: dict[str, Any]) -> str:
@@ -225,6 +202,9 @@ def _message(role: Role, content: Any) -> dict[str, Any]:
     # OpenAI does not need the type, but llama.cpp does.
     return {"type": "message", "role": role.value, "content": content}
 
+
+_EMPTY = _message(Role.ASSISTANT, "")
+"""An answer without items."""
 
 _OF_STREAMS = frozenset(event.family for event in wire.EVENTS.values()) | {
     "added", "item_id", "output_index", "partial_image_b64", "partial_image_index", "sequence_number",
@@ -285,15 +265,6 @@ def _result(message: ChatMessage, kind: str) -> dict[str, Any]:
 
 
 def _part(part: ContentPart) -> dict[str, Any]:
-    if isinstance(part, TextPart):
-        return {"type": "input_text", "text": part.text}
-    if isinstance(part, ImagePart):
-        return {"type": "input_image", "image_url": data_url(part), "detail": part.detail or "auto"}
     if isinstance(part, AudioPart):
         raise unsupported_part(part, "cannot be sent to this API")
-    if part.id is not None:
-        name = {"filename": part.name} if part.name else {}
-        return {"type": "input_file", "file_id": part.id, **name}
-    if part.data is None:
-        return {"type": "input_file", "file_url": part.url}
-    return {"type": "input_file", "file_data": data_url(part), "filename": part.name or "file"}
+    return input_part(part, data_url)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from crosswalk import ToolCallArgumentsError
 from crosswalk.convert import Loss, WireForm, convert
-from crosswalk.convert.source import source_form
+from crosswalk.convert.source import form_of_body, source_form
 from crosswalk.service import Incoming, message_of
 from crosswalk.types import (
     CallKind,
@@ -73,30 +73,58 @@ def unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
     return tuple(loss for loss in losses if not (loss.path.startswith(own) or _SEALED.fullmatch(loss.path)))
 
 
-def whole(incoming: Incoming, response: ChatResponse, seal: Segment | None = None) -> Written:
-    """*response* as the body that the client of *incoming* is waiting for; an error response as that of an error.
+def whole(
+    incoming: Incoming,
+    response: ChatResponse,
+    token: str = "",
+    seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
+) -> Written:
+    """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
+
+    Args:
+        incoming: the client's request.
+        response: the answer. The body of an error response is that of an error.
+        token: as for :func:`addressed`.
+        seal: returns the seal of the answer.
 
     Raises:
-        ConversionError: it holds what JSON cannot.
+        ConversionError: the answer holds text that is not valid JSON.
     """
-    response, options = with_custom_calls(response, incoming.custom_tools), options_of(incoming)
+    shown, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
+    model = response.attempts[-1].model if response.attempts else None
+    native = _native_body(incoming, response) if shown is response else None
+    if native is not None:
+        written, is_renamed = (
+            Written(response.raw_events.frames[0]),
+            rename(native, alias_of(incoming, model)),
+        )
+    else:
+        shown = addressed(incoming, shown, token, model)
+        written, is_renamed = _converted(incoming, shown, seal(response)), False
+    if written.status != 200 or not (is_renamed or wants.echo or wants.namespaces):
+        return written
+    raw = native or load_json(written.body)
+    for choice in raw["choices"] if wants.echo else ():
+        choice["text"] = prompt_of(incoming) + choice["text"]
+    if wants.namespaces:
+        name_in_namespaces(raw["output"], incoming)
+    return attrs.evolve(written, body=dump_json(raw))
+
+
+def _native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
+    """Return the JSON of *response*, or ``None`` if it was a stream or is not in the client's format."""
+    raw = response.raw_events[0] if len(response.raw_events) == 1 else None
+    return raw if form_of_body(raw) is incoming.form else None
+
+
+def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
+    """Return *response* in the client's format with its *seal*."""
+    options = options_of(incoming)
     made = convert(response, incoming.form, request=options)
-    losses = made.report.losses
-    frames = response.raw_events.frames
-    is_foreign = len(frames) != 1 or made.value != frames[0]  # the client's form is not the server's
-    if seal is not None and is_foreign:
-        made = convert(sealed(response, seal), incoming.form, request=options)
-        losses = unsealed(losses, len(response.segments))
-    body = made.value
-    alias = alias_of(incoming, response.attempts[-1].model if response.attempts else None)
-    if made.status == 200 and (incoming.wants.echo or incoming.wants.namespaces or alias):
-        raw = load_json(body)
-        rename(raw, alias)
-        for choice in raw["choices"] if incoming.wants.echo else ():
-            choice["text"] = prompt_of(incoming) + choice["text"]
-        if incoming.wants.namespaces:
-            name_in_namespaces(raw["output"], incoming)
-        body = dump_json(raw)
+    if seal is None:
+        return Written(made.value, made.status, made.report.losses)
+    losses = unsealed(made.report.losses, len(response.segments))
+    body = convert(sealed(response, seal), incoming.form, request=options).value
     return Written(body, made.status, losses)
 
 
@@ -135,28 +163,40 @@ def prompt_of(incoming: Incoming) -> str:
     return message_of(incoming.request.asked.messages[-1]).text
 
 
-def addressed(incoming: Incoming, response: ChatResponse, token: str) -> ChatResponse:
+def addressed(
+    incoming: Incoming, response: ChatResponse, token: str, server_model: str | None
+) -> ChatResponse:
     """*response* under an id that no other one has, where the client of *incoming* may go on from it by that.
 
     A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
     its server may keep it, too. A call without an id, as Gemini's often are, gets one that no call of another answer has:
     Claude Code takes two calls of one id for one. It also drops the signed thinking of a model that it did not ask for, so
-    an answer of another format in Messages has the client's name of the model.
+    an answer of another format in Messages has the client's name of the model, as every answer has under an alias.
 
     Args:
         incoming: what the client has asked.
         response: the answer, or what has come of it.
         token: what no other answer has; without one, the id stays.
+        server_model: the server's name for the model.
     """
-    form = incoming.form
+    form, alias = incoming.form, alias_of(incoming, server_model)
+    if form is WireForm.ANTHROPIC and source_form(response) is not form:
+        alias = incoming.request.model
+    if alias is not None:
+        response = _named(response, alias)
     if not token:
         return response
     response = _with_own_call_ids(response, token)
-    if form is WireForm.ANTHROPIC and source_form(response) is not form:
-        return attrs.evolve(response, model=incoming.request.model or response.model)
     if form is not WireForm.OPENAI_RESPONSES or response.metadata.provider_id == form.provider:
         return response
     return attrs.evolve(response, id=f"{response.id}-{token}")
+
+
+def _named(response: ChatResponse, model: str) -> ChatResponse:
+    """Return *response* with the name *model*, whether its server has named the model or not."""
+    metadata = response.metadata
+    known = {path: mark for path, mark in metadata.provenance.items() if path != "model"}
+    return attrs.evolve(response, model=model, metadata=attrs.evolve(metadata, provenance=known))
 
 
 def own_call_id(id: str, token: str) -> str:

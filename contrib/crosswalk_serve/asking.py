@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable
-from functools import partial
 from time import perf_counter
 from typing import Any, Final
 from uuid import uuid4
 
-import attrs
 import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
@@ -18,20 +16,17 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, UnsupportedRequestError
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, StreamEventType
-from crosswalk_serve.answers import addressed, whole
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk_serve.answers import whole
 from crosswalk_serve.auxiliary_requests import load
-from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.budgets import by_length, cost, most_cost
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import Refusal, failed, for_client, info_of
-from crosswalk_serve.http_reply import Interruptible, Reply
+from crosswalk_serve.http_errors import BadRequestError, Refusal, failed, for_client, info_of
+from crosswalk_serve.http_reply import Interruptible, Reply, dropped, dropped_fields
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import record_request, request_id
-from crosswalk_serve.losses import dropped, dropped_fields
 from crosswalk_serve.owners import Seals
-from crosswalk_serve.requests import BadRequestError, Incoming, read_request
-from crosswalk_serve.routing import Route
+from crosswalk_serve.requests import Incoming, check_head, read_body, read_request
+from crosswalk_serve.routing import Route, by_length
 from crosswalk_serve.stored_responses import Conversation, Conversations, StoreError
 from crosswalk_serve.streams import Relay, StreamWriter, error_frame, is_native, relayed, written
 
@@ -142,9 +137,8 @@ class Exchange:
             self._caller.name, incoming.wants.previous_response_id
         )
         self._asked = (*earlier, *request.messages)
-        request = attrs.evolve(request, messages=self._asked)
-        request = route.request(request, name)
-        most = most_cost(request, route, incoming.wants.n) if self._has_budget else 0.0
+        request = route.request(request, name, earlier)
+        most = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
         self._reserved = await gateway.quotas.admit(self._caller, most)
         service = route.service()
         with gateway.running(block, self._caller):
@@ -208,8 +202,7 @@ class Exchange:
         if error is not None:
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
-        seal = self._seals.of(response, self._form)
-        written = whole(self._incoming, addressed(self._incoming, response, self.reply.id), seal)
+        written = whole(self._incoming, response, self.reply.id, self._seal)
         self.reply.dropped += dropped_fields(written.losses, response)
         await self._settle(response, written.body)
         await self.reply.whole(written.body, written.status)
@@ -259,9 +252,11 @@ class Exchange:
         sent = events.sent
         if sent is not None and is_native(self._incoming, sent):
             return Relay(self._incoming, sent)
-        seal = partial(self._seals.of, form=self._form)
         model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, seal)
+        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal)
+
+    def _seal(self, response: ChatResponse) -> Segment | None:
+        return self._seals.of(response, self._form)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
         self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
@@ -273,7 +268,7 @@ class Exchange:
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
         try:
-            return whole(self._incoming, addressed(self._incoming, response, self.reply.id)).body
+            return whole(self._incoming, response, self.reply.id).body
         except ConversionError as error:
             _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
             return None
@@ -314,7 +309,8 @@ class Exchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         usage, taken = response.usage, by_length(response, self._asked)
-        dollars = cost(taken, route)
+        is_priced = gateway.metrics is not None or self._has_budget
+        dollars = route.cost(taken) if is_priced else 0.0
         reserved, self._reserved = self._reserved, None
         await gateway.quotas.spend(caller, taken.usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:

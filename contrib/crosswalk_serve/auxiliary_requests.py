@@ -18,14 +18,12 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
 from crosswalk.service import LLMService, PlainAnswer, build_http_request
 from crosswalk.types import dump_json
-from crosswalk_serve.bodies import check_head, read_body
-from crosswalk_serve.budgets import prompt_tokens
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http_errors import Refusal, for_client
 from crosswalk_serve.http_reply import Interruptible
 from crosswalk_serve.keys import Caller
-from crosswalk_serve.requests import Incoming, load_body, read_request
-from crosswalk_serve.routing import Route
+from crosswalk_serve.requests import Incoming, check_head, load_body, read_body, read_request
+from crosswalk_serve.routing import Route, prompt_tokens
 
 __all__ = ["TokenCounts", "fetch", "load", "read", "supervised"]
 

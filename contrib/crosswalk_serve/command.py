@@ -114,10 +114,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(path: str, options: Mapping[str, Any]) -> Config:
-    """Return the file at *path* with the *options* of the command line. It holds plain values for other processes."""
-    from crosswalk_serve.reading import load_config
+    """Return the file at *path* with the *options* of the command line. It holds plain values for other processes.
+
+    Raises:
+        ConfigurationError: the file is wrong, or one of its models is impossible. The error names the line.
+    """
+    from crosswalk_serve.reading import load_config, located
+    from crosswalk_serve.routing import Router
 
     config = load_config(path)
+    try:
+        Router(config)
+    except ConfigurationError as error:
+        raise located(error, path) from None
     return attrs.evolve(config, listen=attrs.evolve(config.listen, **options))
 
 

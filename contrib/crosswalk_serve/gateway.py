@@ -16,7 +16,6 @@ from starlette.requests import HTTPConnection
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Observer
 from crosswalk.text import clean_message
-from crosswalk_serve.budgets import check_prices
 from crosswalk_serve.config import Config
 from crosswalk_serve.http_errors import Refusal
 from crosswalk_serve.http_reply import Interruptible
@@ -84,7 +83,6 @@ class Gateway:
             documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
-        check_prices(config)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()
@@ -187,7 +185,6 @@ class Gateway:
             ConfigurationError: *config* is wrong. Nothing has changed.
             PluginError: a plugin is broken. Nothing has changed.
         """
-        check_prices(config)
         router = Router(config, self._observers, **self._service_options)
         old, self.router = self.router, router
         self.keyring = Keyring(config.keys)

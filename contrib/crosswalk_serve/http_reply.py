@@ -1,21 +1,26 @@
-"""The HTTP side of one request: the response, whole or as a stream that is kept alive, and the end if the client leaves."""
+"""The HTTP side of one request: the response, whole or as a stream that is kept alive, the end if the client leaves, and the
+names of the fields that did not reach the client or the server."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from starlette.types import Receive, Send
 
-from crosswalk.convert import WireForm
+from crosswalk.codec.problems import step
+from crosswalk.convert import Loss, WireForm
+from crosswalk.convert.rules import ENVELOPE
+from crosswalk.convert.source import source_form
 from crosswalk.errors import ErrorInfo
+from crosswalk.types import ChatResponse, SegmentType
+from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk_serve.http_errors import LEFT, id_headers
-from crosswalk_serve.losses import header_of
 
-__all__ = ["Interruptible", "Reply", "media_type"]
+__all__ = ["Interruptible", "Reply", "dropped", "dropped_fields", "header_of", "media_type"]
 
 _IDLE: Final = {
     **dict.fromkeys(
@@ -197,3 +202,124 @@ class Interruptible:
         assert self._task is not None, "who leaves the block ends the watcher"
         self._is_cancelled = True
         self._task.cancel()
+
+
+_COUNTS: Final = {
+    WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
+    WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
+    WireForm.ANTHROPIC: ("usage.", messages.COUNTS),
+    WireForm.OLLAMA: ("", ollama.COUNTS),
+}
+"""Where each API has its token counts."""
+_CONTENT: Final = {
+    WireForm.OPENAI_CHAT: "choices[0].message.",
+    WireForm.OPENAI_RESPONSES: "output[].",
+    WireForm.ANTHROPIC: "content[].",
+    WireForm.OLLAMA: "message.",
+}
+"""Where each API has what the model said."""
+_ARGUMENTS: Final = {
+    WireForm.OPENAI_CHAT: "choices[0].message.tool_calls[].function.arguments",
+    WireForm.OPENAI_RESPONSES: "output[].arguments",
+    WireForm.ANTHROPIC: "content[].input",
+    WireForm.OLLAMA: "message.tool_calls[].function.arguments",
+}
+"""Where each API has the arguments of a call."""
+_ANSWERS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candidates"}
+"""Where each API has further answers."""
+_OPAQUE: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
+"""The name of encrypted reasoning."""
+_EXTENSIONS: Final = "metadata.extensions"
+_MOST: Final = 20
+_LONGEST: Final = 1000
+
+
+def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
+    """The fields of the server's answer that the client does not get.
+
+    Args:
+        losses: those of the report of the conversion, without the harmless ones.
+        response: the converted answer.
+    """
+    form = source_form(response)
+    results: list[str] = []
+    for loss in losses:
+        results += _names(loss.path, response, form)
+    return results
+
+
+def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
+    """The names of the field *path* of *response*, a canonical path, in the server's API."""
+    if path.startswith(_EXTENSIONS):
+        for location, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
+            if location == path or location.startswith((f"{path}.", f"{path}[")):
+                yield name.removeprefix(".")
+    elif path.startswith("usage."):
+        count = path.removeprefix("usage.")
+        prefix, names = _COUNTS.get(form, ("usage.", {})) if form else ("usage.", {})
+        yield prefix + names.get(count, count)
+    elif path.startswith("segments["):
+        yield from _segment(path, response, form)
+    elif form in _ARGUMENTS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):
+        yield _ARGUMENTS[form]
+    elif form in _ANSWERS and path.startswith("alternatives["):
+        number, _, field = path.removeprefix("alternatives[").partition("]")
+        yield f"{_ANSWERS[form]}[{response.alternatives[int(number)].index}]{field}"
+    elif path not in ENVELOPE:
+        yield path
+
+
+def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The values below *path* that say something: the canonical path of each, and its *name* in the server's API.
+
+    They differ in lists: of a list of objects only those with further fields are kept, each with its place as ``index``.
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ENVELOPE:
+                yield from _leaves(path + step(key), name + step(key), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for position, item in enumerate(value):
+            number = item.get("index", position) if isinstance(item, dict) else position
+            yield from _leaves(f"{path}[{position}]", f"{name}[{number}]", item)
+    elif value not in (None, "", [], 0) or value is False:
+        yield path, name
+
+
+def _segment(path: str, response: ChatResponse, form: WireForm | None) -> Iterator[str]:
+    """The name of a part of the answer, or of a field of it."""
+    location, _, field = path.removeprefix("segments[").partition("]")
+    segment = response.segments[int(location)]
+    name = field.removeprefix(".metadata").removeprefix(".").partition(".")[0]
+    prefix = "" if form is None else _CONTENT.get(form, "")
+    if name in ENVELOPE:
+        return
+    if segment.type is SegmentType.TOOL_CALL and name == "content" and form in _ARGUMENTS:
+        yield _ARGUMENTS[form]
+        return
+    if name == "encrypted" and form in _OPAQUE:
+        name = _OPAQUE[form]
+    is_part = name in ("", "content") or name.startswith("annotations") or not prefix
+    yield f"{prefix}{segment.type}{field.replace('.metadata', '', 1)}" if is_part else f"{prefix}{name}"
+
+
+def dropped(response: ChatResponse) -> list[str]:
+    """The parts of the request that the server of *response* did not get, with the reasons, and what it got unasked."""
+    extra: Any = response.attempts[-1].extra if response.attempts else {}
+    left_out = [f"{one['option']}: {one['reason']}" for one in extra.get("dropped", ())]
+    return [f"request.{name}" for name in (*left_out, *extra.get("added", ()))]
+
+
+def header_of(paths: Iterable[str]) -> str:
+    """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
+    unique = list(dict.fromkeys(paths))
+    raw: list[str] = []
+    length = 0
+    for path in unique[:_MOST]:
+        plain = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
+        length += len(plain) + 2
+        if length > _LONGEST:
+            break
+        raw.append(plain)
+    more = len(unique) - len(raw)
+    return ", ".join([*raw, f"and {more} more"] if more else raw)

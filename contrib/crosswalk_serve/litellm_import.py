@@ -17,34 +17,12 @@ from crosswalk_serve.keys import SHORTEST
 
 __all__ = ["Imported", "import_litellm"]
 
+_SAME: Final = (
+    *("openai", "anthropic", "gemini", "bedrock", "cohere", "ollama", "vllm", "groq", "mistral", "xai"),
+    *("deepseek", "openrouter", "perplexity", "dashscope", "moonshot", "zai", "minimax", "cloudflare"),
+)
 _PROVIDERS: Final = {
-    **{
-        name: name
-        for name in (
-            *(
-                "openai",
-                "anthropic",
-                "gemini",
-                "bedrock",
-                "cohere",
-                "ollama",
-                "vllm",
-                "groq",
-                "mistral",
-                "xai",
-            ),
-            *(
-                "deepseek",
-                "openrouter",
-                "perplexity",
-                "dashscope",
-                "moonshot",
-                "zai",
-                "minimax",
-                "cloudflare",
-            ),
-        )
-    },
+    **dict(zip(_SAME, _SAME, strict=True)),
     "azure": "openai",
     "cohere_chat": "cohere",
     "fireworks_ai": "fireworks",
@@ -65,6 +43,7 @@ _UNPREFIXED: Final = {
 }
 """The vendor by the beginning of a model's name. LiteLLM's own names need no prefix."""
 _DEFAULTS: Final = ("temperature", "max_tokens", "top_p", "seed", "frequency_penalty", "presence_penalty")
+_COSTS: Final = ("input_cost_per_token", "output_cost_per_token")
 _ENVIRONMENT: Final = "os.environ/"
 _CALLBACKS: Final = {"prometheus": "metrics", "otel": "tracing"}
 
@@ -150,14 +129,15 @@ class _Import:
         result = self._target(place, name, parameters)
         if result is None:
             return
-        info = _mapping(entry.pop("model_info", None))
+        info = dict(_mapping(entry.pop("model_info", None)))
         model = self._models.setdefault(name, {"endpoints": []})
         own: dict[str, dict[str, Any]] = {
             "defaults": {key: parameters.pop(key) for key in _DEFAULTS if key in parameters}
         }
-        costs = [
-            parameters.pop(key, info.get(key)) for key in ("input_cost_per_token", "output_cost_per_token")
-        ]
+        costs: list[Any] = [{**info, **parameters}.get(key) for key in _COSTS]
+        for key in _COSTS:
+            info.pop(key, None)
+            parameters.pop(key, None)
         if all(type(cost) in (int, float) for cost in costs):
             own["price"] = {
                 f"{kind}_per_million": round(cost * 1e6, 6)
@@ -170,6 +150,7 @@ class _Import:
                 self._omit(f"{place}.litellm_params", f"other {key} than the first endpoint of {name}")
         model["endpoints"].append(result)
         self._rest(f"{place}.litellm_params", parameters)
+        self._rest(f"{place}.model_info", info)
         self._rest(place, entry)
 
     def _target(self, place: str, name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
@@ -198,8 +179,9 @@ class _Import:
         if base is not None:
             base = _text(base)
             target["base_url"] = f"{base.rstrip('/')}/openai/v1" if prefix == "azure" else base
-        if "api_key" in parameters:
-            target["api_key"] = _text(parameters.pop("api_key"))
+        key = parameters.pop("api_key", f"{_ENVIRONMENT}AZURE_API_KEY" if prefix == "azure" else None)
+        if key is not None:  # Azure must not get the key of OpenAI
+            target["api_key"] = _text(key)
         headers = {
             key: _text(value) for key, value in _mapping(parameters.pop("extra_headers", None)).items()
         }
@@ -207,8 +189,11 @@ class _Import:
             headers["OpenAI-Organization"] = _text(parameters.pop("organization"))
         if headers:
             target["headers"] = headers
-        weights = [parameters.pop(key, None) for key in ("weight", "rpm", "tpm")]
-        target["weight"] = float(next((weight for weight in weights if weight), 1))
+        weights = {key: parameters.pop(key, None) for key in ("weight", "rpm", "tpm")}
+        target["weight"] = float(next(filter(None, weights.values()), 1))
+        for key in ("rpm", "tpm"):
+            if weights[key]:
+                self._omit(f"{place}.litellm_params.{key}", "endpoints have weights, but no limits")
         return target
 
     def _weigh(self, strategy: object) -> None:

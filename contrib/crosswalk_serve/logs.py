@@ -17,7 +17,7 @@ from crosswalk.service import Call, Observation
 from crosswalk.service.endpoint import Route, where
 from crosswalk.text import clean_message
 from crosswalk.types import AttemptOutcome, ChatResponse, FinishReason, Provenance
-from crosswalk_serve.losses import header_of
+from crosswalk_serve.http_reply import header_of
 
 if TYPE_CHECKING:
     from crosswalk.types import ProviderAttempt

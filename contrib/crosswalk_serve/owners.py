@@ -15,6 +15,7 @@ import hmac
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
@@ -65,8 +66,14 @@ class Seals:
     """
 
     def __init__(self, config: Config, caller: Caller) -> None:
+        self._config, self._caller = config, caller
+
+    @cached_property
+    def _key(self) -> bytes:
+        """The secret of the seals. Most requests need none."""
+        caller = self._caller
         own = b"" if caller.key is None else str(caller.key.hash).encode()
-        self._key = sha256(_secret(config) + own).digest()
+        return sha256(_secret(self._config) + own).digest()
 
     def of(self, response: ChatResponse, form: WireForm) -> Segment | None:
         """Return the part with the seal of *response* for a client of *form*, or ``None`` if it holds nothing opaque."""

@@ -23,15 +23,13 @@ from crosswalk.errors import ErrorKind
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
 from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.auxiliary_requests import fetch, read, supervised
-from crosswalk_serve.bodies import Payload, read_payload
-from crosswalk_serve.budgets import cost_of_tokens
 from crosswalk_serve.config import Target
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_errors import LEFT, Refusal, error_response, form_of, id_headers
+from crosswalk_serve.http_errors import LEFT, BadRequestError, Refusal, error_response, form_of, id_headers
+from crosswalk_serve.http_reply import header_of
 from crosswalk_serve.keys import Caller, Reservation
 from crosswalk_serve.logs import log_failure, record_request, request_id
-from crosswalk_serve.losses import header_of
-from crosswalk_serve.requests import BadRequestError
+from crosswalk_serve.requests import Payload, read_payload
 from crosswalk_serve.routing import Route
 
 __all__ = ["Passthrough"]
@@ -119,7 +117,7 @@ class _Exchange:
         number = route.choose()
         targets, estimate = route.targets[number], UsageInfo(payload.tokens, 0)
         first = targets[0]
-        most = cost_of_tokens(estimate, route, first, first.model or payload.model)
+        most = route.cost_of_tokens(estimate, first, first.model or payload.model)
         self._reserved = await gateway.quotas.admit(caller, most)
         service = route.services[number][0]
         answer, target = await supervised(
@@ -180,7 +178,7 @@ class _Exchange:
         """Count *usage*, and settle what was reserved."""
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        dollars = cost_of_tokens(usage, route, target, model)
+        dollars = route.cost_of_tokens(usage, target, model)
         reserved, self._reserved = self._reserved, None
         await gateway.quotas.spend(caller, usage.total_tokens, dollars, reserved)
         if gateway.metrics is not None:

@@ -164,8 +164,7 @@ class StreamWriter:
         server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     ) -> None:
-        self._incoming, self._token, self._seal = incoming, token, seal
-        self._alias = alias_of(incoming, server_model)
+        self._incoming, self._token, self._seal, self._model = incoming, token, seal, server_model
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
         )  # its clients cannot add up the pieces of a custom call
@@ -173,7 +172,7 @@ class StreamWriter:
         self._custom = CustomCalls(self._names)
         self._converter = StreamConverter.of(
             incoming.form,
-            lambda: addressed(incoming, partial(), token),
+            lambda: addressed(incoming, partial(), token, server_model),
             request=options_of(incoming),
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
@@ -201,7 +200,8 @@ class StreamWriter:
                 raw += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
             raw += b"".join(map(self._fed, self._held))
-            raw += self._frames(self._converter.finish(addressed(self._incoming, response, self._token)))
+            response = addressed(self._incoming, response, self._token, self._model)
+            raw += self._frames(self._converter.finish(response))
             losses = self._converter.report.losses
             self.losses = losses if seal is None else unsealed(losses, len(response.segments) - 1)
             self._has_ended = True
@@ -248,14 +248,9 @@ class StreamWriter:
 
     def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
         """Return *event* with the parts of the request that no server repeats: a prompt, namespaces."""
-        rename(event, self._alias)
         if self._incoming.wants.namespaces:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
             name_in_namespaces([event, *items], self._incoming)
-        return self._echoing(event)
-
-    def _echoing(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return *event*, with the prompt before the first text of an answer."""
         for choice in event.get("choices", ()) if self._prompt else ():
             if choice["index"] not in self._echoed:
                 self._echoed.add(choice["index"])

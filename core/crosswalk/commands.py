@@ -27,12 +27,6 @@ from crosswalk.cli.arguments.values import (
     whole_number as whole_number,
     zoned_time as zoned_time,
 )
-from crosswalk.cli.exits import (
-    FAILED as FAILED,
-    OK as OK,
-    USAGE as USAGE,
-    UsageError as UsageError,
-)
 from crosswalk.cli.logs.comparing import Comparison as Comparison
 from crosswalk.cli.logs.keepers import Keeper as Keeper
 from crosswalk.cli.logs.layouts import (
@@ -45,9 +39,16 @@ from crosswalk.cli.logs.reading import (
     provider_of as provider_of,
 )
 from crosswalk.cli.logs.report_rows import ReportRow as ReportRow
-from crosswalk.cli.logs.stored import Failure as Failure
+from crosswalk.cli.logs.storing import Failure as Failure
 from crosswalk.cli.progress import Progress as Progress
-from crosswalk.cli.terminal import say as say, write_text as write_text
+from crosswalk.cli.terminal import (
+    FAILED as FAILED,
+    OK as OK,
+    USAGE as USAGE,
+    UsageError as UsageError,
+    say as say,
+    write_text as write_text,
+)
 from crosswalk.drafts import written as written
 from crosswalk.text import counted as counted
 

@@ -23,24 +23,23 @@ CONFIG_FILE: Final = ".agent/config.yml"
 
 @attrs.frozen
 class Settings:
-    """What a user can set once for all programs.
+    """Settings that hold for all programs of a user.
 
-    Each value stands in ``.agent/config.yml`` or, stronger, in an environment variable; an empty variable
-    sets nothing.
+    Each value comes from an environment variable, or else from ``.agent/config.yml``. An empty variable sets nothing.
 
     Attributes:
-        default_provider: the provider id to take where a payload does not tell, or ``None`` for none.
+        default_provider: the provider id for payloads that do not show theirs, or ``None`` for none.
             ``model.default_provider``, ``CROSSWALK_DEFAULT_PROVIDER``.
-        timeout_seconds: how long a provider may take for a whole answer, and in a stream for the next byte, or ``None`` for
-            what the service allows.
+        timeout_seconds: the longest wait for a whole answer, and in a stream for the next byte, or ``None`` for the
+            service's default.
             ``model.timeout_seconds``, ``CROSSWALK_TIMEOUT_SECONDS``.
-        include_response_content: whether logs may hold what a model said.
+        include_response_content: whether logs may contain the text of answers.
             ``logging.include_response_content``, ``CROSSWALK_INCLUDE_RESPONSE_CONTENT``.
-        max_content_length: how many characters of content one ``repr``, ``str`` or log field may show.
+        max_content_length: the number of characters of content that a ``repr``, ``str`` or log field may show.
             ``logging.max_content_length``, ``CROSSWALK_MAX_CONTENT_LENGTH``.
         disabled_plugins: provider ids whose code is never imported, from ``CROSSWALK_DISABLED_PLUGINS``
             alone, separated by commas; the registry reads that variable itself.
-        default_model: the model to ask the default provider for, where it names none, or ``None`` for none.
+        default_model: the model of the default provider if the program names none, or ``None`` for none.
             ``model.default_model``, ``CROSSWALK_DEFAULT_MODEL``.
     """
 
@@ -109,7 +108,7 @@ _IN_ENVIRONMENT = {
 
 
 def load_settings(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings in the file *path*, with those in *environ* over them.
+    """Read the settings in the file *path*. Those in *environ* take precedence.
 
     The file belongs to the agent, so sections other than ``model`` and ``logging`` are ignored, and so are variables of
     other names, which a plugin may use.

@@ -60,8 +60,8 @@ from crosswalk.wire.ndjson import NDJSONDecoder as NDJSONDecoder
 if TYPE_CHECKING:
     from crosswalk.mapping.blocks import *
     from crosswalk.mapping.totals import *
-    from crosswalk.plugin.call_ids import *
     from crosswalk.plugin.signed import *
+    from crosswalk.plugin.way_back import *
     from crosswalk.service.errors import *
     from crosswalk.service.http_request import *
     from crosswalk.service.items import *
@@ -74,15 +74,16 @@ if TYPE_CHECKING:
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
+    from crosswalk.wire.responses_request import *
     from crosswalk.wire.sse import *
 else:
     # A test runner that rewrites assertions puts names of its own here, which are none of Python's.
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
-        "plugin.call_ids plugin.signed mapping.blocks mapping.totals "
+        "plugin.way_back plugin.signed mapping.blocks mapping.totals "
         "service.errors service.http_request service.openai_chat service.options service.request service.tools "
         "service.turns service.items service.state "
-        "types.builder types.event wire.sse"
+        "types.builder types.event wire.responses_request wire.sse"
     )
     _forms = {
         "gemini": "crosswalk.wire.gemini",

@@ -59,7 +59,9 @@ class VLLM(OpenAIChatDialect):
         """See the hook ``build_request``: OpenAI's fields and vLLM's sampling parameters (version 0.32)."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(top_k=True, reasoning="reasoning"))
+        return build_openai_chat_request(
+            request, OpenAIChatStyle(options={"top_k": "top_k"}, reasoning="reasoning")
+        )
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* has what only vLLM writes."""

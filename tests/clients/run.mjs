@@ -294,6 +294,10 @@ function langchain(language) {
       const answer = await language.invoke([new HumanMessage({ content: [{ type: "text", text: "What?" }, image] })]);
       assert.equal(answer.text, "I see");
     },
+    structured: async () => {
+      const answers = language.withStructuredOutput(z.object({ answer: z.number() }), { method: "jsonSchema" });
+      assert.deepEqual(await answers.invoke("Hi"), { answer: 42 });
+    },
     error: () => assert.rejects(language.invoke("error")),
     abort: () =>
       aborted(async (signal, abort) => {

@@ -13,7 +13,6 @@ from crosswalk import (
     CitationRef,
     ErrorKind,
     FinishReason,
-    IncompleteStreamError,
     SafetyAnnotation,
     SegmentType,
     UnknownEventError,
@@ -323,12 +322,6 @@ def framed(*sent: dict[str, Any]) -> bytes:
     return b"".join(lines)
 
 
-def test_a_frame_has_its_name_beside_it() -> None:
-    sent = (BEGIN, piece(0, {"text": "Hi"}), stop(0), END, METADATA)
-    named = normalize(framed(*sent), "bedrock", id_factory=lambda: "x")
-    assert named.same_content(read(*sent, id_factory=lambda: "x"))
-
-
 @pytest.mark.parametrize("said", [{"text": "Hi"}, {"reasoningContent": {"text": "Hm."}}])
 def test_padding_changes_nothing_but_itself(said: dict[str, Any]) -> None:
     padded = [piece(0, said) for _ in range(5)]
@@ -629,13 +622,6 @@ def test_metadata_may_come_before_the_stop_and_a_body_is_never_cut() -> None:
     assert bare.metadata.provenance["usage"] == "absent"
     body = read({key: value for key, value in whole({"text": "Hi"}).items() if key != "usage"})
     assert body.metadata.provenance["usage"] == "absent"
-
-
-def test_a_stream_without_its_stop_is_incomplete() -> None:
-    with pytest.raises(IncompleteStreamError) as caught:
-        read(BEGIN, piece(0, {"text": "Hi"}), stop(0))
-    assert caught.value.partial is not None
-    assert caught.value.partial.text == "Hi"
 
 
 # Section 5: usage.

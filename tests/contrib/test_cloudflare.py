@@ -10,11 +10,9 @@ from crosswalk import (
     ConfigurationError,
     ErrorKind,
     FinishReason,
-    IncompleteStreamError,
     Provenance,
     TrailingContentError,
     UnknownEventError,
-    UsageInfo,
     WireTypeError,
     normalize,
     registry,
@@ -24,7 +22,7 @@ from crosswalk.service import Endpoint
 from crosswalk.service.endpoint import resolve
 from crosswalk.testing import ProviderConformance
 from crosswalk_cloudflare import plugin
-from wires import body, chunk, one, outcome, read, sse, usage
+from wires import body, one, outcome, read, sse, usage
 
 
 class TestCloudflare(ProviderConformance):
@@ -39,16 +37,6 @@ def enveloped(result: Any, **more: Any) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------ the envelope
-
-
-@pytest.mark.parametrize("result", [{"response": "Hi"}, body({"content": "Hi"})], ids=["native", "chat"])
-def test_the_answer_inside_the_envelope_is_read(result: dict[str, Any]) -> None:
-    answer = one("cloudflare", enveloped(result))
-    assert (answer.text, answer.finish_reason, answer.is_complete) == ("Hi", FinishReason.STOP, True)
-
-
-def test_an_envelope_that_says_nothing_more_leaves_nothing() -> None:
-    assert not one("cloudflare", enveloped({"response": "Hi"})).metadata.extensions
 
 
 def test_what_the_envelope_says_more_stays_in_the_extensions() -> None:
@@ -134,20 +122,6 @@ def test_an_error_that_is_a_text_is_read() -> None:
 COUNTS = {"response": "", "usage": usage(5, 2)}
 
 
-def test_its_own_stream_is_read() -> None:
-    answer = read("cloudflare", sse({"response": "Hel", "p": "abcd"}, {"response": "lo", "p": "ab"}, COUNTS))[
-        1
-    ]
-    assert (answer.text, answer.usage) == ("Hello", UsageInfo(5, 2))
-    assert answer.metadata.provenance["finish_reason"] is Provenance.DERIVED
-
-
-def test_a_stream_without_its_last_event_is_incomplete() -> None:
-    partial, error = outcome("cloudflare", sse({"response": "Hel", "p": "abcd"}, done=False))
-    assert isinstance(error, IncompleteStreamError)
-    assert partial.text == "Hel"
-
-
 def test_text_after_the_last_event_is_another_answer() -> None:
     assert isinstance(
         outcome("cloudflare", sse(COUNTS, {"response": "Hi", "p": "a"}))[1], TrailingContentError
@@ -188,11 +162,6 @@ def test_an_object_of_json_mode_is_its_text() -> None:
 def test_a_response_of_another_type_is_refused() -> None:
     with pytest.raises(WireTypeError):
         one("cloudflare", enveloped({"response": 5}))
-
-
-def test_openais_dialect_is_read_bare() -> None:
-    events = [chunk({"content": "Hel"}), chunk({"content": "lo"}, "stop")]
-    assert read("cloudflare", sse(*events))[1].text == "Hello"
 
 
 def test_an_event_without_a_response_is_unknown() -> None:

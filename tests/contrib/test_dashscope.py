@@ -10,17 +10,15 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     Provenance,
-    SegmentType,
     TrailingContentError,
     UnknownEventError,
-    UsageInfo,
     normalize,
 )
 from crosswalk.plugins import Recognition
 from crosswalk.service import ChatRequest, build_http_request
 from crosswalk.testing import ProviderConformance
 from crosswalk_dashscope import plugin
-from wires import body, chunk, one, outcome, read, sse
+from wires import body, one, outcome, read, sse
 
 
 class TestDashScope(ProviderConformance):
@@ -99,12 +97,6 @@ def test_a_text_so_far_that_changes_is_refused() -> None:
     assert partial.text == "Hel"
 
 
-def test_a_thinking_model_streams_in_pieces() -> None:
-    events = [text("", reasoning_content="Hm"), text("1"), text("10"), text("100"), text("100", "stop")]
-    answer = stream(*events)
-    assert (answer.reasoning, answer.text) == ("Hm", "110100100")
-
-
 def called(arguments: str | None, finish: str = "null", **more: Any) -> dict[str, Any]:
     call = {"index": 0, "type": "function", "function": {"arguments": arguments}, **more}
     if "id" in more:
@@ -144,29 +136,10 @@ def test_arguments_that_are_held_back_at_the_end_are_given_out() -> None:
 # ------------------------------------------------------------------------------ its own form
 
 
-def test_a_finish_word_of_null_is_none() -> None:
-    assert outcome("dashscope", sse(text("Hi"), done=False))[0].text == "Hi"
-    assert one("dashscope", text("Hi", "length")).finish_reason is FinishReason.LENGTH
-
-
 def test_several_choices_are_told_apart() -> None:
     choices = [{"index": n, "message": {"content": f"{n}"}, "finish_reason": "stop"} for n in range(2)]
     answer = one("dashscope", {"output": {"choices": choices}, "request_id": "r"})
     assert (answer.text, answer.alternatives[0].message.text) == ("0", "1")
-
-
-def test_counts_and_what_else_there_is() -> None:
-    counts = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 9, "plugins": {"search": {"count": 1}}}
-    event = text("Hi", "stop") | {"usage": counts, "code": "", "message": "", "status_code": 200}
-    event["output"] |= {"text": None, "finish_reason": None, "search_info": {"search_results": []}}
-    answer = one("dashscope", event)
-    assert (answer.id, answer.usage) == ("r", UsageInfo(5, 2))
-    left = {
-        "status_code": 200,
-        "usage": {"total_tokens": 9, "plugins": {"search": {"count": 1}}},
-        "output": {"search_info": {"search_results": []}},
-    }
-    assert answer.metadata.extensions.thawed() == left
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"output_tokens": 2}])
@@ -180,16 +153,6 @@ def test_log_probabilities_are_read() -> None:
     assert [token.logprob for token in one("dashscope", event).logprobs or ()] == [-0.5]
     event["output"]["choices"][0]["logprobs"] = {}
     assert one("dashscope", event).logprobs is None
-
-
-def test_a_list_of_content_has_text_and_images() -> None:
-    answer = one(
-        "dashscope", text([{"text": "A "}, {"image": "https://d.example/1.png"}, {"text": "dog."}], "stop")
-    )
-    assert answer.text == "A dog."
-    assert [part.content for part in answer.segments if part.type is SegmentType.MEDIA] == [
-        "https://d.example/1.png"
-    ]
 
 
 def test_a_part_that_nobody_knows_leaves_the_text_unmapped() -> None:
@@ -256,11 +219,6 @@ def test_the_code_says_what_went_wrong(
         assert (info.kind, info.retryable, info.code) == (kind, retryable, code)
 
 
-def test_an_error_in_a_stream_ends_it() -> None:
-    answer = stream(text("Hi"), {"code": "InternalError", "message": "No.", "request_id": "r"})
-    assert (answer.text, answer.finish_reason) == ("Hi", FinishReason.ERROR)
-
-
 @pytest.mark.parametrize(
     ("event", "how"),
     [
@@ -275,24 +233,6 @@ def test_an_error_in_a_stream_ends_it() -> None:
 )
 def test_its_marks(event: Any, how: Recognition) -> None:
     assert plugin.recognizes(event) is how
-
-
-def test_the_compatible_mode_is_openais_dialect() -> None:
-    events = [
-        chunk(
-            {
-                "content": None,
-                "tool_calls": [
-                    {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{"}}
-                ],
-            }
-        ),
-        chunk({"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"arguments": "}"}}]}),
-        chunk({"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"arguments": None}}]}),
-        chunk({}, "tool_calls"),
-    ]
-    answer = read("dashscope", sse(*events))[1]
-    assert [(call.id, call.name, call.arguments) for call in answer.tool_calls] == [("c", "f", "{}")]
 
 
 @pytest.mark.parametrize(

@@ -94,21 +94,6 @@ def test_what_a_thought_says_more_stays_in_the_extensions() -> None:
     assert answer.metadata.extensions.thawed()["steps"][0] == {"summary": [{"odd": 1}], "content": {"odd": 2}}
 
 
-def test_calls_have_their_arguments_whole_or_in_pieces() -> None:
-    call = {"type": "function_call", "id": "c1", "name": "f"}
-    begun = {**call, "arguments": {}, "signature": ""}
-    pieces = [{"type": "arguments_delta", "arguments": piece} for piece in ('{"a"', ":1}")]
-    for answer in (
-        one("gemini", interaction({**call, "arguments": {"a": 1}}, status="requires_action")),
-        one("gemini", interaction({**call, "arguments": {"a": 1}}, status="requires_action", name="outputs")),
-        stream(*step(0, begun, *pieces), ended(status="requires_action")),
-    ):
-        assert [(made.id, made.name, made.parsed()) for made in answer.tool_calls] == [("c1", "f", {"a": 1})]
-        assert answer.finish_reason is FinishReason.TOOL_CALLS
-    empty = stream(*step(0, begun), *step(1, {**begun, "id": "c2"}), ended(status="requires_action"))
-    assert [(made.id, made.arguments) for made in empty.tool_calls] == [("c1", "{}"), ("c2", "{}")]
-
-
 @pytest.mark.parametrize(
     ("counts", "usage"),
     [
@@ -196,12 +181,6 @@ def test_nothing_follows_the_end() -> None:
     partial, error = outcome("gemini", sse(BEGUN, ended(), *step(0, {"type": "model_output"}, text("Hi"))))
     assert isinstance(error, TrailingContentError)
     assert partial.text == ""
-
-
-def test_an_error_event_ends_it() -> None:
-    failed = event("error", error={"code": "unavailable", "message": "Overloaded."})
-    answer = stream(*step(0, {"type": "model_output"}, text("Hi")), failed)
-    assert (answer.text, answer.finish_reason) == ("Hi", FinishReason.ERROR)
 
 
 @pytest.mark.parametrize(

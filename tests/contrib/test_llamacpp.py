@@ -13,7 +13,6 @@ from crosswalk import (
     ErrorKind,
     FinishReason,
     IncompleteStreamError,
-    TokenLogprob,
     UnknownEventError,
     UnknownFinishReasonError,
     UsageInfo,
@@ -109,37 +108,12 @@ def test_or_for_anything_but_the_content() -> None:
     assert left(response)["timings"] == TIMINGS
 
 
-def test_a_stream_says_what_its_pieces_say() -> None:
-    response = llama(piece("H", 1), piece("i", 2), native("!", tokens_predicted=3))
-    assert (response.text, response.model) == ("Hi!", "m")
-    assert response.usage == UsageInfo(5, 3)
-    assert left(response)["tokens"] == [1, 2]
-
-
 def test_the_cache_is_in_the_prompt() -> None:
     response = llama(native(timings={**TIMINGS, "cache_n": 4}))
     assert response.usage == UsageInfo(5, 2, cached_tokens=4)
     assert left(response)["timings"]["cache_n"] == 4
     response = llama({**native(), "tokens_predicted": None})
     assert response.metadata.provenance["usage.completion_tokens"] == "absent"
-
-
-def test_tokens_with_probabilities() -> None:
-    found = {"id": 4, "token": "Hi", "bytes": [72, 105], "logprob": -0.5}
-    top = [found, {"id": 5, "token": "Yo", "bytes": [89, 111], "logprob": -3.4028234663852886e38}]
-    response = llama(native(completion_probabilities=[{**found, "top_logprobs": top}]))
-    assert response.logprobs is not None
-    assert response.logprobs[0].logprob == -0.5
-    assert response.logprobs[0].top[1] == TokenLogprob("Yo", -3.4028234663852886e38, (89, 111))
-    ids = [{"id": 4, "top_logprobs": [{"id": 4}, {"id": 5}]}]
-    assert left(response)["completion_probabilities"] == ids
-
-
-def test_probabilities_after_sampling_are_no_log_probabilities() -> None:
-    entry = {"id": 4, "token": "Hi", "bytes": [72, 105], "prob": 0.0, "top_probs": []}
-    response = llama(native(completion_probabilities=[entry]))
-    assert response.logprobs == (TokenLogprob("Hi", None, (72, 105)),)
-    assert left(response)["completion_probabilities"] == [{"id": 4, "prob": 0.0, "top_probs": []}]
 
 
 def test_old_servers_have_probabilities_in_a_shape_of_their_own() -> None:
@@ -150,24 +124,6 @@ def test_old_servers_have_probabilities_in_a_shape_of_their_own() -> None:
 
 
 # Several answers.
-
-
-def test_an_array_of_answers() -> None:
-    response = llama([native("Hi", prompt="a"), native("Yo", "limit", index=1, prompt="b")])
-    assert response.text == "Hi"
-    assert [(a.index, a.message.content) for a in response.alternatives] == [(1, "Yo")]
-    assert response.alternatives[0].finish_reason is FinishReason.LENGTH
-    assert response.usage == UsageInfo(10, 4)
-    assert response.metadata.provenance["usage.completion_tokens"] == "derived"
-    assert left(response) == {
-        "prompt": "a",
-        "choices": [{"index": 1, "prompt": "b", "tokens_predicted": 2, "tokens_evaluated": 5}],
-    } | {"tokens_predicted": 2, "tokens_evaluated": 5}
-
-
-def test_an_array_without_indexes_is_in_order() -> None:
-    response = llama([{"content": "Hi", "stop_type": "eos"}, {"content": "Yo", "stop_type": "limit"}])
-    assert texts(response) == ["Hi", "Yo"]
 
 
 def test_what_an_array_says_twice_of_one_answer_is_kept_twice() -> None:
@@ -216,13 +172,6 @@ def test_null_takes_no_count_of_one_of_several_answers_back() -> None:
 
 
 # Never silently wrong.
-
-
-def test_without_an_end_it_is_not_whole() -> None:
-    with pytest.raises(IncompleteStreamError) as caught:
-        llama(piece("H", 1), piece("i", 2))
-    assert caught.value.partial is not None
-    assert (caught.value.partial.text, caught.value.partial.usage) == ("Hi", UsageInfo(5, 2))
 
 
 def test_unknown_words_and_events_are_errors() -> None:
@@ -312,14 +261,6 @@ def test_an_array_of_anything_else_is_a_typed_error() -> None:
 # Sections 2.2, 3, 5 and 6: the OpenAI layer.
 
 
-def test_the_timings_stay_and_say_how_long_it_took() -> None:
-    response = llama(body({"content": "Hi"}, timings=TIMINGS, usage=usage(9, 3)))
-    assert response.usage == UsageInfo(9, 3, cached_tokens=80)
-    assert response.metadata.request_duration == timedelta(milliseconds=432.5)
-    assert response.metadata.provenance["metadata.request_duration"] == "derived"
-    assert left(response)["timings"] == TIMINGS
-
-
 @pytest.mark.parametrize("times", [{"prompt_ms": -1.0}, {"predicted_ms": 1e300}, {"prompt_n": 3}, {}])
 def test_times_that_are_none_say_nothing(times: Any) -> None:
     response = llama(body({"content": "Hi"}, timings=times))
@@ -399,21 +340,6 @@ def test_a_wrong_measurement_costs_itself_alone(more: Any, place: str) -> None:
         assert (kept[rest[0]] if rest else kept) == (more[first][rest[0]] if rest else more[first])
 
 
-def test_each_answer_has_its_own_usage() -> None:
-    """A chunk without choices is about the answer that has just ended; one prompt, so it counts once."""
-    response = llama(
-        chunk({"content": "Hi"}),
-        chunk({"content": "Yo"}, choice=1),
-        chunk({}, "stop"),
-        chunk(usage=usage(9, 3)),
-        chunk({}, "length", choice=1),
-        chunk(usage=usage(9, 4)),
-        done=True,
-    )
-    assert response.usage == UsageInfo(9, 7)
-    assert left(response)["usage"] == usage(9, 4)
-
-
 def test_a_usage_is_about_the_answer_that_ended_not_the_one_that_spoke() -> None:
     response = llama(
         chunk({"content": "Hi"}),
@@ -465,21 +391,6 @@ def test_a_null_says_that_there_is_a_prompt_more(events: list[None], prompt_toke
     assert response.usage == UsageInfo(prompt_tokens, 8)
 
 
-def test_the_role_may_come_again_and_reasoning_has_its_name() -> None:
-    begin = {"role": "assistant", "content": None}
-    progress = {"total": 9, "cache": 0, "processed": 9, "time_ms": 1}
-    response = llama(
-        chunk(begin, prompt_progress=progress),
-        chunk(begin),
-        chunk({"reasoning_content": "Well."}),
-        chunk({"content": "Hi"}),
-        chunk({}, "stop"),
-        done=True,
-    )
-    assert (response.reasoning, response.text) == ("Well.", "Hi")
-    assert left(response)["prompt_progress"] == progress
-
-
 CALL = {"name": "dim", "arguments": '{"a":1}'}
 
 
@@ -492,12 +403,6 @@ def test_a_forced_call_that_is_there_twice_is_one() -> None:
     response = llama(body({"content": None, "tool_calls": calls, "function_call": other}, "tool_calls"))
     assert [call.name for call in response.tool_calls] == ["dim"]
     assert left(response)["choices"][0]["message"]["function_call"] == other
-
-
-def test_a_function_call_alone_is_one() -> None:
-    response = llama(body({"content": None, "function_call": CALL}, "function_call"))
-    assert response.tool_calls[0].arguments == '{"a":1}'
-    assert "choices" not in left(response)
 
 
 # Section 7: errors.

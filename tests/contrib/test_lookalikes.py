@@ -20,7 +20,6 @@ from crosswalk import (
     IncompleteStreamError,
     Provenance,
     SegmentType,
-    TokenLogprob,
     TrailingContentError,
     UnknownFinishReasonError,
     UsageInfo,
@@ -49,7 +48,6 @@ NAMES = (
     "together",
     "xai",
 )
-SAMPLED = "the server ignores the seed and samples another answer for the stream"
 
 
 class Lookalike(ProviderConformance):
@@ -147,22 +145,6 @@ def test_plain_answers_are_the_same_everywhere(name: str) -> None:
 def test_an_unknown_word_is_refused_everywhere(name: str) -> None:
     with pytest.raises(UnknownFinishReasonError, match="nonsense"):
         one(name, body({"content": "x"}, "nonsense"))
-
-
-@pytest.mark.parametrize(
-    ("name", "word", "reason"),
-    [
-        ("deepseek", "insufficient_system_resource", FinishReason.ERROR),
-        ("mistral", "model_length", FinishReason.LENGTH),
-        ("mistral", "error", FinishReason.ERROR),
-        ("openrouter", "error", FinishReason.ERROR),
-        ("sglang", "abort", FinishReason.CANCELLED),
-        ("together", "eos", FinishReason.STOP),
-    ],
-)
-def test_finish_words(name: str, word: str, reason: FinishReason) -> None:
-    response = one(name, body({"content": "x"}, word))
-    assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
 
 
 @pytest.mark.parametrize(
@@ -323,18 +305,6 @@ def test_deepseek_out_of_resources_may_be_tried_again() -> None:
     )
 
 
-def test_deepseek_keeps_a_connection_alive_with_blank_lines_and_comments() -> None:
-    assert one("deepseek", b"\n\n\n" + sse(body({"content": "x"})).removeprefix(b"data: ")[:-16]).text == "x"
-    data = b": keep-alive\n\n" + sse(
-        chunk({"content": None, "reasoning_content": "Hm"}), chunk({"content": "x"}, "stop")
-    )
-    assert kinds(read("deepseek", data)[1]) == [(T.REASONING, "Hm"), (T.TEXT, "x")]
-
-
-def test_deepseek_stream_that_stalls_is_no_answer() -> None:
-    assert isinstance(outcome("deepseek", sse(chunk({"content": "x"}), done=False))[1], IncompleteStreamError)
-
-
 # --------------------------------------------------------------------------------------------------- Groq
 
 TIMES = {"queue_time": 0.25, "total_time": 0.625}
@@ -398,11 +368,6 @@ def test_groq_usage_without_counts_beside_one_with_them() -> None:
     assert extensions(response)["usage"] == TIMES
 
 
-def test_groq_without_usage() -> None:
-    response = one("groq", body({"content": "x"}, x_groq=None))
-    assert response.metadata.provenance["usage"] is Provenance.ABSENT
-
-
 def test_groq_error_as_a_text_in_its_own_object() -> None:
     response = stream(
         "groq", chunk({"content": "Thr"}), chunk(x_groq={"id": "r", "error": "over capacity"}), done=False
@@ -410,54 +375,11 @@ def test_groq_error_as_a_text_in_its_own_object() -> None:
     assert (response.text, response.refusal) == ("Thr", "over capacity")
 
 
-def test_groq_tools_of_the_server_are_no_calls_of_the_client() -> None:
-    tool = {"index": 0, "type": "search", "arguments": "{}"}
-    response = stream(
-        "groq",
-        chunk({"executed_tools": [tool]}),
-        chunk({"executed_tools": [{**tool, "output": "noon"}]}),
-        chunk({"content": "Noon."}, "stop"),
-    )
-    assert (response.tool_calls, response.finish_reason) == ((), FinishReason.STOP)
-    assert extensions(response)["choices"][0]["delta"]["executed_tools"] == [{**tool, "output": "noon"}]
-
-
 # --------------------------------------------------------------------------------------------- OpenRouter
 
 
 def detail(kind: str, **more: Any) -> dict[str, Any]:
     return {"type": f"reasoning.{kind}", "format": "f", "index": 0, **more}
-
-
-def test_openrouter_reasoning_is_there_once_with_its_signature() -> None:
-    details = [detail("text", text="Hm.", signature="c2ln+/==")]
-    whole = one("openrouter", body({"content": "4", "reasoning": "Hm.", "reasoning_details": details}))
-    pieces = stream(
-        "openrouter",
-        chunk(
-            {"content": "", "reasoning": "H", "reasoning_details": [detail("text", text="H", signature="")]}
-        ),
-        chunk({"content": "", "reasoning": "m.", "reasoning_details": [detail("text", text="m.")]}),
-        chunk({"content": "", "reasoning_details": [detail("text", signature="c2ln+/==")]}),
-        chunk({"content": "4"}, "stop"),
-    )
-    for response in (whole, pieces):
-        assert kinds(response) == [(T.REASONING, "Hm."), (T.TEXT, "4")]
-        assert response.segments[0].metadata.thawed() == {
-            "type": "reasoning.text",
-            "format": "f",
-            "index": 0,
-            "signature": "c2ln+/==",
-        }
-    assert "choices" not in extensions(whole)
-
-
-def test_openrouter_encrypted_reasoning() -> None:
-    details = [detail("summary", summary="Add"), detail("encrypted", data="gAAA_-=", id="rs_1")]
-    response = one("openrouter", body({"content": "4", "reasoning": "Add", "reasoning_details": details}))
-    assert kinds(response) == [(T.REASONING, "Add"), (T.TEXT, "4")]
-    assert response.segments[0].metadata["encrypted"] == "gAAA_-="
-    assert response.segments[0].metadata["id"] == "rs_1"
 
 
 @pytest.mark.parametrize(
@@ -510,16 +432,6 @@ def test_openrouter_images() -> None:
     ]
 
 
-def test_openrouter_the_word_of_the_provider_behind_it() -> None:
-    end = chunk({}, "stop")
-    end["choices"][0]["native_finish_reason"] = "end_turn"
-    after = chunk({"content": ""}, usage=usage(3, 1))
-    after["choices"][0]["native_finish_reason"] = None
-    response = stream("openrouter", chunk({"content": "x"}), end, after)
-    assert response.raw_finish_reason == "stop"
-    assert extensions(response)["choices"] == [{"index": 0, "native_finish_reason": "end_turn"}]
-
-
 def test_openrouter_a_native_word_that_no_shipped_provider_knows() -> None:
     """A foreign plugin is not asked, whatever it says."""
     end = chunk({}, "stop")
@@ -543,14 +455,6 @@ def test_openrouter_error_of_a_choice() -> None:
         429,
     )
     assert "choices" not in extensions(response)
-
-
-@pytest.mark.parametrize("done", [True, False])
-def test_openrouter_error_in_the_stream(done: bool) -> None:
-    error = chunk({"content": ""}, "error", error={"code": 502, "message": "Provider disconnected"})
-    response = stream("openrouter", chunk({"content": "Par"}), error, done=done)
-    assert response.error_info is not None
-    assert (response.text, response.error_info.kind) == ("Par", ErrorKind.SERVER)
 
 
 @pytest.mark.parametrize(
@@ -663,30 +567,6 @@ def test_openrouter_details_that_repeat_reasoning_still_give_their_signature() -
     assert response.segments[0].metadata["signature"] == "c2ln"
 
 
-@pytest.mark.parametrize("number", [-1.7e-06, 0])
-def test_openrouter_a_number_for_log_probabilities_costs_them_alone(number: float) -> None:
-    whole = body({"content": "Hello"})
-    whole["choices"][0]["logprobs"] = number
-    response = one("openrouter", whole)
-    assert (response.text, response.logprobs) == ("Hello", None)
-    assert extensions(response)["choices"] == [{"index": 0, "logprobs": number}]
-
-
-def test_openrouter_over_gemini_ends_each_call_and_then_the_answer() -> None:
-    calls = [
-        {"index": n, "id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-        for n in range(3)
-    ]
-    response = stream(
-        "openrouter",
-        *(chunk({"tool_calls": [call]}, "tool_calls") for call in calls),
-        chunk({"content": "\n"}, "stop"),
-        chunk({"content": ""}, usage=usage(3, 1)),
-    )
-    assert [c.id for c in response.tool_calls] == ["c0", "c1", "c2"]
-    assert (response.finish_reason, response.usage) == (FinishReason.TOOL_CALLS, UsageInfo(3, 1))
-
-
 @pytest.mark.parametrize(
     ("name", "error"),
     [
@@ -750,18 +630,6 @@ def test_mistral_no_chunks_are_no_text() -> None:
     response = one("mistral", body({"content": []}))
     assert (kinds(response), response.finish_reason) == ([], FinishReason.STOP)
     assert "choices" not in extensions(response)
-
-
-def test_mistral_chunks_and_texts_in_one_stream() -> None:
-    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
-    response = stream(
-        "mistral",
-        chunk({"role": "assistant", "content": ""}, p="ab"),
-        chunk({"content": [thought]}, p="abc"),
-        chunk({"content": "Eight"}, p="a"),
-        chunk({"content": "."}, "stop", p="abcd"),
-    )
-    assert kinds(response) == [(T.REASONING, "Hm"), (T.TEXT, "Eight.")]
 
 
 def test_mistral_calls_without_an_id_and_with_objects() -> None:
@@ -845,10 +713,6 @@ def test_xai_total_of_another_type_tells_nothing(total: Any) -> None:
     assert noted == (None if total is None else "mistyped")
 
 
-def test_xai_usage_without_counts() -> None:
-    assert with_usage("xai", {"num_sources_used": 2}).usage == UsageInfo.EMPTY
-
-
 @pytest.mark.parametrize("word", ["", "tool_calls"])
 def test_xai_may_end_a_call_with_an_empty_word(word: str) -> None:
     call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -861,15 +725,6 @@ def test_xai_an_empty_word_beside_text_is_no_end() -> None:
     assert isinstance(outcome("xai", sse(chunk({"content": "x"}, "")))[1], IncompleteStreamError)
 
 
-def test_xai_sources_come_with_the_end() -> None:
-    response = stream(
-        "xai", chunk({"content": "Noon."}), chunk({}, "stop"), chunk(citations=["https://a", "https://b"])
-    )
-    assert kinds(response) == [(T.TEXT, "Noon."), (T.CITATION, ""), (T.CITATION, "")]
-    assert response.segments[2].annotations == (CitationRef(None, "https://b"),)
-    assert "citations" not in extensions(response)
-
-
 # --------------------------------------------------------------------------------------------- Perplexity
 
 
@@ -877,12 +732,6 @@ def searched(text: str, so_far: str, finish: str | None = None, **more: Any) -> 
     event = chunk({"role": "assistant", "content": text}, finish, **more)
     event["choices"][0]["message"] = {"role": "assistant", "content": so_far}
     return event
-
-
-def test_perplexity_reads_the_delta_not_the_message_so_far() -> None:
-    response = stream("perplexity", searched("Hi", "Hi"), searched(" you", "Hi you", "stop"))
-    assert response.text == "Hi you"
-    assert "choices" not in extensions(response)
 
 
 def test_perplexity_after_the_chunk_that_ends_it_another_answer_has_begun() -> None:
@@ -908,13 +757,6 @@ def test_a_body_with_an_empty_delta_beside_its_message(name: str, delta: Any) ->
     assert "choices" not in extensions(response)
 
 
-def test_perplexity_says_the_whole_message_with_an_empty_delta_at_the_end() -> None:
-    events = searched("Hi", "Hi"), searched(" you", "Hi you"), searched("", "Hi you", "stop")
-    response = stream("perplexity", *events)
-    assert response.text == "Hi you"
-    assert "choices" not in extensions(response)
-
-
 def test_perplexity_message_of_another_choice_is_kept() -> None:
     event = searched("a", "a", "stop")
     other = searched("b", "a", "stop")["choices"][0] | {"index": 1}
@@ -933,27 +775,6 @@ def test_perplexity_part_that_is_no_object_is_kept() -> None:
     event = searched("Hi", "Hi", "stop")
     event["choices"][0]["message"] = ["Hi"]
     assert extensions(stream("perplexity", event))["choices"] == [{"index": 0, "message": ["Hi"]}]
-
-
-def test_mistral_chunks_beside_an_empty_delta_are_read() -> None:
-    event = body({"content": [{"type": "text", "text": "Hi"}]})
-    event["choices"][0]["delta"] = {}
-    response = one("mistral", event)
-    assert response.text == "Hi"
-    assert "choices" not in extensions(response)
-
-
-def test_perplexity_sources_come_first_and_once() -> None:
-    urls = ["https://a", "https://b"]
-    results = [{"url": "https://a", "title": "A", "date": "2026"}, {"url": "https://b", "title": None}]
-    response = stream(
-        "perplexity",
-        searched("Hi", "Hi", citations=urls[:1], search_results=results[:1]),
-        searched("!", "Hi!", "stop", citations=urls, search_results=results),
-    )
-    assert kinds(response) == [(T.CITATION, "A"), (T.TEXT, "Hi"), (T.CITATION, ""), (T.TEXT, "!")]
-    assert "citations" not in extensions(response)
-    assert extensions(response)["search_results"] == [{"date": "2026"}, {}]
 
 
 def test_perplexity_results_alone_are_sources_too() -> None:
@@ -1033,57 +854,16 @@ def together(text: Any, number: Any, **more: Any) -> dict[str, Any]:
     return event
 
 
-def test_together_says_the_text_twice_and_one_number_a_token() -> None:
-    response = stream(
-        "together", together("a", -0.5), together("b", -0.25), together("", None, finish_reason="eos")
-    )
-    assert (response.text, response.finish_reason) == ("ab", FinishReason.STOP)
-    assert response.logprobs == (TokenLogprob("a", -0.5), TokenLogprob("b", -0.25))
-    assert extensions(response)["choices"] == [{"index": 0, "delta": {"token_id": 1}}]
-
-
 def test_together_a_number_without_a_token_is_kept() -> None:
     response = stream("together", together(None, -0.5), together("b", None, finish_reason="stop"))
     assert response.logprobs is None
     assert extensions(response)["choices"][0]["logprobs"] == -0.5
 
 
-def test_together_a_number_for_a_whole_text_is_kept() -> None:
-    """It is no token's."""
-    whole = body({"content": "One two."})
-    whole["choices"][0]["logprobs"] = -0.5
-    response = one("together", whole)
-    assert (response.text, response.logprobs) == ("One two.", None)
-    assert extensions(response)["choices"] == [{"index": 0, "logprobs": -0.5}]
-
-
-def test_together_ends_each_of_several_calls() -> None:
-    calls = [
-        {"index": n, "id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-        for n in range(2)
-    ]
-    response = stream("together", *(chunk({"tool_calls": [call]}, "tool_calls") for call in calls))
-    assert [c.id for c in response.tool_calls] == ["c0", "c1"]
-    assert response.finish_reason is FinishReason.TOOL_CALLS
-
-
 def test_together_another_text_is_kept() -> None:
     event = together("a", None, finish_reason="stop") | {}
     event["choices"][0]["text"] = "z"
     assert extensions(stream("together", event))["choices"][0]["text"] == "z"
-
-
-@pytest.mark.parametrize(
-    ("tops", "left"),
-    [({"One": -0.5}, {"top_logprobs": {"One": -0.5}}), ([{"One": -0.5}], None), (None, None)],
-)
-def test_together_logprobs_of_a_body(tops: Any, left: Any) -> None:
-    whole = body({"content": "One"})
-    whole["choices"][0]["logprobs"] = {"tokens": ["One"], "token_logprobs": [-0.5], "top_logprobs": tops}
-    response = one("together", whole)
-    assert response.logprobs is not None
-    assert response.logprobs[0].token == "One"
-    assert extensions(response).get("choices", [{}])[0].get("logprobs") == left
 
 
 # ------------------------------------------------------------------------------------------------ the sentinel
@@ -1117,44 +897,6 @@ def test_fireworks_calls_without_an_index_are_calls_of_their_own() -> None:
         ("call_0", '{"p":"a"}'),
         ("call_1", '{"p":"b"}'),
     ]
-
-
-def test_fireworks_keeps_what_its_tokens_say_beside() -> None:
-    token = {"token": "One", "logprob": -0.5, "token_id": 16}
-    event = chunk({"content": "One"})
-    event["choices"][0]["logprobs"] = {"content": [token]}
-    response = stream("fireworks", event, event, chunk({}, "stop"))
-    assert response.logprobs == (TokenLogprob("One", -0.5),) * 2
-    assert extensions(response)["choices"][0]["logprobs"]["content"] == [{"token_id": 16}] * 2
-
-
-def test_lmstudio_statistics_stay_as_they_are() -> None:
-    stats = {"tokens_per_second": 51.4, "stop_reason": "eosFound"}
-    response = one(
-        "lmstudio", body({"content": "x"}, stats=stats, model_info={"arch": "a"}, runtime={"name": "r"})
-    )
-    assert extensions(response)["stats"] == stats
-
-
-def test_lmstudio_repeats_no_empty_name() -> None:
-    first = {"index": 0, "id": "365174485", "type": "function", "function": {"name": "tide", "arguments": ""}}
-    more = {"index": 0, "function": {"name": "", "arguments": "{}"}}
-    response = stream(
-        "lmstudio", chunk({"tool_calls": [first]}), chunk({"tool_calls": [more]}), chunk({}, "tool_calls")
-    )
-    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [("365174485", "tide", "{}")]
-
-
-def test_sglang_nulls_say_nothing() -> None:
-    call = {"id": None, "index": 0, "type": "function", "function": {"name": None, "arguments": "{}"}}
-    response = stream(
-        "sglang",
-        chunk({"role": "assistant", "content": "", "reasoning_content": None}),
-        chunk({"tool_calls": [{**call, "id": "c", "function": {"name": "f", "arguments": None}}]}),
-        chunk({"role": None, "content": None, "reasoning_content": None, "tool_calls": [call]}),
-        chunk({"reasoning_content": None}, "tool_calls"),
-    )
-    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [("c", "f", "{}")]
 
 
 @pytest.mark.parametrize(

@@ -57,12 +57,6 @@ def test_the_counts_of_the_event_win_over_others_in_its_choice(provider: str) ->
     assert response.usage == UsageInfo(13, 3)
 
 
-def test_cached_tokens_stand_beside_the_other_counts() -> None:
-    assert (
-        one("moonshot", body({"content": "x"}, usage=usage(9, 1, cached_tokens=8))).usage.cached_tokens == 8
-    )
-
-
 def test_ids_of_calls_stay_as_they_came_and_go_back_so() -> None:
     call = {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     answer = one(

@@ -15,20 +15,17 @@ from crosswalk import (
     ContentFilterError,
     ErrorKind,
     FinishReason,
-    IncompleteStreamError,
     Provenance,
     SafetyAnnotation,
     SegmentType,
     TrailingContentError,
     UnknownEventError,
-    UnknownFinishReasonError,
-    UsageInfo,
     WireTypeError,
     normalize,
 )
 from crosswalk.plugins import Recognition, UsageDetails
 from crosswalk.testing import ProviderConformance
-from crosswalk_openai import ChatDialect, OpenAI, plugin
+from crosswalk_openai import ChatDialect, plugin
 from wires import body, chunk, ndjson, one, outcome, read, sse, usage
 
 T = SegmentType
@@ -58,33 +55,6 @@ def extensions(response: ChatResponse) -> Any:
 # ------------------------------------------------------------------------------------- sections 2 and 3
 
 
-def test_function_and_custom_tool_calls() -> None:
-    response = one(
-        "openai",
-        body(
-            {
-                "content": "Let me look.",
-                "tool_calls": [
-                    {
-                        "id": "a",
-                        "type": "function",
-                        "function": {"name": "find", "arguments": '{"q":"kelp"}'},
-                    },
-                    {"id": "b", "type": "custom", "custom": {"name": "shell", "input": "ls -la"}},
-                ],
-            },
-            "tool_calls",
-        ),
-    )
-    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [
-        ("a", "find", '{"q":"kelp"}'),
-        ("b", "shell", "ls -la"),
-    ]
-    assert extensions(response)["choices"] == [
-        {"index": 0, "message": {"tool_calls": [{}, {"type": "custom"}]}}
-    ]
-
-
 def test_a_dump_with_function_and_custom_keeps_both() -> None:
     call = {"id": "a", "function": {"name": "f", "arguments": "{}"}, "custom": {"name": "f", "input": "x"}}
     response = one("openai", body({"content": None, "tool_calls": [call]}, "tool_calls"))
@@ -93,19 +63,6 @@ def test_a_dump_with_function_and_custom_keeps_both() -> None:
         "name": "f",
         "input": "x",
     }
-
-
-def test_citations_are_segments_behind_the_text() -> None:
-    citation = {"start_index": 0, "end_index": 4, "title": "Kelp", "url": "https://reef.example"}
-    annotation = {"type": "url_citation", "url_citation": citation}
-    whole = one("openai", body({"content": "Kelp grows.", "annotations": [annotation]}))
-    stream = openai(
-        chunk({"content": "Kelp grows."}), chunk({"annotations": [annotation]}), chunk({}, "stop")
-    )
-    for response in (whole, stream):
-        assert kinds(response) == [(T.TEXT, "Kelp grows."), (T.CITATION, "Kelp")]
-        assert response.segments[1].annotations == (CitationRef(None, "https://reef.example", (0, 4)),)
-        assert "annotations" not in str(extensions(response))
 
 
 @pytest.mark.parametrize(
@@ -136,19 +93,6 @@ def test_annotations_in_pieces_are_all_kept() -> None:
     assert extensions(response)["choices"][0]["delta"]["annotations"] == [odd, odd]
 
 
-def test_audio() -> None:
-    audio = {"id": "audio_7", "data": "UklGRg==", "expires_at": 9, "transcript": "Kelp."}
-    segment = one("openai", body({"content": None, "audio": audio})).segments[0]
-    assert (segment.type, segment.content) == (T.MEDIA, "UklGRg==")
-    assert segment.metadata.thawed() == {
-        "type": "audio",
-        "encoding": "base64",
-        "id": "audio_7",
-        "expires_at": 9,
-        "transcript": "Kelp.",
-    }
-
-
 def test_audio_that_says_nothing_is_none() -> None:
     audio = {"id": "", "data": "", "expires_at": 0, "transcript": ""}
     response = one("openai", body({"content": "x", "audio": audio}))
@@ -174,25 +118,10 @@ def test_moderation_that_failed_stays_in_the_extensions() -> None:
     assert extensions(response)["moderation"] == failed
 
 
-def test_a_chunk_may_lack_its_choices() -> None:
-    bare = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "x": 1}
-    response = openai(chunk({"content": "x"}), bare, chunk({}, "stop"))
-    assert (response.text, extensions(response)["x"]) == ("x", 1)
-
-
 @pytest.mark.parametrize("event", [{"object": "thread.message"}, {"type": "ping"}])
 def test_an_event_of_another_kind_is_unknown(event: Any) -> None:
     with pytest.raises(UnknownEventError):
         one("openai", event)
-
-
-def test_a_stream_with_padding_keeps_the_last_of_it() -> None:
-    response = openai(
-        chunk({"content": "a"}, obfuscation="x1"),
-        chunk({"content": "b"}, obfuscation="x2"),
-        chunk({"content": "c"}, "stop", obfuscation="x3"),
-    )
-    assert (response.text, extensions(response)["obfuscation"]) == ("abc", "x3")
 
 
 # ---------------------------------------------------------------------------------- sections 4 and 5
@@ -214,19 +143,6 @@ def test_a_chunk_of_verdicts_calls_itself_nothing() -> None:
     """Its empty name does not take the place of the one that the chunks of text have."""
     response = openai(chunk({"content": "x"}, "stop"), annotation(content_filter_results={"violence": SAFE}))
     assert extensions(response)["object"] == "chat.completion.chunk"
-
-
-def test_an_unknown_word_is_refused() -> None:
-    with pytest.raises(UnknownFinishReasonError, match="eos"):
-        one("openai", body({"content": "x"}, "eos"))
-
-
-def test_usage() -> None:
-    details = {"cached_tokens": 32, "cache_write_tokens": 4, "audio_tokens": 1}
-    counts = usage(40, 18, prompt_tokens_details=details, completion_tokens_details={"reasoning_tokens": 12})
-    response = openai(chunk({"content": "x"}, "stop"), chunk(usage=counts))
-    assert response.usage == UsageInfo(40, 18, 32, 12, 4, details=UsageDetails(audio_input_tokens=1))
-    assert "usage" not in extensions(response)
 
 
 def test_usage_by_modality() -> None:
@@ -268,18 +184,6 @@ def test_errors(status: int, error: Any, kind: ErrorKind, retryable: bool) -> No
     assert (info.kind, info.retryable, info.status) == (kind, retryable, status)
 
 
-def test_an_error_in_the_stream_keeps_what_came_before() -> None:
-    error = {"error": {"message": "The server had an error", "type": "server_error"}}
-    response = openai(chunk({"content": "Par"}), error, done=False)
-    assert (response.text, response.finish_reason) == ("Par", FinishReason.ERROR)
-
-
-def test_a_stream_without_an_end_is_no_answer() -> None:
-    partial, error = outcome("openai", sse(chunk({"content": "Par"}), done=True))
-    assert isinstance(error, IncompleteStreamError)
-    assert partial.text == "Par"
-
-
 # ------------------------------------------------------------------------------------ section 8: Azure
 
 
@@ -296,26 +200,6 @@ def header(**results: Any) -> dict[str, Any]:
 def annotation(**more: Any) -> dict[str, Any]:
     choice = {"index": 0, "finish_reason": None, "content_filter_offsets": {"end_offset": 70}, **more}
     return {"id": "", "object": "", "created": 0, "model": "", "choices": [choice]}
-
-
-def test_the_header_chunk_names_nobody() -> None:
-    """Its empty id and model and its time 0 are no identity."""
-    response = openai(header(hate=SAFE), azure({"content": "Hello"}), azure({}, "stop"))
-    assert (response.id, response.model, response.created.timestamp()) == ("chatcmpl-1", "m", 1)
-    assert extensions(response).keys().isdisjoint({"id", "model"})
-
-
-def test_harmless_verdicts_make_no_segments() -> None:
-    results = {"hate": SAFE, "jailbreak": {"filtered": False, "detected": False}}
-    response = openai(
-        header(**results),
-        azure({"content": "Hel"}, content_filter_results={}),
-        azure({"content": "lo"}, content_filter_results=results),
-        azure({"content": "!"}, content_filter_results=results),
-        azure({}, "stop", content_filter_results={}),
-    )
-    assert kinds(response) == [(T.TEXT, "Hello!")]
-    assert extensions(response)["choices"][0]["content_filter_results"] == results
 
 
 @pytest.mark.parametrize(
@@ -419,11 +303,6 @@ def test_a_blocked_prompt() -> None:
     assert response.error_info.raw["error"]["innererror"] == inner
     with pytest.raises(ContentFilterError):
         response.raise_for_error()
-
-
-def test_a_blocked_completion_may_have_no_content() -> None:
-    response = one("openai", body({}, "content_filter"))
-    assert (response.finish_reason, response.text) == (FinishReason.CONTENT_FILTER, "")
 
 
 # -------------------------------------------------------------------------------- wrong types, detection
@@ -602,12 +481,6 @@ def test_recognition(event: Any, recognition: Recognition) -> None:
 
 def test_the_building_block_recognizes_no_mark() -> None:
     assert ChatDialect().recognizes(header(hate=SAFE)) is Recognition.POSSIBLE
-
-
-def test_provider_info() -> None:
-    info = OpenAI().provider_info()
-    assert info.title == "OpenAI Chat Completions"
-    assert info.timestamp_key == "obfuscation"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -113,20 +112,6 @@ def shown(answer: ChatResponse) -> list[tuple[str, str]]:
 # The response object.
 
 
-def test_the_envelope() -> None:
-    answer = read(
-        response(message("Hi", status="completed"), temperature=1, error=None, incomplete_details=None)
-    )
-    assert (answer.id, answer.model) == ("resp_1", "m")
-    assert answer.created == datetime.fromtimestamp(1790000000, UTC)
-    assert answer.text == "Hi"
-    assert (answer.finish_reason, answer.raw_finish_reason) == (FinishReason.STOP, "completed")
-    assert extensions(answer) == {
-        "temperature": 1,
-        "output": [{"index": 0, "type": "message", "id": "msg_1", "status": "completed"}],
-    }
-
-
 @pytest.mark.parametrize(
     ("created", "marked", "left"),
     [
@@ -193,23 +178,6 @@ def test_an_unknown_end(status: str) -> None:
         read(body)
     answer = read(body, keep=True)
     assert answer.metadata.provenance["finish_reason"] is Provenance.UNMAPPED
-
-
-@pytest.mark.parametrize("status", ["queued", "in_progress"])
-def test_a_response_in_the_background_has_not_ended(status: str) -> None:
-    with pytest.raises(IncompleteStreamError) as caught:
-        read(response(status=status, output=[]))
-    assert caught.value.partial is not None
-    assert extensions(caught.value.partial)["status"] == status
-
-
-def test_a_queued_stream_tells_every_status() -> None:
-    answer = read(
-        event("created", response=response(status="queued")),
-        event("in_progress", response=response(status="in_progress")),
-        ended(),
-    )
-    assert extensions(answer)["status"] == "completed"
 
 
 @pytest.mark.parametrize(
@@ -286,13 +254,6 @@ def test_no_tokens(usage: Any) -> None:
 # Items of a body.
 
 
-def test_reasoning_with_a_payload() -> None:
-    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA/+==", "format": "f"}
-    answer = read(response(item))
-    assert answer.segments == (Segment(T.REASONING, "", {"id": "rs_1", "encrypted": "gAAA/+=="}),)
-    assert extensions(answer)["output"] == [{"index": 0, "type": "reasoning", "id": "rs_1", "format": "f"}]
-
-
 @pytest.mark.parametrize(
     ("item", "segments"),
     [
@@ -322,24 +283,6 @@ def test_reasoning(item: dict[str, Any], segments: list[tuple[str, str]]) -> Non
 
 def test_reasoning_without_an_id() -> None:
     assert read(response({"type": "reasoning", "summary": []})).segments == (Segment(T.REASONING),)
-
-
-def test_two_messages_are_not_one() -> None:
-    answer = read(
-        response(message("Looking. ", phase="commentary"), message("Found", "msg_2"), message(" it", "msg_3"))
-    )
-    assert answer.segments == (
-        Segment(T.TEXT, "Looking. ", {"id": "msg_1", "phase": "commentary"}),
-        Segment(T.TEXT, "Found"),
-        Segment(T.TEXT, " it"),
-    )
-    assert answer.text == "Looking. Found it"
-
-
-def test_a_refusal() -> None:
-    item = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "No."}]}
-    answer = read(response(item))
-    assert (answer.refusal, answer.finish_reason) == ("No.", FinishReason.STOP)
 
 
 ANNOTATIONS: list[tuple[dict[str, Any], Segment]] = [
@@ -377,19 +320,6 @@ def test_annotations(annotation: dict[str, Any], segment: Segment) -> None:
     answer = read(response(item))
     assert answer.segments == (Segment(T.TEXT, "Hello"), segment)
     assert extensions(answer)["output"] == [{"index": 0, "type": "message", "id": "m"}]
-
-
-def test_tokens_of_a_text() -> None:
-    token = {
-        "token": "Hi",
-        "logprob": -0.5,
-        "bytes": [72, 105],
-        "top_logprobs": [{"token": "Hi", "logprob": -0.5}],
-    }
-    item = {"type": "message", "id": "m", "content": [output_text("Hi", logprobs=[token])]}
-    answer = read(response(item))
-    assert answer.logprobs is not None
-    assert (answer.logprobs[0].bytes, answer.logprobs[0].top[0].token) == ((72, 105), "Hi")
 
 
 CALLS: list[tuple[dict[str, Any], ToolCall, dict[str, Any]]] = [
@@ -563,14 +493,6 @@ def stream_of_text(*pieces: str, index: Any = 0) -> list[dict[str, Any]]:
             "output_item.done", output_index=index, item={**item, "status": "completed", "content": [whole]}
         ),
     ]
-
-
-def test_what_was_said_is_not_said_again() -> None:
-    answer = read(started(), *stream_of_text("He", "llo"), ended(message("Hello", status="completed")))
-    assert shown(answer) == [("text", "Hello")]
-    assert extensions(answer) == {
-        "output": [{"index": 0, "type": "message", "id": "msg_1", "status": "completed"}]
-    }
 
 
 @pytest.mark.parametrize("count", range(1, 7))
@@ -830,20 +752,6 @@ def test_a_call_in_pieces(events: list[Any]) -> None:
     assert item == {"index": 0, "type": "function_call", "id": "fc_1", "status": "completed"}
 
 
-def test_a_custom_call_in_pieces() -> None:
-    item = {"type": "custom_tool_call", "id": "c", "call_id": "call_1", "name": "sql", "input": ""}
-    about = {"item_id": "c", "output_index": 0}
-    answer = read(
-        started(),
-        event("output_item.added", output_index=0, item=item),
-        event("custom_tool_call_input.delta", **about, delta="SEL"),
-        event("custom_tool_call_input.done", **about, input="SELECT"),
-        ended({**item, "input": "SELECT"}),
-    )
-    assert answer.tool_calls == (ToolCall("call_1", "sql", "SELECT", CallKind.CUSTOM),)
-    assert extensions(answer)["output"] == [{"index": 0, "type": "custom_tool_call", "id": "c"}]
-
-
 def test_arguments_that_were_revised() -> None:
     answer = read(
         started(),
@@ -890,47 +798,6 @@ def test_two_calls_that_overlap() -> None:
     ]
     answer = read(started(), *opened, *deltas, ended(*items))
     assert [call.arguments for call in answer.tool_calls] == ['{"a":0}', '{"a":1}']
-
-
-def test_a_number_that_is_used_twice() -> None:
-    """Ollama gives a call the number of the text before it."""
-    added = event("output_item.added", output_index=0, item=call("", call_id="call_9"))
-    more = event("function_call_arguments.delta", **ARGUMENTS, delta='{"a":1}')
-    answer = read(
-        started(), *stream_of_text("Hi")[:4], added, more, ended(call(call_id="call_9"), message("Hi"))
-    )
-    assert (answer.text, answer.tool_calls) == ("Hi", (ToolCall("call_9", "sum", '{"a":1}'),))
-    assert [item["id"] for item in extensions(answer)["output"]] == ["msg_1", "fc_1"]
-    assert extensions(answer)["output"][1]["output_index"] == 0
-
-
-def test_a_stream_without_numbers() -> None:
-    """llama.cpp numbers nothing, and tells the ends of its items last."""
-    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [], "encrypted_content": ""}
-    thought = {**reasoning, "content": [{"type": "reasoning_text", "text": "Hm."}]}
-    text = {"type": "message", "id": "msg_1", "role": "assistant", "content": [], "status": "in_progress"}
-    answer = read(
-        event("created", response={"id": "resp_1", "object": "response", "status": "in_progress"}),
-        event("output_item.added", item=reasoning),
-        event("reasoning_text.delta", item_id="rs_1", delta="Hm."),
-        event("output_item.added", item=text),
-        event("content_part.added", item_id="msg_1", part={"type": "output_text", "text": ""}),
-        event("output_text.delta", item_id="msg_1", delta="Yes"),
-        event("output_text.delta", item_id="msg_1", delta="."),
-        event("output_item.done", item=thought),
-        event("content_part.added", item_id="msg_1", part={"type": "output_text", "text": ""}),
-        event("output_text.delta", item_id="msg_1", delta="No"),
-        event(
-            "output_item.done",
-            item={**text, "status": "completed", "content": [output_text("Yes."), output_text("No")]},
-        ),
-        {
-            **ended(thought, {**text, "content": [output_text("Yes."), output_text("No")]}),
-            "timings": {"cache_n": 1},
-        },
-    )
-    assert shown(answer) == [("reasoning", "Hm."), ("text", "Yes."), ("text", "No")]
-    assert extensions(answer)["timings"] == {"cache_n": 1}
 
 
 def test_pieces_of_nothing_known() -> None:
@@ -1106,19 +973,6 @@ def test_a_whole_part_of_its_own_is_no_repetition(
 # Open Responses.
 
 
-def test_reasoning_under_the_name_of_open_responses() -> None:
-    at = {"item_id": "rs_1", "output_index": 0, "content_index": 0}
-    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
-    answer = read(
-        started(),
-        event("output_item.added", output_index=0, item=thought),
-        event("reasoning.delta", **at, delta="Hm"),
-        event("reasoning.done", **at, text="Hm."),
-        ended({**thought, "content": [{"type": "reasoning_text", "text": "Hm."}]}, message("Hi")),
-    )
-    assert (answer.reasoning, answer.text) == ("Hm.", "Hi")
-
-
 def test_an_event_of_a_vendors_own_is_kept_and_changes_nothing() -> None:
     traces = [{"type": "acme:trace_event", "id": "t", "span": span, "sequence_number": 2} for span in "ab"]
     answer = read(started(sequence_number=1), *traces, ended(message("Hi")))
@@ -1191,37 +1045,6 @@ def test_a_citation_does_not_end_its_text() -> None:
     answer = read(started(), piece("A"), note, piece("B"), ended())
     assert answer.text == "AB"
     assert ("text", "") not in shown(answer)
-
-
-def test_what_a_servers_tool_does_in_pieces() -> None:
-    about = {"item_id": "ci_1", "output_index": 0}
-    item = {
-        "type": "code_interpreter_call",
-        "id": "ci_1",
-        "status": "completed",
-        "code": "1+1",
-        "outputs": None,
-    }
-    answer = read(
-        started(),
-        event("output_item.added", output_index=0, item={**item, "status": "in_progress", "code": ""}),
-        event("code_interpreter_call.in_progress", **about),
-        *(event("code_interpreter_call_code.delta", **about, delta=text) for text in ("1", "+", "1")),
-        event("code_interpreter_call_code.done", **about, code="1+1"),
-        event("code_interpreter_call.completed", **about),
-        event("output_item.done", output_index=0, item=item),
-        ended(item),
-    )
-    (segment,) = answer.segments
-    assert (segment.content, answer.finish_reason) == ("1+1", "stop")
-    (left,) = extensions(answer)["output"]
-    assert left == {
-        "index": 0,
-        "type": "code_interpreter_call",
-        "id": "ci_1",
-        "status": "completed",
-        "code_interpreter_call_code": {"delta": ["1", "+", "1"]},
-    }
 
 
 def test_commands_of_a_shell() -> None:
@@ -1324,11 +1147,6 @@ def test_an_answer_that_begins_with_a_keep_alive_is_read_whoever_serves_it(provi
     """It tells whose dialect the answer is in."""
     answer = read(KEEP_ALIVE, started(), *stream_of_text("Hi"), ended(message("Hi")), provider=provider)
     assert (answer.text, answer.metadata.provider_id) == ("Hi", provider)
-
-
-def test_a_stream_of_nothing_but_keep_alives_is_no_answer() -> None:
-    with pytest.raises(IncompleteStreamError):
-        read({**KEEP_ALIVE, "sequence_number": 0})
 
 
 @pytest.mark.parametrize("provider", ["openai_responses", "openai", "vllm"])
@@ -1625,14 +1443,6 @@ def test_an_error_that_is_none(error: Any) -> None:
 def test_an_error_of_another_type(error: Any) -> None:
     assert read(response(error=error)).finish_reason == "error"
     assert read(response(status="failed", error={"code": 7})).raw_finish_reason == "failed"
-
-
-@pytest.mark.parametrize("count", range(1, 7))
-def test_a_stream_that_breaks_off(count: int) -> None:
-    with pytest.raises(IncompleteStreamError) as caught:
-        read(started(), *stream_of_text("Hi")[:count])
-    assert caught.value.partial is not None
-    assert caught.value.partial.text == ("Hi" if count > 2 else "")
 
 
 def test_http_errors() -> None:

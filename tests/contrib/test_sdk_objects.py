@@ -243,12 +243,6 @@ def test_other_chunks_are_refused_in_words(given: Any, said: str) -> None:
             one()
 
 
-@pytest.mark.parametrize("given", [b"{}", {}, "{}"])
-def test_a_whole_answer_is_no_stream(given: Any) -> None:
-    with pytest.raises(TypeError, match="for a whole answer call normalize"):
-        normalize_stream(given, "openai")
-
-
 def test_a_stream_is_no_whole_answer() -> None:
     def chunks() -> Iterator[bytes]:
         yield b""

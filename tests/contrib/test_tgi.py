@@ -16,7 +16,6 @@ from crosswalk import (
     IncompleteStreamError,
     MappingError,
     Provenance,
-    TokenLogprob,
     TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
@@ -63,29 +62,11 @@ def left(response: ChatResponse) -> Any:
 # Sections 2 and 4: the native answer.
 
 
-def test_the_last_event_repeats_the_text_and_it_is_said_once() -> None:
-    last = event(2, token("</s>", special=True), "Hi", details(input_length=5))
-    response = tgi(event(1, token("Hi")), last)
-    assert response.text == "Hi"
-    assert [t.token for t in response.logprobs or ()] == ["Hi", "</s>"]
-    assert response.usage == UsageInfo(5, 2)
-    assert "generated_text" not in left(response)
-
-
 def test_a_text_that_is_not_that_of_the_tokens_stays() -> None:
     """As where the prompt was asked for, too, or where a character came in two tokens."""
     response = tgi(event(1, token("Hi"), "Say it: Hi", details()))
     assert response.text == "Hi"
     assert left(response)["generated_text"] == "Say it: Hi"
-
-
-def test_a_body_has_its_tokens_and_the_likeliest_ones() -> None:
-    top = [[token("Hi", -0.5), token("Yo", -2.0)], None]
-    made = {"generated_text": "Hi!", "details": details(tokens=[token("Hi"), token("!")], top_tokens=top)}
-    logprobs = tgi(made).logprobs
-    assert logprobs is not None
-    assert logprobs[0].top == (TokenLogprob("Hi", -0.5), TokenLogprob("Yo", -2.0))
-    assert logprobs[1].top == ()
 
 
 def test_the_answers_that_were_not_the_best_are_alternatives() -> None:
@@ -150,13 +131,6 @@ def test_finish_words(word: str, reason: FinishReason) -> None:
     assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
     response = tgi({**body({"content": "Hi"}, word), "id": ""})
     assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
-
-
-def test_without_details_the_end_has_no_word() -> None:
-    response = tgi({"generated_text": "Hi"})
-    assert response.finish_reason is FinishReason.STOP
-    assert response.metadata.provenance["finish_reason"] == "derived"
-    assert response.metadata.provenance["usage"] == "absent"
 
 
 def test_unknown_words_and_events_are_errors() -> None:
@@ -381,20 +355,6 @@ def test_http_errors(status: int, word: Any, text: str, kind: ErrorKind, retryab
     error = normalize(sent, "tgi", status=status).error_info
     assert error is not None
     assert (error.kind, error.retryable, error.status, error.message) == (kind, retryable, status, text)
-
-
-@pytest.mark.parametrize(
-    ("first", "said"),
-    [
-        (event(1, token("Hi")), {"error": "Model is overloaded", "error_type": "overloaded"}),
-        (chunk({"content": "Hi"}), {"error": {"message": "Model is overloaded", "http_status_code": 422}}),
-    ],
-)
-def test_an_error_in_mid_stream_keeps_what_came_before(first: Any, said: Any) -> None:
-    response = tgi(first, said, done=True)
-    assert (response.finish_reason, response.text) == (FinishReason.ERROR, "Hi")
-    assert response.error_info is not None
-    assert (response.error_info.kind, response.error_info.status) == (ErrorKind.RATE_LIMIT, None)
 
 
 # Who it is.

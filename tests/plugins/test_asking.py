@@ -11,6 +11,7 @@ import struct
 import sys
 from binascii import crc32
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -102,29 +103,42 @@ def read(provider: str, case: str) -> ChatResponse:
     return normalize(load_capture(file).body, provider)
 
 
+@cache
+def adapter(kind: Any) -> Any:
+    """What holds values against a type of an SDK; it is made once, which takes a tenth of a second."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+@cache
+def converse_shape() -> Any:
+    """The body of Bedrock's Converse in the service model that botocore has."""
+    from botocore.session import Session
+
+    return Session().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
+
+
 def check_published(provider: str, request: HTTPRequest) -> None:
     """Hold the body against what the provider publishes of it."""
     body = request.body
     if provider == "bedrock":
-        from botocore.session import Session
         from botocore.validate import ParamValidator
 
-        model = Session().get_service_model("bedrock-runtime")
-        shape = model.operation_model("Converse").input_shape
+        shape = converse_shape()
         report = ParamValidator().validate({"modelId": "m", **body}, shape)
         assert not report.has_errors(), report.generate_report()
         for member in body:
             assert member in shape.members
     elif provider == "openai_responses":
         from openai.types.responses import response_create_params as params
-        from pydantic import TypeAdapter
 
         kind = (
             params.ResponseCreateParamsStreaming
             if body.get("stream")
             else params.ResponseCreateParamsNonStreaming
         )
-        found: Any = TypeAdapter(kind).validate_python(body)
+        found: Any = adapter(kind).validate_python(body)
         list(found["input"])  # it is looked at as it is iterated over
         assert (
             body.keys()
@@ -132,9 +146,8 @@ def check_published(provider: str, request: HTTPRequest) -> None:
         )
     elif provider == "anthropic":
         from anthropic.types import message_create_params as messages
-        from pydantic import TypeAdapter
 
-        found = TypeAdapter(messages.MessageCreateParamsNonStreaming).validate_python(body)
+        found = adapter(messages.MessageCreateParamsNonStreaming).validate_python(body)
         for part in (found["messages"], *(message["content"] for message in body["messages"])):
             list(part)
 

@@ -19,7 +19,6 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
-    registry,
 )
 from crosswalk.types import thaw
 from wires import body, chunk, line, ndjson, one, outcome, read, sse, usage
@@ -59,35 +58,6 @@ def test_a_message_needs_no_role() -> None:
 
 # ------------------------------------------------------------------------------- section 10: the examples
 
-EXAMPLE_BODY = (
-    b'{"model":"amber-think:8b","created_at":"2026-07-01T09:00:03.5102Z","message":{"role":"assistant",'
-    b'"content":"Seven.","thinking":"Count the lanterns: 3+4."},"done":true,"done_reason":"stop",'
-    b'"total_duration":2950117833,"load_duration":41290167,"prompt_eval_count":31,'
-    b'"prompt_eval_duration":120331000,"eval_count":22,"eval_duration":2710040000}'
-)
-
-
-def test_example_body() -> None:
-    """Thinking, text, counts and times of a whole answer."""
-    response = one("ollama", EXAMPLE_BODY)
-    assert [(s.type.value, s.content) for s in response.segments] == [
-        ("reasoning", "Count the lanterns: 3+4."),
-        ("text", "Seven."),
-    ]
-    assert (response.model, response.id) == ("amber-think:8b", "made")
-    assert response.created == datetime(2026, 7, 1, 9, 0, 3, 510200, tzinfo=UTC)
-    assert (response.finish_reason, response.raw_finish_reason) == (STOP, "stop")
-    assert response.usage == UsageInfo(31, 22)
-    assert response.metadata.request_duration == timedelta(microseconds=2950117)
-    assert response.metadata.provenance == {"id": "synthetic"}
-    assert response.metadata.extensions == {
-        "created_at": "2026-07-01T09:00:03.5102Z",
-        "total_duration": 2950117833,
-        "load_duration": 41290167,
-        "prompt_eval_duration": 120331000,
-        "eval_duration": 2710040000,
-    }
-
 
 def test_example_of_two_calls_with_one_index() -> None:
     """Two whole calls under index 0, a stop that is tool_calls, and a prompt count that is unknown."""
@@ -112,53 +82,6 @@ def test_example_of_two_calls_with_one_index() -> None:
         "usage.total_tokens": "absent",
     }
     assert response.metadata.extensions["message"]["tool_calls"] == ({"function": {"index": 0}},)
-
-
-def test_example_of_everything_on_the_done_line() -> None:
-    """The last text and the calls may stand on the line that ends the answer."""
-    id = "Xq3vT0aLk9PzR1mB7cYd2EwN5uHs8GfJ"
-    deltas, response = read(
-        "ollama",
-        ndjson(
-            line("Checking"),
-            line(
-                " now.",
-                done="stop",
-                message=calls(tool("open_valve", {}, id=id, index=0)),
-                prompt_eval_count=77,
-                eval_count=15,
-            ),
-        ),
-    )
-    assert response.text == "Checking now."
-    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [(id, "open_valve", "{}")]
-    assert response.finish_reason is CALLS
-    assert response.usage == UsageInfo(77, 15)
-    assert [d.content_delta for d in deltas] == ["Checking", " now.", None, None]
-    assert "message" not in response.metadata.extensions
-
-
-def test_example_of_an_error_in_mid_stream() -> None:
-    """The text before it is kept; there is no usage."""
-    response = ollama(
-        line("The first"), {"error": "an error was encountered while running the model: CUDA error"}
-    )
-    assert response.text == "The first"
-    assert (response.finish_reason, response.raw_finish_reason) == (ERROR, None)
-    assert response.refusal == "an error was encountered while running the model: CUDA error"
-    assert response.error_info.kind is ErrorKind.SERVER
-    assert response.error_info.retryable
-    assert response.metadata.provenance["usage"] == "absent"
-
-
-def test_example_of_generate_with_context() -> None:
-    """The deprecated context is an extension."""
-    response = ollama(
-        generated(done="length", context=[1, 2, 3], total_duration=5000000, prompt_eval_count=3, eval_count=2)
-    )
-    assert (response.finish_reason, response.text) == (LENGTH, "")
-    assert response.metadata.extensions["context"] == (1, 2, 3)
-    assert response.usage == UsageInfo(3, 2)
 
 
 # --------------------------------------------------------------------------- sections 2 and 8: every field
@@ -723,40 +646,6 @@ def v1(*events: Any, done: bool = True, **options: Any) -> Any:
     return read("ollama", sse(*events, done=done), **options)[1]
 
 
-def test_layer_body() -> None:
-    """Reasoning beside text, an index on calls of a body, usage without details (9.1)."""
-    call = {
-        "id": "call_x",
-        "index": 0,
-        "type": "function",
-        "function": {"name": "go", "arguments": '{"a":1}'},
-    }
-    response = one(
-        "ollama",
-        body({"content": "", "reasoning": "hm", "tool_calls": [call]}, "tool_calls", usage=usage(5, 7), **FP),
-    )
-    assert (response.text, response.reasoning) == ("", "hm")
-    assert [(c.id, c.arguments) for c in response.tool_calls] == [("call_x", '{"a":1}')]
-    assert response.finish_reason is CALLS
-    assert response.usage == UsageInfo(5, 7)
-    assert response.metadata.extensions == {"object": "chat.completion", **FP}
-
-
-def test_layer_stream() -> None:
-    """A finish chunk with an empty delta, then usage on a chunk of its own (since 0.32.6)."""
-    response = v1(
-        chunk({"role": "assistant", "content": ""}, **FP),
-        chunk({"reasoning": "hm", "content": ""}, **FP),
-        chunk({"content": "Hi"}, **FP),
-        chunk({"content": "", "tool_calls": [{"index": 0, "id": "x", "type": "function", "function": {"name": "go", "arguments": "{}"}}]}, **FP),
-        chunk({}, "tool_calls", **FP),
-        chunk(None, usage=usage(5, 7), **FP),
-    )  # fmt: skip
-    assert (response.reasoning, response.text) == ("hm", "Hi")
-    assert response.finish_reason is CALLS
-    assert response.usage == UsageInfo(5, 7)
-
-
 def test_layer_stream_of_older_servers() -> None:
     """Role on every chunk, the end on the last text, stop after a call of an earlier chunk, index 0 for all calls."""
 
@@ -807,12 +696,6 @@ def test_layer_completions() -> None:
     assert (whole.text, whole.usage) == ("Hi!", UsageInfo(5, 7))
 
 
-def test_layer_without_a_reason() -> None:
-    """A body whose finish_reason is null did not end."""
-    _, error = outcome("ollama", sse(body({"content": "Hi"}, None, **FP)))
-    assert isinstance(error, IncompleteStreamError)
-
-
 def test_layer_logprobs_and_debug() -> None:
     """Logprobs in OpenAI's wrapper, entries in Ollama's form; a rendered prompt is left."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop",
@@ -822,20 +705,3 @@ def test_layer_logprobs_and_debug() -> None:
     )
     assert response.logprobs == (TokenLogprob("Hi", -1, (72, 105)),)
     assert response.metadata.extensions["_debug_info"] == {"rendered_template": "x"}
-
-
-def test_a_dialect_that_is_not_read() -> None:
-    """What none of its dialects knows is an unknown event, named."""
-    _, error = outcome("ollama", sse({"type": "no.such.event"}))
-    assert isinstance(error, UnknownEventError)
-    assert error.event_type == "no.such.event"
-
-
-def test_what_the_plugin_says_of_itself() -> None:
-    """Title, endpoints and where the API is described."""
-    info = registry.mapper("ollama").info
-    assert info.title == "Ollama"
-    assert info.endpoints == ("/api/chat", "/api/generate", "/v1/chat/completions", "/v1/completions")
-    assert info.documentation is not None
-    assert info.documentation.startswith("https://")
-    assert ("choices", 0, "delta", "content") in info.text_paths

@@ -10,13 +10,10 @@ import pytest
 from crosswalk import (
     ErrorKind,
     FinishReason,
-    IncompleteStreamError,
     TokenLogprob,
     ToolCallArgumentsError,
     UnknownEventError,
-    UnknownFinishReasonError,
     UsageInfo,
-    registry,
 )
 from crosswalk.plugins import UsageDetails
 from wires import body, chunk, one, outcome, read, sse, usage
@@ -43,50 +40,6 @@ def with_choices(*choices: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------- section 11: the examples
-
-
-def test_example_body() -> None:
-    """Reasoning and a call; every null of the dump is kept."""
-    payload = json.loads(
-        '{"id":"chatcmpl-77aa","object":"chat.completion","created":1790000000,"model":"orbit-32b","choices":[{"index":0,'
-        '"message":{"role":"assistant","content":null,"refusal":null,"annotations":null,"audio":null,"function_call":null,'
-        '"tool_calls":[{"id":"chatcmpl-tool-5e1f","type":"function","function":{"name":"dock_time",'
-        '"arguments":"{\\"ship\\": \\"Wren\\"}"}}],"reasoning":"Ask the dock service."},"logprobs":null,'
-        '"finish_reason":"tool_calls","stop_reason":null,"token_ids":null,"routed_experts":null,"weight_versions":null}],'
-        '"service_tier":null,"system_fingerprint":"vllm-0.33.0-9f0e1d2c","usage":{"prompt_tokens":50,"total_tokens":82,'
-        '"completion_tokens":32,"prompt_tokens_details":null,"completion_tokens_details":{"reasoning_tokens":12}},'
-        '"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,"kv_transfer_params":null,'
-        '"ec_transfer_params":null,"metrics":null}'
-    )
-    response = one("vllm", payload)
-    assert (response.id, response.model, response.created.timestamp()) == (
-        "chatcmpl-77aa",
-        "orbit-32b",
-        1790000000,
-    )
-    assert [(s.type.value, s.content) for s in response.segments] == [
-        ("reasoning", "Ask the dock service."),
-        ("tool_call", '{"ship": "Wren"}'),
-    ]
-    assert [(c.id, c.name, c.parsed()) for c in response.tool_calls] == [
-        ("chatcmpl-tool-5e1f", "dock_time", {"ship": "Wren"})
-    ]
-    assert (response.finish_reason, response.raw_finish_reason) == (CALLS, "tool_calls")
-    assert response.usage == UsageInfo(50, 32, None, 12)
-    left = response.metadata.extensions
-    assert left["system_fingerprint"] == "vllm-0.33.0-9f0e1d2c"
-    assert left["choices"] == (
-        {
-            "index": 0,
-            "message": {"annotations": None, "audio": None},
-            "stop_reason": None,
-            "token_ids": None,
-            "routed_experts": None,
-            "weight_versions": None,
-        },
-    )
-    assert not {"id", "created", "model", "usage"} & set(left)
-    assert set(response.metadata.provenance) <= {"metadata.request_duration"}
 
 
 def test_example_stream() -> None:
@@ -129,30 +82,6 @@ def test_example_stream() -> None:
     assert (response.finish_reason, response.usage) == (CALLS, UsageInfo(20, 31))
     assert deltas[-1].extensions == {"system_fingerprint": "vllm-0.33.0-9f0e1d2c"}
     assert response.metadata.provenance.get("finish_reason") is None
-
-
-def test_example_of_a_named_tool() -> None:
-    """A forced tool ends with stop; its content is empty."""
-    call = {
-        "id": "functions.plot:0",
-        "type": "function",
-        "function": {"name": "plot", "arguments": '{"x":1}'},
-    }
-    response = one("vllm", body({"content": "", "tool_calls": [call], "reasoning": None}, "stop"))
-    assert (response.finish_reason, response.raw_finish_reason) == (CALLS, "stop")
-    assert response.metadata.provenance["finish_reason"] == "derived"
-    assert response.tool_calls[0].id == "functions.plot:0"
-    assert response.text == ""
-
-
-def test_example_of_an_error_before_done() -> None:
-    """[DONE] after an error is no success."""
-    error = {"message": "Internal server error", "type": "InternalServerError", "param": None, "code": 500}
-    response = vllm(chunk({"role": "assistant", "content": ""}), {"error": error})
-    assert (response.finish_reason, response.refusal) == (ERROR, "Internal server error")
-    assert response.error_info.kind is K.SERVER
-    assert response.error_info.status == 500
-    assert response.error_info.raw == {"error": error}
 
 
 # ------------------------------------------------------------------------------ section 2: every field
@@ -272,28 +201,6 @@ def test_messages_without_calls(tool_calls: Any) -> None:
 
 def piece(token: str, **more: Any) -> dict[str, Any]:
     return {"token": token, "logprob": -1.0, "bytes": list(token.encode()), "top_logprobs": [], **more}
-
-
-def test_chat_logprobs() -> None:
-    """In a body and over chunks, with candidates, with token ids for tokens, with the floor (2.5)."""
-    top = [{"token": "a", "logprob": -1.0, "bytes": [97]}, {"token": "b", "logprob": -9999.0, "bytes": None}]
-    entries = [piece("a", top_logprobs=top), piece("token_id:123", bytes=None)]
-    expected = (
-        TokenLogprob("a", -1.0, (97,), (TokenLogprob("a", -1.0, (97,)), TokenLogprob("b", -9999.0))),
-        TokenLogprob("token_id:123", -1.0),
-    )
-    whole = body({"content": "Hi"})
-    whole["choices"][0]["logprobs"] = {"content": entries}
-    assert one("vllm", whole).logprobs == expected
-    chunks = [
-        with_choices(choice(delta={"content": "x"}) | {"logprobs": {"content": [entry]}}) for entry in entries
-    ]
-    response = vllm(*chunks, chunk({}, "stop"))
-    assert response.logprobs == expected
-    assert "logprobs" not in str(thawed(response.metadata.extensions))
-    without = with_choices(choice(delta={}) | {"logprobs": {"content": entries}, "finish_reason": "stop"})
-    assert vllm(without).logprobs == expected
-    assert one("vllm", body({"content": "Hi"}) | {"logprobs": None}).logprobs is None
 
 
 def test_completion_logprobs() -> None:
@@ -438,39 +345,6 @@ def test_calls_of_each_choice() -> None:
     assert response.alternatives[0].finish_reason is CALLS
 
 
-def test_several_answers_interleave() -> None:
-    """A role chunk, deltas and an end for each index; the usage covers all choices (3, 5)."""
-    chunks = [chunk({"role": "assistant", "content": ""}, choice=n) for n in range(3)]
-    chunks += [chunk({"content": f"{n}{turn}"}, choice=n) for turn in "ab" for n in (2, 0, 1)]
-    chunks += [
-        chunk({"content": "!"}, word, choice=n) for n, word in [(1, "stop"), (2, "length"), (0, "stop")]
-    ]
-    response = vllm(*chunks, chunk(None, usage=usage(5, 12)))
-    assert response.text == "0a0b!"
-    assert [(a.index, a.message.text, a.finish_reason) for a in response.alternatives] == [
-        (1, "1a1b!", STOP),
-        (2, "2a2b!", LENGTH),
-    ]
-    assert response.usage == UsageInfo(5, 12)
-    whole = body({"content": "a"}) | {
-        "choices": [
-            {
-                "index": n,
-                "message": {"role": "assistant", "content": t},
-                "finish_reason": "stop",
-                "stop_reason": n,
-            }
-            for n, t in enumerate("ab")
-        ]
-    }
-    response = one("vllm", whole)
-    assert (response.text, response.alternatives[0].message.text) == ("a", "b")
-    assert thawed(response.metadata.extensions["choices"]) == [
-        {"index": 0, "stop_reason": 0},
-        {"index": 1, "stop_reason": 1},
-    ]
-
-
 def test_completions_of_several_prompts() -> None:
     """index = prompt * n + choice: every one is an answer (2.6)."""
     choices = [
@@ -495,56 +369,7 @@ def test_echo_and_chunks_without_text() -> None:
     assert response.text == "Say: Hi"
 
 
-def test_what_only_the_end_brings() -> None:
-    """stop_reason, weight versions and transfer parameters come with the end, and the last text too (3)."""
-    end = with_choices(
-        choice(delta={"content": "!"}, stop_reason="###", weight_versions=[{"version": 1}])
-        | {"finish_reason": "stop"}
-    )
-    response = vllm(chunk({"content": "Hi"}), end | {"kv_transfer_params": {"id": "k"}})
-    assert response.text == "Hi!"
-    assert response.metadata.extensions["kv_transfer_params"] == {"id": "k"}
-    assert response.metadata.extensions["choices"][0]["stop_reason"] == "###"
-
-
-@pytest.mark.parametrize("done", [True, False])
-def test_a_stream_that_was_cut(done: bool) -> None:
-    """Null at the end of the stream is no end, [DONE] or not (4)."""
-    partial, error = outcome("vllm", sse(chunk({"content": "Hi"}), done=done))
-    assert isinstance(error, IncompleteStreamError)
-    assert partial.text == "Hi"
-
-
 # ----------------------------------------------------------------------------- section 4: finish reasons
-
-
-@pytest.mark.parametrize(
-    ("word", "called", "reason", "provenance"),
-    [
-        ("stop", False, STOP, None),
-        ("stop", True, CALLS, "derived"),
-        ("tool_calls", True, CALLS, None),
-        ("tool_calls", False, CALLS, "derived"),
-        ("length", False, LENGTH, None),
-        ("length", True, LENGTH, None),
-        ("abort", False, FinishReason.CANCELLED, None),
-        ("abort", True, FinishReason.CANCELLED, None),
-        ("repetition", False, LENGTH, None),
-        ("repetition", True, LENGTH, None),
-        ("error", False, ERROR, None),
-        ("content_filter", False, FinishReason.CONTENT_FILTER, None),
-    ],
-)
-def test_finish_words(word: str, called: bool, reason: FinishReason, provenance: str | None) -> None:
-    """Engine words and chat's own, set right by whether there is a call; the word is kept."""
-    calls = [call(0, "x", "go", "{}")] if called else []
-    for event in (
-        body({"content": "Hi", "tool_calls": calls}, word),
-        chunk({"content": "Hi", "tool_calls": calls}, word),
-    ):
-        response = vllm(event)
-        assert (response.finish_reason, response.raw_finish_reason) == (reason, word)
-        assert response.metadata.provenance.get("finish_reason") == provenance
 
 
 def test_a_cut_call_shows() -> None:
@@ -553,14 +378,6 @@ def test_a_cut_call_shows() -> None:
     assert response.tool_calls[0].arguments == '{"a": "b'
     with pytest.raises(ToolCallArgumentsError):
         response.tool_calls[0].parsed()
-
-
-def test_an_unknown_word() -> None:
-    """A word of a later version raises by default, with the usage that came after it."""
-    events = sse(chunk({"content": "Hi"}, "paused"), chunk(None, usage=usage(1, 2)))
-    partial, error = outcome("vllm", events)
-    assert isinstance(error, UnknownFinishReasonError)
-    assert (partial.text, partial.usage) == ("Hi", UsageInfo(1, 2))
 
 
 # ------------------------------------------------------------------------------------- section 5: usage
@@ -585,54 +402,6 @@ def test_full_usage() -> None:
         parts = UsageDetails(image_input_tokens=64)
         assert response.usage == UsageInfo(120, 60, 96, 25, 16, details=parts)
         assert "usage" not in response.metadata.extensions
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        (usage(120, 60, prompt_tokens_details=None, completion_tokens_details=None), UsageInfo(120, 60)),
-        (usage(120, 60), UsageInfo(120, 60)),
-        (
-            usage(120, 60, prompt_tokens_details={"cached_tokens": None, "created_cache_tokens": None}),
-            UsageInfo(120, 60),
-        ),
-        (usage(120, 0), UsageInfo(120, 0)),
-        ({"prompt_tokens": 120, "total_tokens": 120, "completion_tokens": None}, UsageInfo(120, 0)),
-    ],
-)
-def test_usage_of_other_versions(counts: dict[str, Any], expected: UsageInfo) -> None:
-    """Details null, absent, or empty; completion tokens may be null, then they are unknown."""
-    response = one("vllm", body({"content": "Hi"}, usage=counts))
-    assert response.usage == expected
-    unknown = "usage.completion_tokens" in response.metadata.provenance
-    assert unknown is (counts["completion_tokens"] is None)
-
-
-def test_continuous_usage() -> None:
-    """Every chunk counts its own choice so far, the last one counts all: replaced, never added."""
-    deltas, response = read(
-        "vllm",
-        sse(
-            chunk({"role": "assistant", "content": ""}, usage=usage(5, 0)),
-            chunk({"content": "a"}, usage=usage(5, 1)),
-            chunk({"content": "b"}, usage=usage(5, 1), choice=1),
-            chunk({"content": "c"}, usage=usage(5, 2)),
-            chunk({}, "stop", usage=usage(5, 3)),
-            chunk({}, "stop", choice=1, usage=usage(5, 2)),
-            chunk(None, usage=usage(5, 5)),
-        ),
-    )
-    assert response.usage == UsageInfo(5, 5)
-    assert deltas[-1].usage == UsageInfo(5, 5)
-    said = [delta.usage.completion_tokens for delta in deltas if delta.usage is not None]
-    assert said[:4] == [0, 1, 1, 2]
-    assert said[-1] == 5
-
-
-def test_without_include_usage_there_is_none() -> None:
-    """No usage is no zero."""
-    response = vllm(chunk({"content": "Hi"}, "stop", usage=None))
-    assert response.metadata.provenance["usage"] == "absent"
 
 
 # ------------------------------------------------------------------------------------ section 7: errors
@@ -725,12 +494,3 @@ def test_dialects_that_are_not_read(event: Any) -> None:
     _, caught = outcome("vllm", sse(event))
     assert isinstance(caught, UnknownEventError)
     assert caught.event_type in {"no.such.event", "list"}
-
-
-def test_what_the_plugin_says_of_itself() -> None:
-    """Title, endpoints and where the API is described."""
-    info = registry.mapper("vllm").info
-    assert info.title == "vLLM"
-    assert info.endpoints == ("/v1/chat/completions", "/v1/completions", "/v1/chat/completions/batch")
-    assert info.documentation is not None
-    assert info.documentation.startswith("https://docs.vllm.ai/")

@@ -16,8 +16,17 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from crosswalk.cli.arguments.parser import parse as parse_arguments  # crosswalk.cli.parse is a command
-from crosswalk.cli.exits import FAILED, INTERRUPTED, PIPE_CLOSED, USAGE, OutputError, UsageError, WorkerError
-from crosswalk.cli.terminal import close_quietly, say
+from crosswalk.cli.terminal import (
+    FAILED,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    USAGE,
+    OutputError,
+    UsageError,
+    WorkerError,
+    close_quietly,
+    say,
+)
 from crosswalk.plain_errors import ConfigurationError, PluginError
 
 __all__ = ["main"]

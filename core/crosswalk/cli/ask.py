@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from crosswalk.cli.exits import FAILED, INTERRUPTED, OK, UsageError
 from crosswalk.cli.live.asking import Asked, ask, request_of, service_of, turns_of
-from crosswalk.cli.live.panel import show_panel
-from crosswalk.cli.live.screen import Screen
-from crosswalk.cli.terminal import say, write_json
+from crosswalk.cli.live.screen import Screen, show_panel
+from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, say, write_json
 from crosswalk.codec import to_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError

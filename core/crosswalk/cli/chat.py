@@ -11,10 +11,9 @@ from typing import Final
 
 from crosswalk.agent import ChatSession
 from crosswalk.cli.ask import report
-from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.live.asking import ask, request_of, service_of, typed_message
 from crosswalk.cli.live.screen import Screen
-from crosswalk.cli.terminal import say
+from crosswalk.cli.terminal import FAILED, OK, UsageError, say
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
 from crosswalk.text import counted

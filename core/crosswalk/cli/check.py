@@ -14,12 +14,11 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.logs.many import pool
 from crosswalk.cli.logs.sources import find_captures, read_capture
 from crosswalk.cli.matrix.sections import endpoint_of
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.plugin.mapper import Mapper

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from crosswalk.cli.arguments.parser import whole_parser
-from crosswalk.cli.exits import OK
-from crosswalk.cli.terminal import write_text
+from crosswalk.cli.terminal import OK, write_text
 from crosswalk.plugin.registry import registry
 
 __all__ = ["run"]

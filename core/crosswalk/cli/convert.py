@@ -12,12 +12,11 @@ from typing import BinaryIO
 import attrs
 import orjson
 
-from crosswalk.cli.exits import OutputError, UsageError
 from crosswalk.cli.logs.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.logs.reading import deltas_of
 from crosswalk.cli.logs.sources import Answer, Fault, Item, find_sources, records_of
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import write_json
+from crosswalk.cli.terminal import OutputError, UsageError, write_json
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry

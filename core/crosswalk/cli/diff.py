@@ -12,16 +12,14 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.html.diff_page import write_page
-from crosswalk.cli.logs.accepted import read_accepted, write_accepted
-from crosswalk.cli.logs.comparing import Comparison, between, provider_of_both
+from crosswalk.cli.logs.comparing import Comparison, between, provider_of_both, read_accepted, write_accepted
 from crosswalk.cli.logs.keepers import keeper_of
 from crosswalk.cli.logs.many import Failed, Tally, failed, total_size, worked
 from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
-from crosswalk.cli.logs.stored import Failure, Outcome, outcome_of, read_stored, stored_path
+from crosswalk.cli.logs.storing import Failure, Outcome, outcome_of, read_stored, stored_path
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import harmless, write_json, write_text
+from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, write_json, write_text
 from crosswalk.codec import Difference
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.plugin.registry import registry

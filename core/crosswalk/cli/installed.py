@@ -12,13 +12,18 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.cli.exits import OutputError, UsageError
+from crosswalk.cli.terminal import OutputError, UsageError
 from crosswalk.plain_errors import ConfigurationError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
 
 __all__ = ["GROUP", "InstalledCommand", "installed_commands"]
 
 GROUP: Final = "crosswalk.commands"
+OPTIONAL: Final = {
+    "batch": "map large logs to columns, in several processes",
+    "serve": "serve any model to clients of any API",
+}
+"""The commands that come with Crosswalk's extras."""
 _log = logging.getLogger(__name__)
 
 
@@ -32,7 +37,8 @@ class InstalledCommand:
     @property
     def summary(self) -> str:
         """The line about it in the list of commands."""
-        return f"from {self._distribution}"
+        shipped = OPTIONAL if self._distribution == "crosswalk-llm" else {}
+        return shipped.get(self.name) or f"from {self._distribution}"
 
     def add_to(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Import the command and let it add its arguments.

@@ -14,8 +14,7 @@ from typing import Final
 
 import orjson
 
-from crosswalk.cli.exits import OK, UsageError
-from crosswalk.cli.terminal import harmless, write_text
+from crosswalk.cli.terminal import OK, UsageError, harmless, write_text
 from crosswalk.drafts import made
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT

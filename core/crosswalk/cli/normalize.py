@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterator
 from functools import partial
 
-from crosswalk.cli.exits import UsageError
 from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
 from crosswalk.cli.logs.reading import deltas_of, response_of
 from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import write_json
+from crosswalk.cli.terminal import UsageError, write_json
 from crosswalk.codec.writing import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry

@@ -12,8 +12,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk import structured
-from crosswalk.cli.exits import FAILED, OK, UsageError
-from crosswalk.cli.terminal import say, write_json
+from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.values import value_to_json
 from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredParser

@@ -7,9 +7,8 @@ from typing import Any
 
 import orjson
 
-from crosswalk.cli.exits import OK
 from crosswalk.cli.layout import write_table
-from crosswalk.cli.terminal import write_json
+from crosswalk.cli.terminal import OK, write_json
 from crosswalk.errors import PluginError
 from crosswalk.plugin.registry import ProviderEntry, registry
 

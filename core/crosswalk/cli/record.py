@@ -11,11 +11,10 @@ import attrs
 import httpx2
 from anyio.from_thread import start_blocking_portal
 
-from crosswalk.cli.exits import FAILED, INTERRUPTED, OK, UsageError
 from crosswalk.cli.live.asking import endpoint_of, request_of, turns_of
 from crosswalk.cli.live.captured import Exchange, Folder
-from crosswalk.cli.live.panel import tokens_line
-from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.cli.live.screen import tokens_line
+from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, harmless, say, write_text
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.mapping.normalize import normalize_stream
 from crosswalk.plugin.mapper import Mapper

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.logs.keepers import keeper_of
 from crosswalk.cli.logs.many import Failed, Guess, Tally, failed, guesses, total_size, worked
@@ -20,7 +19,7 @@ from crosswalk.cli.logs.report_rows import Group, ReportRow, groups_of, row_of
 from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.samples import SAMPLE_LOG
-from crosswalk.cli.terminal import say, write_text
+from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_text
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
 from crosswalk.records import with_facts

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from crosswalk.cli.exits import OK, UsageError
-from crosswalk.cli.terminal import say
+from crosswalk.cli.terminal import OK, UsageError, say
 from crosswalk.drafts import written
 
 __all__ = ["SAMPLE_LOG", "run"]

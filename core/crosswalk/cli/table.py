@@ -8,7 +8,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from crosswalk.cli.exits import FAILED, OK, UsageError
 from crosswalk.cli.html.crosswalk_page import html_page
 from crosswalk.cli.layout import write_table
 from crosswalk.cli.logs.sources import find_captures, read_capture
@@ -17,7 +16,7 @@ from crosswalk.cli.matrix.rows import Crosswalk
 from crosswalk.cli.matrix.sections import endpoint_of, sections
 from crosswalk.cli.matrix.wording import headings, pieces
 from crosswalk.cli.progress import Progress
-from crosswalk.cli.terminal import harmless, say, write_text
+from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.errors import ConfigurationError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import registry

@@ -1,4 +1,4 @@
-"""Standard output and standard error, which may show a model's text on a terminal.
+"""Standard output, standard error and exit statuses. A terminal may be shown a model's text.
 
 A model's text never reaches a terminal raw: escape sequences, other control characters and bidirectional marks are shown
 as ``\\uXXXX``.
@@ -9,11 +9,50 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from typing import Final
 
-from crosswalk.cli.exits import OutputError
 from crosswalk.text import HARMFUL_IN_JSON, escaped, harmless
 
-__all__ = ["close_quietly", "harmless", "say", "write_json", "write_text"]
+__all__ = [
+    "EXIT_STATUS",
+    "FAILED",
+    "INTERRUPTED",
+    "OK",
+    "PIPE_CLOSED",
+    "USAGE",
+    "OutputError",
+    "UsageError",
+    "WorkerError",
+    "close_quietly",
+    "harmless",
+    "say",
+    "write_json",
+    "write_text",
+]
+
+
+OK: Final = 0
+"""All went well."""
+FAILED: Final = 1
+"""Something was tried and failed. Writing the output counts too."""
+USAGE: Final = 2
+"""Nothing was tried, or nothing could be. The user has to change the command."""
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+EXIT_STATUS: Final = "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried."
+"""The last sentence of most commands' help."""
+
+
+class OutputError(Exception):
+    """The output cannot be written, as on a full disk."""
+
+
+class WorkerError(Exception):
+    """A worker process died."""
+
+
+class UsageError(Exception):
+    """The user's command cannot be tried."""
 
 
 def write_json(data: bytes) -> None:

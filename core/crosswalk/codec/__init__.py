@@ -9,11 +9,10 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk.codec.compare import *
     from crosswalk.codec.converters import *
-    from crosswalk.codec.reading import *
     from crosswalk.codec.version import *
     from crosswalk.codec.writing import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "writing reading compare converters version",  # what most ask for first
+        "writing compare converters version",  # what most ask for first
     )

@@ -101,8 +101,9 @@ class MessagesWriter(Writer):
             block.id = block.id or piece.call.id
             block.name = block.name or piece.call.name
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
-        block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
-        block.is_signed = block.is_signed or _text(piece.metadata, "signature") is not None
+        if piece.metadata:
+            block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
+            block.is_signed = block.is_signed or _text(piece.metadata, "signature") is not None
         block.part = piece.part
         block.waiting.append(piece)
         yield from self._advance()

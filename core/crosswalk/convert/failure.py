@@ -34,10 +34,23 @@ _USUAL: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
 }
 """The status of each kind, and OpenAI's type and code if the provider named none, by which a reader recognizes the kind."""
 _ANTHROPIC: Final = {**first_words(messages.ERRORS), ErrorKind.MODEL_UNAVAILABLE: "not_found_error"}
-_STATUSES: Final[dict[int | None, str]] = {404: "not_found_error", 413: "request_too_large"}
-"""Anthropic's types of invalid requests that have a separate status."""
-_GEMINI: Final = {**first_words(gemini.ERRORS), ErrorKind.SERVER: "INTERNAL"}
-_RESPONSES: Final = first_words(responses.ERRORS)
+_STATUSES: Final[dict[tuple[str, int | None], str]] = {
+    (_INVALID, 404): "not_found_error",
+    (_INVALID, 413): "request_too_large",
+    ("rate_limit_error", 503): "overloaded_error",
+    ("rate_limit_error", 529): "overloaded_error",
+}
+"""Anthropic's type of an error whose usual type means another status."""
+_GEMINI: Final = {
+    **first_words(gemini.ERRORS),
+    ErrorKind.SERVER: "INTERNAL",
+    ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
+}
+_RESPONSES: Final = {
+    ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
+    ErrorKind.INVALID_REQUEST: "invalid_prompt",
+    ErrorKind.SERVER: "server_error",
+}
 
 
 def error_status(info: ErrorInfo) -> int:
@@ -66,8 +79,7 @@ def anthropic_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
     code, near = info.code, ErrorKind.INVALID_REQUEST if _USUAL[info.kind][0] < 500 else ErrorKind.SERVER
     type = code if code in messages.ERRORS else _ANTHROPIC.get(info.kind, _ANTHROPIC[near])
-    if type == _INVALID:
-        type = _STATUSES.get(info.status, type)
+    type = _STATUSES.get((type or "", info.status)) or type
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
 
 

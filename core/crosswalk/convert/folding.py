@@ -8,24 +8,20 @@ A message cannot express the order of texts and calls, the beginning of parts of
 phase of a message, the namespace of a call, citations, or probabilities. A call without arguments has ``{}``. A folded turn
 therefore stores its items next to the message, and returns them unchanged.
 
-The actions of the server's own tools are stored next to the message too, or become answered calls in the chat, as the
-caller chooses.
+The actions of the server's own tools are stored next to the message too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, TypeAlias
 
 import attrs
 
-from crosswalk.convert.errors import ConversionError, FoldingError
+from crosswalk.convert.errors import FoldingError
 from crosswalk.responses.containers import ContainerReference
 from crosswalk.responses.content import (
-    InputContent,
-    ResponseInputFile,
-    ResponseInputImage,
     ResponseInputText,
     ResponseOutputRefusal,
     ResponseOutputText,
@@ -43,22 +39,17 @@ from crosswalk.responses.messages import (
     ResponseOutputMessage,
     ResponseReasoningItem,
 )
-from crosswalk.responses.reading import to_dict
+from crosswalk.responses.reading import parse, parse_input_item, parse_item, to_dict
 from crosswalk.responses.vocabulary import MessageRole
-from crosswalk.types.json import dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role
 from crosswalk.types.tools import CallKind, ToolCall
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk.wire.responses import ITEMS, ItemRole
-from crosswalk.wire.responses_request import read_part
+from crosswalk.wire.responses_request import call_item, input_part, read_part
 
-__all__ = ["FoldedMessage", "ServerCalls", "fold", "unfold"]
+__all__ = ["FoldedMessage", "fold", "unfold"]
 
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem
-
-ServerCalls: TypeAlias = Literal["keep", "fold"]
-"""How to treat the actions of the server's own tools. ``keep`` stores them next to the messages. ``fold`` turns each call
-into one of the assistant's that has been answered."""
 
 _BESIDE: Final = (
     "mcp_list_tools",
@@ -131,33 +122,21 @@ class _Turn:
         return attrs.evolve(turn, origin=(turn, tuple(self.items)))
 
 
-def fold(
-    items: Iterable[ConversationItem], *, server_calls: ServerCalls = "keep"
-) -> tuple[FoldedMessage, ...]:
+def fold(items: Iterable[ConversationItem]) -> tuple[FoldedMessage, ...]:
     """Return *items* as turns: an assistant's turn is one message, and a tool's result belongs to its call.
 
     Content that no message can express is left out of :attr:`FoldedMessage.messages`. The items are stored with it, for
     :func:`unfold`.
 
-    Args:
-        items: the items.
-        server_calls: how to treat searches, code, images and MCP calls that the server made itself. Folded, a call has
-            the name of its tool (``web_search``, or for MCP the tool's own), and its answer is its result: the text of an
-            MCP tool, an image, else JSON. Programs, hosted shells and searches for tools are kept.
-
     Raises:
         FoldingError: a chat cannot hold an item: a call for the client that is neither a function nor a custom tool, an
             image that only has an id, a result without its call, a second result of one call, a second call of one id.
-        ConversionError: *server_calls* is neither of the two words.
     """
-    if server_calls not in get_args(ServerCalls):
-        raise ConversionError(f"server_calls: one of {', '.join(get_args(ServerCalls))}")
-    return tuple(_Folder(server_calls).fold(items))
+    return tuple(_Folder().fold(items))
 
 
 class _Folder:
-    def __init__(self, server_calls: ServerCalls) -> None:
-        self._is_folding = server_calls == "fold"
+    def __init__(self) -> None:
         self._hosted: set[str | None] = set()
         self._turn: _Turn | None = None
         self._calls: dict[str, _Turn] = {}
@@ -196,8 +175,6 @@ class _Folder:
                 self._call(item.call_id, item.name, item.input, CallKind.CUSTOM)
             case ResponseFunctionToolCallOutputItem() | ResponseCustomToolCallOutputItem():
                 self._answer(item.call_id, item.output)
-            case _ if self._is_folding and _is_answered(self._type):
-                self._served(item)
             case _ if _is_answered(self._type) or self._type in _BESIDE or self._is_hosted(item):
                 self._speaking().server_calls.append(item)
             case _:
@@ -212,15 +189,6 @@ class _Folder:
             case "shell_call" if isinstance(item.environment, ContainerReference):
                 self._hosted.add(item.call_id)
         return self._type in ("shell_call", "shell_call_output") and item.call_id in self._hosted
-
-    def _served(self, item: Any) -> None:
-        """Add the call of a server's tool, and its result."""
-        name, arguments, given = _asked_and_given(item)
-        id = item.id or f"{name}_{self._place}"
-        while id in self._calls:
-            id += "_"
-        self._call(id, name, arguments)
-        self._answer(id, given)
 
     def _speaking(self) -> _Turn:
         """Return the assistant's turn. After an answer of a tool, it is a new one."""
@@ -285,33 +253,6 @@ def _is_answered(type: str) -> bool:
     return role in (ItemRole.SERVER, ItemRole.MEDIA) and type.endswith("_call")
 
 
-def _asked_and_given(item: Any) -> tuple[str, str, str | tuple[ResponseInputImage]]:
-    """Return the name of the server's tool that *item* is a call of, its arguments, and its result."""
-    raw = to_dict(item)
-    type, _ = raw.pop("type"), raw.pop("id", None)
-    known, tool = ITEMS[type], raw.pop("name", None) or type.removesuffix("_call")
-    given: str | tuple[ResponseInputImage] | None = None
-    requested: Any
-    if known.role is ItemRole.MEDIA:
-        requested = {"prompt": raw.pop("revised_prompt")} if item.revised_prompt is not None else {}
-        if item.result is not None:
-            url = f"data:image/{item.output_format or 'png'};base64,{item.result}"
-            given = (ResponseInputImage(image_url=url),)
-    elif known.kind is dict:
-        requested = raw.pop(known.fields[0], None) or {}
-        if sources := requested.pop("sources", None):
-            raw["sources"] = sources
-    elif "arguments" in known.fields:
-        requested = raw.pop("arguments", None) or "{}"
-        if type == "mcp_call" and item.error is None:
-            given = item.output
-    else:
-        requested = {key: raw.pop(key) for key in known.fields if key in raw}
-    if given is None:
-        given = dump_json(raw).decode()
-    return tool, requested if isinstance(requested, str) else dump_json(requested).decode(), given
-
-
 def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationItem, ...]:
     """Return *turns* as the items that the Responses API takes. Plain chat messages are accepted too.
 
@@ -332,9 +273,9 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
         if made:
             # A result may belong to another turn that was removed.
             custom |= {call.id: call.is_custom for call in turn.message.tool_calls or ()}
-            # The result of a server's tool is part of its call.
-            requested = {item.call_id for item in made if isinstance(item, _CALLS)} - stored
-            messages: tuple[ChatMessage, ...] = tuple(m for m in turn.results if m.tool_call_id in requested)
+            messages: tuple[ChatMessage, ...] = tuple(
+                result for result in turn.results if result.tool_call_id not in stored
+            )
         else:
             made += (*turn.reasoning, *turn.server_calls)
             messages = turn.messages
@@ -353,23 +294,19 @@ def unfold(turns: Iterable[FoldedMessage | ChatMessage]) -> tuple[ConversationIt
     return tuple(items)
 
 
-_CALLS: Final = (ResponseFunctionToolCall, ResponseCustomToolCall)
 _RESULTS: Final = (ResponseFunctionToolCallOutputItem, ResponseCustomToolCallOutputItem)
 
 
 def _items(
     message: ChatMessage, folded: FoldedMessage, custom: dict[str, bool], place: str
 ) -> Iterator[ConversationItem]:
-    content = _input(message, place)
     if message.role is Role.TOOL:
-        id = message.tool_call_id or ""
-        if custom.get(id):
-            yield ResponseCustomToolCallOutputItem(call_id=id, output=content)
-        else:
-            yield ResponseFunctionToolCallOutputItem(call_id=id, output=content)
+        kind = "custom_tool_call" if custom.get(message.tool_call_id or "") else "function_call"
+        output = _input(message, place)
+        yield parse_input_item({"type": f"{kind}_output", "call_id": message.tool_call_id, "output": output})
         return
     if message.role is not Role.ASSISTANT:
-        yield EasyInputMessage(role=MessageRole(message.role.value), content=content)
+        yield parse(EasyInputMessage, {"role": message.role.value, "content": _input(message, place)})
         return
     if folded.refusal is not None:
         parts: list[Any] = [ResponseOutputText(text=message.text)] if message.content is not None else []
@@ -379,32 +316,16 @@ def _items(
         yield EasyInputMessage(role=MessageRole.ASSISTANT, content=message.text)
     for call in message.tool_calls or ():
         custom[call.id] = call.is_custom
-        if call.is_custom:
-            yield ResponseCustomToolCall(call_id=call.id, name=call.name, input=call.arguments)
-        else:
-            yield ResponseFunctionToolCall(call_id=call.id, name=call.name, arguments=call.arguments)
+        yield parse_item(call_item(call, call.arguments))
 
 
-def _input(message: ChatMessage, place: str) -> str | tuple[InputContent, ...]:
+def _input(message: ChatMessage, place: str) -> str | list[dict[str, Any]]:
     content = message.content
     if content is None or isinstance(content, str):
         return content or ""
-    return tuple(_input_part(part, place, message.role) for part in content)
-
-
-def _input_part(part: ContentPart, place: str, role: Role) -> InputContent:
-    match part:
-        case TextPart():
-            return ResponseInputText(text=part.text)
-        case ImagePart():
-            return ResponseInputImage(image_url=_url(part), detail=part.detail or "auto")
-        case FilePart(id=str() as id):
-            return ResponseInputFile(file_id=id, filename=part.name)
-        case FilePart(url=str() as url):
-            return ResponseInputFile(file_url=url, filename=part.name)
-        case FilePart():
-            return ResponseInputFile(file_data=_url(part), filename=part.name)
-    raise FoldingError("audio is no part of an item", place=place, item_type=role.value)
+    if any(isinstance(part, AudioPart) for part in content):
+        raise FoldingError("audio is no part of an item", place=place, item_type=message.role.value)
+    return [input_part(part, _url) for part in content if not isinstance(part, AudioPart)]
 
 
 def _url(part: ImagePart | FilePart) -> str:

@@ -18,7 +18,6 @@ from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event, Heading, Writer, unnamed_frame, url_citation
 from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
-from crosswalk.types.json import load_json
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import CitationRef, SegmentType
 from crosswalk.types.usage import UsageInfo
@@ -148,38 +147,20 @@ class GeminiWriter(Writer):
     def _part(self, part: _Part, candidate: _Candidate) -> Event | None:
         """Return *part* in the API's form, or ``None`` if the API has no such part."""
         text, about = "".join(part.texts), part.about
-        signed = self._signed(about)
-        if part.type in _TEXTS:
-            thought = {"thought": True} if part.type is SegmentType.REASONING else {}
-            return {"text": text, **thought, **signed} if text or signed else None
+        if not self.is_own:  # the signature is another provider's
+            about.pop("signature", None)
         if part.name is not None:
+            signed = {"thoughtSignature": about["signature"]} if "signature" in about else {}
             id = candidate.ids.take(part.id, part.index)
             call = {"id": id, "name": part.name, "args": input_of(text)}
             return {"functionCall": call, **signed, **_taken_seal(candidate)}
-        if part.type is SegmentType.MEDIA:
-            return self._media(text, about, signed)
-        kind = about.get("type")
-        if not (self.is_own and isinstance(kind, str) and kind in wire.SERVER_TOOLS):
-            return None
-        field, is_json = wire.SERVER_TOOLS[kind]
-        inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
-        if text:
-            inner[field] = load_json(text) if is_json else text
-        return {kind: inner, **signed}
-
-    def _signed(self, about: Event) -> Event:
-        """Return the signature in *about*, if it is Gemini's."""
-        signature = about.get("signature")
-        return {"thoughtSignature": signature} if isinstance(signature, str) and self.is_own else {}
-
-    def _media(self, data: str, about: Event, signed: Event) -> Event | None:
-        encoding, type = about.get("encoding"), about.get("media_type")
-        kind = next((kind for kind, (_, its) in wire.MEDIA.items() if its == encoding), None)
-        if kind is None or not data or not (self.is_own or isinstance(type, str)):
-            return None
-        named = {name: about[ours] for name, ours in wire.MEDIA_FIELDS.items() if ours in about}
-        thought = {"thought": True} if about.get("thought") else {}
-        return {kind: {**named, wire.MEDIA[kind][0]: data}, **thought, **signed}
+        if part.type is SegmentType.TOOL_CALL:
+            is_written: object = self.is_own
+        elif part.type is SegmentType.MEDIA:
+            is_written = text and (self.is_own or isinstance(about.get("media_type"), str))
+        else:
+            is_written = text or "signature" in about
+        return wire.part_of(part.type, text, about) if is_written else None
 
     def tokens(self, tokens: tuple[TokenLogprob, ...], choice: int) -> None:
         """See :meth:`Writer.tokens`."""

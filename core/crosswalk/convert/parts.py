@@ -7,7 +7,7 @@ from itertools import chain
 
 import attrs
 
-from crosswalk.types.answer import Choice
+from crosswalk.types.choice import Choice
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject
 from crosswalk.types.message import ChatMessage

@@ -21,6 +21,8 @@ def agreed(
     registry: Registry,
     events: Iterable[object],
     read: Callable[[Mapper], ChatResponse],
+    *,
+    is_error: bool = False,
 ) -> ChatResponse | None:
     """Return the response that all *candidates* read, apart from their id, or ``None`` if their responses differ.
 
@@ -32,6 +34,7 @@ def agreed(
         registry: the registry of the providers.
         events: the first events of the payload, decoded.
         read: returns the response for a provider. A generated id and time must be the same each time.
+        is_error: whether the status is that of an error, which each candidate reads with its own hook.
     """
     # An override changes how its own answers are read, not whether the shipped providers agree.
     mappers = {
@@ -40,15 +43,30 @@ def agreed(
     }
     looked_at = list(events)
     name = next((name for name, one in mappers.items() if _is_original(one, looked_at)), min(mappers))
+
+    def reader(name: str) -> object:
+        is_shared = registry.is_shipped(name) and not is_error
+        return _hooks(mappers[name], looked_at) if is_shared else name
+
+    # Servers that read an answer with the same hooks read the same: one of them reads for all.
+    others = {reader(other): mapper for other, mapper in mappers.items()}
+    del others[reader(name)]
     try:
-        result = read(mappers.pop(name))
+        result = read(mappers[name])
         content = _content(result)
-        is_same = all(_content(read(mapper)) == content for mapper in mappers.values())
+        is_same = all(_content(read(mapper)) == content for mapper in others.values())
         if is_same and registry.is_changed(name):
             result = read(registry.mapper(name))
     except CrosswalkError:
         return None
     return as_guessed(result) if is_same else None
+
+
+def _hooks(mapper: Mapper, events: Iterable[object]) -> tuple[object, ...]:
+    """Return all that decides how *mapper* reads *events*: the hooks of the dialect that they are in, and the framing."""
+    dialect = next(filter(None, map(mapper.dialect_of, events)), mapper)
+    hooks = dialect.map_delta, dialect.map_usage, dialect.map_finish_reason, dialect.extensions
+    return *hooks, mapper.info.framing, mapper.info.text_events
 
 
 def as_guessed(response: ChatResponse) -> ChatResponse:

@@ -118,6 +118,8 @@ class _Asking:
                 for event in self._events:
                     result = ask(mapper.recognizes, event)
                     best = result if result > best else best
+                    if best is Recognition.CERTAIN:
+                        break
             except PluginError as error:
                 best = Recognition.NO
                 self.faults.append(error)

@@ -16,6 +16,8 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from crosswalk.errors import (
     CrosswalkError,
     DetectionError,
@@ -93,14 +95,14 @@ def normalize(
             options = ReaderOptions(
                 status=status,
                 unknown=unknown,
-                id_factory=cache(id_factory),
-                clock=cache(clock),
+                id_factory=id_factory,
+                clock=clock,
                 keep_raw=keep_raw,
                 limits=limits,
             )
-            guessed = _guessed(error, data, options, known)
-            log_response(guessed)
-            return guessed
+            result = guessed(error, data, options, known)
+            log_response(result)
+            return result
     mapper = known.mapper(provider)
     if (
         id_factory is new_id
@@ -134,7 +136,7 @@ def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatRespon
     return reader.response()
 
 
-def _guessed(
+def guessed(
     ambiguous: DetectionError, data: bytes, options: ReaderOptions, registry: Registry
 ) -> ChatResponse:
     """Return the response that all candidates of an *ambiguous* detection read from *data*.
@@ -145,11 +147,18 @@ def _guessed(
     from crosswalk.mapping.agreement import agreed  # seldom needed
 
     events = islice(decode_events(data, options.limits), LOOKED_AT)
+    same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
-        read = partial(read_body, data=data, options=options)
-        response = agreed(ambiguous.candidates, registry, events, read) if ambiguous.candidates else None
+        read = partial(read_body, data=data, options=same)
+        response = (
+            agreed(ambiguous.candidates, registry, events, read, is_error=options.status >= 400)
+            if ambiguous.candidates
+            else None
+        )
     if response is not None:
         return response
+    if not data.strip():
+        raise DetectionError("no provider recognizes an empty payload")
     if not ambiguous.candidates and next(decode_events(data, options.limits), None) is None:
         from crosswalk.wire.looks import looks_like  # to read JSON needs none
 
@@ -296,7 +305,9 @@ def normalize_stream(
         MappingError: while iterating, the stream cannot be mapped. ``partial`` has the answer so far.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
-    if isinstance(chunks, bytes | bytearray | memoryview | str | Mapping):
+    if isinstance(chunks, str):
+        raise TypeError("chunks is an iterable of bytes or events, not str: open a file with 'rb'")
+    if isinstance(chunks, bytes | bytearray | memoryview | Mapping):
         raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
     known = default_registry if registry is None else registry
     options = ReaderOptions(

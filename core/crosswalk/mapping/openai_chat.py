@@ -58,9 +58,9 @@ from crosswalk.types.usage import UsageInfo
 from crosswalk.wire import chat as wire
 
 if TYPE_CHECKING:
-    import crosswalk.plugin.call_ids as ids
+    import crosswalk.plugin.way_back as ids
 else:
-    ids = later("crosswalk.plugin.call_ids")
+    ids = later("crosswalk.plugin.way_back")
 
 __all__ = ["OpenAIChatDialect"]
 

@@ -16,10 +16,10 @@ from crosswalk.types.logprob import TokenLogprob
 from crosswalk.wire.framing import CustomFraming
 
 if TYPE_CHECKING:
-    import crosswalk.plugin.call_ids as ids
     import crosswalk.plugin.signed as signed
+    import crosswalk.plugin.way_back as ids
 else:  # reading answers needs neither
-    ids, signed = later("crosswalk.plugin.call_ids"), later("crosswalk.plugin.signed")
+    ids, signed = later("crosswalk.plugin.way_back"), later("crosswalk.plugin.signed")
 
 __all__ = [
     "API", "API_MINOR", "Access", "LogprobReader", "Path", "ProviderInfo", "Recognition", "ServerTool", "WayBack",

@@ -103,7 +103,7 @@ class Registry:
         self._changes: Counter[str] = Counter()  # the number of changes to each name
         # Of all that are not blocked, filled on first request.
         self._signs: Mapping[str, Signs | None] | None = None
-        self._is_changed: dict[str, bool] = {}
+        self._origins: dict[str, tuple[bool, bool]] = {}
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
         self._lock = threading.RLock()
@@ -163,7 +163,7 @@ class Registry:
         resolving.
         """
         self._signs = None
-        self._is_changed.clear()
+        self._origins.clear()
         speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
         for one in (name, *speak):
             self._changes[one] += 1
@@ -177,7 +177,7 @@ class Registry:
             for name in [*self._mappers]:
                 self._changed(name)
             self._signs = None
-            self._is_changed.clear()
+            self._origins.clear()
 
     def providers(self) -> list[ProviderEntry]:
         """Return all providers by name, including blocked ones. Imports none of them."""
@@ -213,16 +213,21 @@ class Registry:
 
     def is_shipped(self, name: str) -> bool:
         """Whether Crosswalk itself ships provider *name*, and it is not blocked."""
-        return name not in self._blocked and any(map(is_ours, self._entry_points().get(name, ())))
+        return self._origin(name)[0]
 
     def is_changed(self, name: str) -> bool:
         """Whether another distribution, or the program, gives hooks for provider *name*."""
-        result = self._is_changed.get(name)
+        return self._origin(name)[1]
+
+    def _origin(self, name: str) -> tuple[bool, bool]:
+        """Whether Crosswalk ships provider *name*, and whether others give hooks for it."""
+        result = self._origins.get(name)
         if result is None:
             with self._lock:
-                points = self._entry_points().get(name, ())
-                result = bool(self._registered.get(name)) or not all(map(is_ours, points))
-                self._is_changed[name] = result
+                ours = [is_ours(point) for point in self._entry_points().get(name, ())]
+                is_shipped = name not in self._blocked and any(ours)
+                is_changed = bool(self._registered.get(name)) or not all(ours)
+                result = self._origins[name] = is_shipped, is_changed
         return result
 
     def shipped(self, name: str) -> Mapper:
@@ -233,14 +238,15 @@ class Registry:
         """
         if not self.is_shipped(name):
             raise UnknownProviderError(f"provider {name!r} is not shipped", plugin=name, known=self.names())
+        return self._shipped.get(name) or self._shipped.setdefault(name, self._resolve_shipped(name))
+
+    def _resolve_shipped(self, name: str) -> Mapper:
         if not self.is_changed(name):
             mapper = self.mapper(name)
-            if not any(map(self.is_changed, mapper.info.speaks)):
+            if not any(map(self.is_changed, (name, *mapper.info.speaks))):  # another thread may have
                 return mapper
         points = [point for point in self._entry_points()[name] if is_ours(point)]
-        return self._shipped.get(name) or self._shipped.setdefault(
-            name, resolved(name, points, (), self.shipped)
-        )
+        return resolved(name, points, (), self.shipped)
 
     def mapper(self, name: str) -> Mapper:
         """Return provider *name*, resolved to direct callables. Its code is imported now unless it already was.

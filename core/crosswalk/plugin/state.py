@@ -16,7 +16,8 @@ from crosswalk.errors import (
 )
 from crosswalk.plugin.calls import ToolCalls
 from crosswalk.plugin.take import leave_mistyped, take_integer, take_string
-from crosswalk.types.answer import Answer, Call
+from crosswalk.types.answer import Answer
+from crosswalk.types.choice import Call
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_segment import error_segment
 from crosswalk.types.filter import ContentFilterResult, ContentFilterSeverity

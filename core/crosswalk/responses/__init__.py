@@ -13,7 +13,7 @@ sent as ``null``; ``presence`` distinguishes the two. Fields without an attribut
 ``families``           unions whose members are distinguished by ``type``
 ``unions``             the unions, loaded when needed
 ``reading``            ``parse…``, ``to_json``, ``to_dict``, and ``unknown="raise"`` or ``"keep"`` (``UnknownItem`` …)
-``response``           ``Response``, with its parts in ``details``, ``usage`` and ``formats``
+``response``           ``Response`` and its token counts, with its parts in ``details`` and ``formats``
 ``parsed``             ``ParsedResponse[T]``
 ``items``              the unions ``ResponseOutputItem`` and ``ResponseInputItem``, and ``register_item``
 ``messages``           ``ResponseOutputMessage``, ``InputMessage``, ``EasyInputMessage``, ``ResponseReasoningItem``
@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from crosswalk.responses.tool_choice import *
     from crosswalk.responses.toolkit import *
     from crosswalk.responses.tools import *
-    from crosswalk.responses.usage import *
     from crosswalk.responses.vocabulary import *
 else:
     __getattr__, __dir__ = lazy(
@@ -87,5 +86,5 @@ else:
         "accumulator annotations chunks cited computer_calls containers content "
         "details display errors events formats function_calls function_tools ids item items messages params parsed "
         "pipeline reading records response search_calls search_tools server_calls shell_calls tool_choice toolkit "
-        "tools usage vocabulary",
+        "tools vocabulary",
     )

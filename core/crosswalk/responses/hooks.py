@@ -26,7 +26,7 @@ from crosswalk.codec.unions import json_types
 from crosswalk.responses.families import Family, LazyFamily, Member, resolved, tags_of
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, freeze, plain_view
 
-__all__ = ["PLAIN", "OnUnknown", "add_shared_hooks", "is_record", "record_converter", "silent"]
+__all__ = ["PLAIN", "OnUnknown", "add_shared_hooks", "is_record", "record_converter"]
 
 OnUnknown: TypeAlias = Literal["raise", "keep"]
 """How to treat an item, event, part … of an unregistered type, and an unknown word of a closed vocabulary:
@@ -306,9 +306,3 @@ def _record_writer(cls: type[Member], converter: BaseConverter) -> Callable[[Any
         return data
 
     return write
-
-
-def silent(record: Member) -> frozenset[str]:
-    """Return the fields of *record* that its JSON does not contain."""
-    written = record_converter("keep").unstructure(record)
-    return frozenset(field.name for field in resolved(type(record))[2:] if key_of(field.name) not in written)

@@ -11,7 +11,7 @@ from crosswalk.codec.located import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.errors import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.responses.families import LazyFamily, UnknownType
-from crosswalk.responses.hooks import OnUnknown, record_converter, silent
+from crosswalk.responses.hooks import OnUnknown, record_converter
 from crosswalk.responses.records import Record
 from crosswalk.types.json import FrozenObject, dump_json, plain_view
 from crosswalk.types.merge import copy_json
@@ -70,7 +70,7 @@ def parse_response(data: JSONInput, *, unknown: OnUnknown = "raise") -> Response
     from crosswalk.responses.response import Response  # the types are loaded when one is asked for
 
     response = parse(Response, data, unknown=unknown)
-    if not response.id and silent(response) >= _SIGNS:
+    if not response.id and _SIGNS.isdisjoint(to_dict(response)):
         raise ResponsesParseError("not a response: it has no id, object, status or output")
     return response
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.codec.leaves import origin_of
-from crosswalk.schemas.errors import SchemaDefinitionError
+from crosswalk.schemas.report import SchemaDefinitionError
 
 __all__ = ["REQUIRED", "ClassField", "fields_of", "has_fields", "is_pydantic"]
 

@@ -17,8 +17,8 @@ from crosswalk.codec.layout import CANONICAL, TAGS, is_canonical_enum, layout, u
 from crosswalk.codec.leaves import json_word, origin_of
 from crosswalk.codec.version import READABLE_MAJORS
 from crosswalk.schemas.docstrings import documented_attributes, first_line, heading
-from crosswalk.schemas.errors import SchemaDefinitionError
 from crosswalk.schemas.fields import ClassField, fields_of, has_fields, is_pydantic
+from crosswalk.schemas.report import SchemaDefinitionError
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.raw import RawEvents
 from crosswalk.types.response import ChatResponse

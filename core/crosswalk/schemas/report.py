@@ -8,7 +8,14 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-__all__ = ["MOST", "Check", "ExactFloat", "Fault", "Finding", "Report"]
+from crosswalk.errors import CrosswalkError
+
+__all__ = ["MOST", "Check", "ExactFloat", "Fault", "Finding", "Report", "SchemaDefinitionError"]
+
+
+class SchemaDefinitionError(CrosswalkError, TypeError):
+    """A type cannot be the schema of an answer, or a registry of versions contradicts itself."""
+
 
 MOST: Final = 50
 """The greatest number of violations, unknown keys and renamed keys in a report."""

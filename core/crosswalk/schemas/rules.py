@@ -11,8 +11,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from crosswalk.codec.problems import shortened
-from crosswalk.schemas.errors import SchemaDefinitionError
-from crosswalk.schemas.report import Check, Fault, Finding, Report
+from crosswalk.schemas.report import Check, Fault, Finding, Report, SchemaDefinitionError
 from crosswalk.text import json_type_name
 
 __all__ = ["KEYWORDS", "TYPES", "anything", "names_of", "of_type", "of_words", "read_datetime", "rule"]

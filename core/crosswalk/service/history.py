@@ -8,7 +8,7 @@ from itertools import count
 
 import attrs
 
-from crosswalk.plugin.call_ids import CallIds
+from crosswalk.plugin.way_back import CallIds
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
 from crosswalk.service.request import CacheMark, ChatRequest

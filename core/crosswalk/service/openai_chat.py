@@ -13,24 +13,23 @@ import attrs
 from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
 from crosswalk.service.http_request import HTTPRequest
-from crosswalk.service.options import put_options
-from crosswalk.service.request import ChatRequest
+from crosswalk.service.options import put_options, spellings_of
+from crosswalk.service.request import ChatRequest, ResponseFormat
 from crosswalk.service.state import own_fields, own_items, put_fields
 from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.service.turns import (
-    NO_ANSWER,
     Drops,
     arguments_text,
     content_parts,
     data_url,
     media_type_of,
     message_of,
-    options_of,
     reasoning_of,
     refusal_of,
     text_of,
     unsupported_part,
     with_results_shown,
+    without_silence,
 )
 from crosswalk.types.json import thaw
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
@@ -38,10 +37,14 @@ from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import CitationRef, Segment, SegmentType
 from crosswalk.types.tools import ToolCall
 
-__all__ = ["OpenAIChatStyle", "build_openai_chat_request", "openai_tool", "tool_fields", "tool_kind"]
-
-_MAX_TOKENS = ("max_tokens", "max_completion_tokens", "n_predict")
-"""The names of one option among servers of the dialect. The last is llama.cpp's."""
+__all__ = [
+    "OpenAIChatStyle",
+    "build_openai_chat_request",
+    "openai_choice",
+    "openai_format",
+    "openai_tool",
+    "tool_fields",
+]
 
 
 @attrs.frozen(kw_only=True)
@@ -50,9 +53,7 @@ class OpenAIChatStyle:
 
     Attributes:
         path: the path of the endpoint.
-        max_tokens: the name of the field for ``max_tokens``.
-        seed: the name of the field for ``seed``.
-        top_k: whether there is a ``top_k``.
+        options: the server's names of options: of those that OpenAI's API spells otherwise, and of those that it lacks.
         include_usage: whether a stream must ask for the token counts (``stream_options``).
         reasoning: the field of an assistant's message that takes reasoning, or ``None`` if *more* handles it.
         call_reasoning: the reasoning of a message that calls tools and has none, for servers that refuse it without any.
@@ -69,9 +70,7 @@ class OpenAIChatStyle:
     """
 
     path: str = "/v1/chat/completions"
-    max_tokens: str = "max_tokens"
-    seed: str = "seed"
-    top_k: bool = False
+    options: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     include_usage: bool = True
     reasoning: str | None = "reasoning_content"
     call_reasoning: str = ""
@@ -103,54 +102,62 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
         empty: Any = () if isinstance(getattr(request, option), tuple) else None
         requested = attrs.evolve(requested, **{option: empty})
     messages = [*_messages(requested, style)]
+    if not style.takes_empty:
+        messages = [*without_silence(messages, _is_empty)]
     if not messages:
         raise UnsupportedRequestError("the conversation says nothing", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
-    names = {
-        "max_tokens": style.max_tokens,
-        "seed": style.seed,
-        **({"top_k": "top_k"} if style.top_k else {}),
-    }
-    body |= options_of(requested, names)
-    put_options(body, requested, "chat", drops, but=names)
+    put_options(body, requested, "chat", drops, names=style.options)
     tools = [openai_tool(tool) for tool in requested.tools]
     for hosted in requested.hosted_tools:
         tools.append(dict(style.hosted_tools[hosted.kind]))
         drops.limits(hosted)
     if tools:
         body["tools"] = tools
-    if isinstance(requested.tool_choice, NamedTool):
-        kind, name = tool_kind(requested), requested.tool_choice.name
-        body["tool_choice"] = {"type": kind, kind: {"name": name}}
-    elif requested.tool_choice is not None:
-        body["tool_choice"] = requested.tool_choice.value
+    choice = openai_choice(requested)
+    if choice is not None:
+        body["tool_choice"] = choice if isinstance(choice, str) else _nested(choice)
     if requested.response_format is not None:
-        body["response_format"] = _response_format(requested)
+        body["response_format"] = _nested(openai_format(requested.response_format))
     if requested.reasoning_effort is not None:
         body["reasoning_effort"] = requested.reasoning_effort.value
     if request.stream:
         body["stream"] = True
         if style.include_usage:
             body["stream_options"] = {"include_usage": True}
-    spellings = {**dict.fromkeys(_MAX_TOKENS, style.max_tokens), "seed": style.seed}
+    spellings = spellings_of("chat", style.options)
     return HTTPRequest(style.path, body, dropped=drops.found(), spellings=spellings)
+
+
+def _nested(item: dict[str, Any]) -> dict[str, Any]:
+    """Return *item*, as the Responses API has it, in the form of Chat Completions: its fields under the name of its type."""
+    fields = {name: value for name, value in item.items() if name != "type"}
+    return {"type": item["type"], **({item["type"]: fields} if fields else {})}
 
 
 def openai_tool(tool: ToolDefinition) -> dict[str, Any]:
     """Return *tool* in OpenAI's form, which Ollama takes as well."""
     fields = tool_fields(tool)
-    if not tool.is_custom:
-        return {"type": "function", "function": fields}
-    if fields.get("format", {}).get("type") == "grammar":
-        fields["format"] = {"type": fields["format"].pop("type"), "grammar": fields["format"]}
-    return {"type": "custom", "custom": fields}
+    if tool.is_custom and fields.get("format", {}).get("type") == "grammar":
+        fields["format"] = _nested(fields["format"])
+    return _nested({"type": "custom" if tool.is_custom else "function", **fields})
 
 
-def tool_kind(request: ChatRequest) -> str:
-    """Return OpenAI's word for the kind of the tool that *request* requires by name."""
+def openai_choice(request: ChatRequest) -> str | dict[str, Any] | None:
+    """Return the choice of a tool in *request* as the Responses API writes it, or ``None`` without one."""
     choice = request.tool_choice
-    customs = [tool.name for tool in request.tools if tool.is_custom]
-    return "custom" if isinstance(choice, NamedTool) and choice.name in customs else "function"
+    if not isinstance(choice, NamedTool):
+        return None if choice is None else choice.value
+    is_custom = any(tool.is_custom and tool.name == choice.name for tool in request.tools)
+    return {"type": "custom" if is_custom else "function", "name": choice.name}
+
+
+def openai_format(wanted: ResponseFormat) -> dict[str, Any]:
+    """Return *wanted* as the Responses API writes it."""
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    about = {"name": wanted.name, "schema": thaw(wanted.schema), "strict": wanted.strict}
+    return {"type": "json_schema", **about}
 
 
 def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[str, Any]:
@@ -167,32 +174,16 @@ def tool_fields(tool: ToolDefinition, parameters: str = "parameters") -> dict[st
     return fields
 
 
-def _response_format(request: ChatRequest) -> dict[str, Any]:
-    wanted = request.response_format
-    if wanted is None or wanted.schema is None:
-        return {"type": "json_object"}
-    schema = {"name": wanted.name, "schema": thaw(wanted.schema), "strict": wanted.strict}
-    return {"type": "json_schema", "json_schema": schema}
-
-
 def _messages(request: ChatRequest, style: OpenAIChatStyle) -> Iterator[dict[str, Any]]:
-    waiting: dict[str, Any] | None = None  # an answer without a word
-    before: str | None = None
     for turn, sent in with_results_shown(request.messages):
         raw = _message(sent, style)
         if style.more is not None and turn is not None:
             style.more(turn, request, raw)
-        if raw["role"] == "assistant" and not style.takes_empty and _says_nothing(raw):
-            waiting = raw
-            continue
-        if waiting is not None and raw["role"] == before == "user":
-            yield {**waiting, "content": NO_ANSWER}
-        waiting, before = None, raw["role"]
         yield raw
 
 
-def _says_nothing(said: dict[str, Any]) -> bool:
-    return not (said["content"] or "tool_calls" in said or "refusal" in said)
+def _is_empty(said: dict[str, Any]) -> bool:
+    return said["role"] == "assistant" and not (said["content"] or "tool_calls" in said or "refusal" in said)
 
 
 def _message(turn: Turn, style: OpenAIChatStyle) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -22,7 +23,13 @@ _BY_NAME: Final = {option.name: option for option in OPTIONS}
 
 
 def put_options(
-    body: dict[str, Any], request: ChatRequest, format: str, drops: Drops, *, but: Collection[str] = ()
+    body: dict[str, Any],
+    request: ChatRequest,
+    format: str,
+    drops: Drops,
+    *,
+    but: Collection[str] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the plain options of *request* into *body*, as *format* spells them. Note in *drops* those that it lacks.
 
@@ -32,15 +39,22 @@ def put_options(
         format: ``chat``, ``responses``, ``messages``, ``ollama``, ``gemini``, ``bedrock`` or ``cohere``.
         drops: collects the options that cannot be expressed.
         but: options that the caller writes.
+        names: the server's own names, for options that have other ones than in *format*.
     """
     for name in _PLAIN:
-        value, path = getattr(request, name), _BY_NAME[name].path(format)
+        value, path = getattr(request, name), names.get(name) or _BY_NAME[name].path(format)
         if name in but or value in (None, ()):
             continue
         if path is None:
             drops.add(name, f"{FORMATS[format][0]} has no such option")
         else:
             put(body, path, list(value) if isinstance(value, tuple) else value)
+
+
+def spellings_of(format: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the written path of each option by each of its paths in *format*. *names* as for :func:`put_options`."""
+    paths = {name: _BY_NAME[name].spellings.get(format, ()) for name in _PLAIN}
+    return {path: names.get(name, known[0]) for name, known in paths.items() for path in known}
 
 
 def words_of(option: str, format: str) -> Mapping[Any, Any]:

@@ -36,7 +36,6 @@ __all__ = [
     "media_type_of",
     "message_of",
     "noun_of",
-    "options_of",
     "reasoning_of",
     "refusal_of",
     "segments_of",
@@ -45,6 +44,7 @@ __all__ = [
     "tool_names",
     "unsupported_part",
     "with_results_shown",
+    "without_silence",
 ]
 
 
@@ -82,16 +82,6 @@ class Drops:
     def found(self) -> tuple[Dropped, ...]:
         """The notes, in order."""
         return tuple(self._found)
-
-
-def options_of(request: ChatRequest, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options that *request* sets, under an API's names: *names* maps each of our names to the API's."""
-    raw = ((wire, getattr(request, name)) for name, wire in names.items())
-    return {
-        wire: list(value) if isinstance(value, tuple) else value
-        for wire, value in raw
-        if value not in (None, ())
-    }
 
 
 def message_of(turn: Turn) -> ChatMessage:
@@ -216,6 +206,27 @@ def alternating(
     if results[0][0]:
         results.insert(0, (False, [*filter(None, [part(TextPart(_BEGIN))])]))
     return results
+
+
+def without_silence(
+    messages: Iterable[dict[str, Any]], is_empty: Callable[[dict[str, Any]], bool]
+) -> Iterator[dict[str, Any]]:
+    """Return *messages* without empty answers. One between two messages of the user gets a text that states this.
+
+    Args:
+        messages: the messages, each with its role.
+        is_empty: whether a message is an answer that the API would refuse because it has no content.
+    """
+    silent: dict[str, Any] | None = None
+    before: str | None = None
+    for message in messages:
+        if is_empty(message):
+            silent = message
+            continue
+        if silent is not None and message.get("role") == before == "user":
+            yield {**silent, "content": NO_ANSWER}
+        silent, before = None, message.get("role")
+        yield message
 
 
 def with_results_shown(turns: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn]]:

@@ -10,19 +10,16 @@ if TYPE_CHECKING:
     from crosswalk.structured.cache import *
     from crosswalk.structured.chain import *
     from crosswalk.structured.default_cache import *
-    from crosswalk.structured.errors import *
     from crosswalk.structured.metrics import *
     from crosswalk.structured.parser import *
     from crosswalk.structured.reason import *
     from crosswalk.structured.response import *
     from crosswalk.structured.response_parser import *
-    from crosswalk.structured.response_versions import *
     from crosswalk.structured.result import *
     from crosswalk.structured.schema import *
     from crosswalk.structured.versions import *
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "cache chain default_cache errors metrics parser reason "
-        "response response_parser response_versions result schema versions",
+        "cache chain default_cache metrics parser reason response response_parser result schema versions",
     )

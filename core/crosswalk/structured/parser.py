@@ -6,28 +6,55 @@ import copy
 import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import attrs
 
 from crosswalk.schemas.values import value_to_json
 from crosswalk.structured.cache import AnswerCache
 from crosswalk.structured.chain import Read, run_chain
-from crosswalk.structured.ending import reason_for_ending, reason_for_response
-from crosswalk.structured.errors import AnswerTypeError, MigrationError
 from crosswalk.structured.metrics import ParserMetrics
 from crosswalk.structured.partial_parser import PartialParser
-from crosswalk.structured.reason import Partial, Prose, ReasonCode, as_choice
+from crosswalk.structured.reason import AnswerTypeError, MigrationError, Partial, Prose, ReasonCode, as_choice
 from crosswalk.structured.result import Candidate, ParseResult, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.structured.versions import SchemaVersions
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.finish import FinishReason
+from crosswalk.types.finish import FinishReason, IncompleteReason
 from crosswalk.types.json import JSONObject, load_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.tools import ToolCall
 
 __all__ = ["StructuredParser"]
+
+
+_BY_REASON: Final[dict[IncompleteReason | None, ReasonCode]] = {
+    **dict.fromkeys(IncompleteReason, ReasonCode.TRUNCATED),
+    IncompleteReason.CANCELLED: ReasonCode.CANCELLED,
+    IncompleteReason.CONTENT_FILTER: ReasonCode.CONTENT_FILTER,
+    IncompleteReason.ERROR: ReasonCode.ANSWER_ERROR,
+    IncompleteReason.REFUSAL: ReasonCode.REFUSAL,
+}
+_BY_FINISH: Final = {
+    FinishReason.LENGTH: ReasonCode.TRUNCATED,
+    FinishReason.CANCELLED: ReasonCode.CANCELLED,
+    FinishReason.CONTENT_FILTER: ReasonCode.CONTENT_FILTER,
+    FinishReason.ERROR: ReasonCode.ANSWER_ERROR,
+}
+
+
+def reason_for_ending(finish_reason: FinishReason | None) -> ReasonCode | None:
+    """Return why an answer that ended so is not whole, or ``None`` if it is, or if that is unknown."""
+    return None if finish_reason is None else _BY_FINISH.get(finish_reason)
+
+
+def reason_for_response(response: ChatResponse) -> ReasonCode | None:
+    """Return why *response* is not a whole answer, or ``None`` if it is.
+
+    A response that pauses, or has a part that cannot be read, is taken for one that was cut.
+    """
+    return _BY_REASON.get(response.incomplete_reason)
+
 
 T = TypeVar("T")
 

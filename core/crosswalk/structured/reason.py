@@ -1,13 +1,25 @@
-"""The words for how an answer was read, and why it was not."""
+"""The words for how an answer was read, and why it was not, and the errors of wrong declarations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from crosswalk.errors import ConfigurationError
+from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.schemas.report import SchemaDefinitionError
 
-__all__ = ["Choice", "Partial", "Prose", "ReasonCode", "Stage"]
+__all__ = [
+    "AnswerTypeError",
+    "Choice",
+    "MigrationError",
+    "Partial",
+    "Prose",
+    "ReasonCode",
+    "SchemaDefinitionError",
+    "Stage",
+    "UnknownSchemaVersionError",
+]
 
 
 class ReasonCode(StrEnum):
@@ -122,3 +134,38 @@ def as_choice(kind: type[C], choice: Any) -> C:
         return kind(choice)
     except ValueError:
         raise ConfigurationError(f"{kind.__name__.lower()}: pass one of {', '.join(kind)}") from None
+
+
+class AnswerTypeError(CrosswalkError, TypeError):
+    """The argument to be parsed is not an answer: neither a text nor a response."""
+
+
+class UnknownSchemaVersionError(CrosswalkError, LookupError):
+    """A schema version that is not registered.
+
+    Attributes:
+        version: the requested version.
+        known: the registered versions.
+    """
+
+    def __init__(self, message: str, *, version: str, known: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.version = version
+        self.known = tuple(known)
+
+
+class MigrationError(CrosswalkError, ValueError):
+    """A value cannot be converted to another schema version without losing something, or there is no conversion.
+
+    Raise it in your own migration with what would be lost, in words that quote no value. The registry adds the
+    versions.
+
+    Attributes:
+        source: the version that the value has, or ``""`` until the registry adds it.
+        target: the requested version, or ``""`` until the registry adds it.
+    """
+
+    def __init__(self, message: str, *, source: str = "", target: str = "") -> None:
+        super().__init__(message)
+        self.source = source
+        self.target = target

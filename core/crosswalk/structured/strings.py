@@ -64,14 +64,14 @@ _HALF_A_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 
 def decode_string(content: str, quote: str = '"') -> str | None:
-    """What stands between two quotes, its escapes decoded, or ``None`` where they can be read in several ways.
+    """Return the content of a string with its escapes decoded, or ``None`` if they are ambiguous.
 
-    JSON decodes what is JSON. Beside it counts what JSON5 and Python read alike. A backslash before a letter that no
-    escape begins with stands for itself, where no other escape in the string is one that makes a character.
+    JSON strings are decoded as JSON. Of other strings, escapes count that JSON5 and Python read in the same way. A backslash
+    before a letter that begins no escape is a backslash, unless another escape in the string makes a character.
 
     Args:
-        content: without the quotes; line breaks and control characters stand for themselves.
-        quote: the opening one.
+        content: the string without its quotes. Line breaks and control characters are literal.
+        quote: the opening quote.
     """
     if _PLAIN.fullmatch(content):
         return content

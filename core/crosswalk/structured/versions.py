@@ -11,8 +11,12 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.structured.errors import MigrationError, SchemaDefinitionError, UnknownSchemaVersionError
-from crosswalk.structured.reason import ReasonCode
+from crosswalk.structured.reason import (
+    MigrationError,
+    ReasonCode,
+    SchemaDefinitionError,
+    UnknownSchemaVersionError,
+)
 from crosswalk.structured.result import Candidate, Violation
 from crosswalk.structured.schema import Invariant, Schema
 from crosswalk.text import clean_message, json_type_name

@@ -159,7 +159,6 @@ def altered(value: T, **changes: Any) -> T:
     """Return a copy of the frozen *value* with *changes*, which need no check. ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
     copy: T = _new(cls)
-    for field in attrs.fields(cls):
-        name = field.name
+    for name in _defaults(cls):
         _set(copy, name, changes[name] if name in changes else getattr(value, name))
     return copy

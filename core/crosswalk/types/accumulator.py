@@ -12,7 +12,8 @@ from datetime import datetime
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import counted
-from crosswalk.types.answer import Answer, Built, Choice
+from crosswalk.types.answer import Answer
+from crosswalk.types.choice import Built, Choice
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.error_info import ErrorInfo
 from crosswalk.types.finish import FinishReason

@@ -44,34 +44,12 @@ def _later(name: str) -> Any:
 
 
 def new_id() -> str:
-    """A fresh response id."""
-    try:
-        return _ids.pop()  # other threads get others
-    except IndexError:
-        made, *more = _new_ids()
-        _ids.extend(more)
-        return made
-
-
-_IDS: Final = 64
-_FREE: Final = int.from_bytes(bytes.fromhex("0fff3fff") * _IDS, "big")
-_VERSION_4: Final = int.from_bytes(bytes.fromhex("40008000") * _IDS, "big")
-_ids: Final[list[str]] = []
-# A child must not make the ids that its parent makes. Windows has no such function.
-getattr(os, "register_at_fork", dict)(after_in_child=_ids.clear)
-
-
-def _new_ids() -> Iterable[str]:
-    """Random UUIDs. The system takes as long for a few as for one. Writing the same group of all at once is faster."""
-    versions = (int.from_bytes(os.urandom(4 * _IDS), "big") & _FREE | _VERSION_4).to_bytes(4 * _IDS, "big")
-    middle = _groups(versions, 2)
-    first, second, last = (_groups(os.urandom(size * _IDS), size) for size in (4, 2, 6))
-    return map("-".join, zip(first, second, middle[::2], middle[1::2], last, strict=True))
-
-
-def _groups(data: bytes, size: int) -> list[str]:
-    """The digits of *data*, of so many bytes each."""
-    return data.hex(" ", size).split()
+    """A fresh response id: a random UUID, without the modules that :mod:`uuid` loads."""
+    data = bytearray(os.urandom(16))
+    data[6] = data[6] & 0x0F | 0x40  # version 4
+    data[8] = data[8] & 0x3F | 0x80
+    digits = data.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def now() -> datetime:

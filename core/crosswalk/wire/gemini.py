@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from crosswalk.errors import ErrorKind
 from crosswalk.types.finish import FinishReason
+from crosswalk.types.json import load_json
+from crosswalk.types.segment import SegmentType
 
 __all__ = [
     "COUNTS",
@@ -26,6 +28,9 @@ __all__ = [
     "PARTS",
     "SERVER_TOOLS",
     "VAGUE",
+    "json_name",
+    "part_of",
+    "proto_name",
 ]
 
 MEDIA: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -114,25 +119,58 @@ MODALITIES: Final[Mapping[str, str]] = MappingProxyType(
 
 ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
     {
+        "CANCELLED": ErrorKind.TIMEOUT,
+        "UNKNOWN": ErrorKind.UNKNOWN,
         "INVALID_ARGUMENT": ErrorKind.INVALID_REQUEST,
-        "FAILED_PRECONDITION": ErrorKind.INVALID_REQUEST,
-        "OUT_OF_RANGE": ErrorKind.INVALID_REQUEST,
-        "ALREADY_EXISTS": ErrorKind.INVALID_REQUEST,
-        "ABORTED": ErrorKind.SERVER,
-        "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
-        "PERMISSION_DENIED": ErrorKind.PERMISSION,
-        "NOT_FOUND": ErrorKind.MODEL_UNAVAILABLE,
-        "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
         "DEADLINE_EXCEEDED": ErrorKind.TIMEOUT,
+        "NOT_FOUND": ErrorKind.MODEL_UNAVAILABLE,
+        "ALREADY_EXISTS": ErrorKind.INVALID_REQUEST,
+        "PERMISSION_DENIED": ErrorKind.PERMISSION,
+        "RESOURCE_EXHAUSTED": ErrorKind.RATE_LIMIT,
+        "FAILED_PRECONDITION": ErrorKind.INVALID_REQUEST,
+        "ABORTED": ErrorKind.SERVER,
+        "OUT_OF_RANGE": ErrorKind.INVALID_REQUEST,
+        "UNIMPLEMENTED": ErrorKind.SERVER,
         "INTERNAL": ErrorKind.SERVER,
         "UNAVAILABLE": ErrorKind.SERVER,
         "DATA_LOSS": ErrorKind.SERVER,
-        "UNIMPLEMENTED": ErrorKind.SERVER,
-        "CANCELLED": ErrorKind.TIMEOUT,
-        "UNKNOWN": ErrorKind.UNKNOWN,
+        "UNAUTHENTICATED": ErrorKind.AUTHENTICATION,
     }
 )
-"""The words in the ``status`` of errors of Google's services, each with its nearest kind."""
+"""The words in the ``status`` of errors of Google's services, each with its nearest kind. They are in the order of their
+numbers, from 1 (``google.rpc.Code``)."""
+
+
+def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the part of an answer that is a segment of type *kind*, or ``None`` if the API has no such part.
+
+    Calls of the client's own tools are not among them.
+
+    Args:
+        kind: the type of the segment.
+        content: its content.
+        about: its metadata.
+    """
+    signed = {"thoughtSignature": about["signature"]} if "signature" in about else {}
+    if kind in (SegmentType.TEXT, SegmentType.REFUSAL):
+        return {"text": content, **signed}
+    if kind is SegmentType.REASONING:
+        return {"text": content, "thought": True, **signed}
+    if kind is SegmentType.MEDIA:
+        member = next((name for name, (_, its) in MEDIA.items() if its == about.get("encoding")), None)
+        if member is None:
+            return None
+        named = {name: about[ours] for name, ours in MEDIA_FIELDS.items() if ours in about}
+        thought = {"thought": True} if about.get("thought") else {}
+        return {member: {**named, MEDIA[member][0]: content}, **thought, **signed}
+    tool = str(about.get("type"))
+    if tool not in SERVER_TOOLS:
+        return None
+    field, is_json = SERVER_TOOLS[tool]
+    inner = {name: value for name, value in about.items() if name not in ("type", "signature")}
+    if content:
+        inner[field] = load_json(content) if is_json else content
+    return {tool: inner, **signed}
 
 
 def proto_name(name: str) -> str:

@@ -161,7 +161,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         messages="top_k", ollama="options.top_k", gemini="generationConfig.topK", cohere="k",
     ),
     _option(
-        "max_tokens", _LOST, chat=("max_tokens", "max_completion_tokens"), completions="max_tokens",
+        "max_tokens", _LOST, chat=("max_tokens", "max_completion_tokens", "n_predict"), completions="max_tokens",
         responses="max_output_tokens", messages="max_tokens", ollama="options.num_predict",
         gemini="generationConfig.maxOutputTokens", bedrock="inferenceConfig.maxTokens", cohere="max_tokens",
     ),

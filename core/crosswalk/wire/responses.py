@@ -11,7 +11,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from crosswalk.errors import ErrorKind
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.segment import SegmentType
@@ -288,27 +287,16 @@ ANNOTATIONS: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
 )
 """The annotations of a text, by type, each with what clients count on."""
 
-ERRORS: Final[Mapping[str, ErrorKind]] = MappingProxyType(
+ERRORS: Final = frozenset(
     {
-        "server_error": ErrorKind.SERVER,
-        "rate_limit_exceeded": ErrorKind.RATE_LIMIT,
-        "invalid_prompt": ErrorKind.INVALID_REQUEST,
-        "data_residency_mismatch": ErrorKind.INVALID_REQUEST,
-        "bio_policy": ErrorKind.CONTENT_FILTER,
-        "misalignment_policy_violation": ErrorKind.CONTENT_FILTER,
-        "image_content_policy_violation": ErrorKind.CONTENT_FILTER,
-        "vector_store_timeout": ErrorKind.TIMEOUT,
-        **dict.fromkeys(
-            (
-                "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "image_too_large",
-                "image_too_small", "image_parse_error", "invalid_image_mode", "image_file_too_large",
-                "unsupported_image_media_type", "empty_image_file", "failed_to_download_image", "image_file_not_found",
-            ),
-            ErrorKind.INVALID_REQUEST,
-        ),
+        "server_error", "rate_limit_exceeded", "invalid_prompt", "data_residency_mismatch", "bio_policy",
+        "misalignment_policy_violation", "image_content_policy_violation", "vector_store_timeout", "invalid_image",
+        "invalid_image_format", "invalid_base64_image", "invalid_image_url", "image_too_large", "image_too_small",
+        "image_parse_error", "invalid_image_mode", "image_file_too_large", "unsupported_image_media_type",
+        "empty_image_file", "failed_to_download_image", "image_file_not_found",
     }
 )  # fmt: skip
-"""What the code of a failed response means."""
+"""The codes of a failed response: a closed list."""
 
 _RESPONSES: Final = {
     "created": "in_progress",

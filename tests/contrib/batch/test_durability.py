@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +258,10 @@ def test_a_job_reads_and_writes_object_storage(
     assert sum("responses/" in name for name in stored(s3("out"))) > sum(
         "responses/" in name for name in found
     )
+    assert run("batch", "--output", s3("out"), "--compact").status == 0
+    assert sum("responses/" in name for name in stored(s3("out"))) == 1
+    assert run("batch", "--output", s3("out"), "--verify").status == 0
+    assert run("batch", s3("in"), "--output", s3("out"), *PARTED, "--add").status == 0
     assert run("batch", s3("in/b/e.txt"), "--output", "text").status == 2
     assert run("batch", s3("none"), "--output", "none").status == 2
 
@@ -286,6 +291,23 @@ def test_a_stopped_job_goes_on_in_object_storage(
     put(s3("stopped/responses/part-000001.parquet"), b"x")
     done = run("batch", "--output", s3("stopped"), "--verify")
     assert (done.status, "responses/part-000001.parquet is damaged" in done.err) == (1, True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_local_server_keeps_a_second_writer_out_and_pyarrow_does_not(s3: Callable[[str], str]) -> None:
+    """The page says that two writers are not excluded: the server has the condition, and pyarrow never sends it."""
+    url = s3("lock/manifest.json")
+    put(url, b"first")
+    put(url, b"second")
+    assert stored(s3("lock")) == {"manifest.json": b"second"}
+    host, port = url.partition("endpoint_override=")[2].partition("&")[0].split(":")
+    connection = HTTPConnection(host, int(port), timeout=60)
+    try:
+        connection.request("PUT", "/logs/lock/manifest.json", b"third", {"If-None-Match": "*"})
+        assert connection.getresponse().status == 412
+    finally:
+        connection.close()
+    assert stored(s3("lock")) == {"manifest.json": b"second"}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,8 +13,8 @@ from crosswalk.convert import WireForm
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import ResponseDelta, StreamEventType
 from crosswalk_serve.answers import whole
-from crosswalk_serve.http_errors import failed, info_of
-from crosswalk_serve.requests import BadRequestError, Incoming, read_request
+from crosswalk_serve.http_errors import BadRequestError, failed, info_of
+from crosswalk_serve.requests import Incoming, read_request
 from crosswalk_serve.streams import StreamWriter
 from wires import body, chunk, sse
 

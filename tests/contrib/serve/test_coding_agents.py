@@ -177,19 +177,33 @@ def hold(
     assert server.thoughts(last) == [wanted(number) for number in range(CALLS)]
 
 
-def test_codex_holds_a_conversation_of_ten_calls(server: Server, project: Path) -> None:
+def codex(project: Path, *settings: str) -> Callable[[str], str]:
+    """Codex with *settings* of its provider."""
+
     def talk(url: str) -> str:
         home = project.parent / "codex"
         home.mkdir()
-        (home / "config.toml").write_text(
-            'model = "tiny"\nmodel_provider = "crosswalk"\n\n[model_providers.crosswalk]\nname = "Crosswalk"\n'
-            f'base_url = "{url}/v1"\nwire_api = "responses"\n'
-        )
+        provider = ['name = "Crosswalk"', f'base_url = "{url}/v1"', 'wire_api = "responses"', *settings]
+        lines = ['model = "tiny"', 'model_provider = "crosswalk"', "[model_providers.crosswalk]", *provider]
+        (home / "config.toml").write_text("\n".join(lines))
         asked = ["exec", "--skip-git-repo-check", "What colour is the kelp?"]
         return run("codex", asked, project, CODEX_HOME=str(home))
 
-    wanted = thought if server.reasoning else signature
-    hold(server, "exec_command", lambda number: f'{{"cmd":"cat note{number}.txt"}}', talk, wanted)
+    return talk
+
+
+def reads_note(number: int) -> str:
+    return f'{{"cmd":"cat note{number}.txt"}}'
+
+
+def test_codex_holds_a_conversation_of_ten_calls(server: Server, project: Path) -> None:
+    hold(server, "exec_command", reads_note, codex(project), thought if server.reasoning else signature)
+
+
+def test_codex_holds_a_conversation_over_a_websocket(project: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="uvicorn.error")
+    hold(SERVERS[0], "exec_command", reads_note, codex(project, "supports_websockets = true"), thought)
+    assert '"WebSocket /v1/responses" [accepted]' in caplog.text
 
 
 def test_claude_code_holds_a_conversation_of_ten_calls(server: Server, project: Path) -> None:

@@ -291,11 +291,3 @@ def test_a_folder_for_numbers_that_is_named_stays(tmp_path: Path, monkeypatch: p
         folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
         assert folder.is_dir()
     assert not folder.exists()
-
-
-def test_the_page_of_its_configuration_is_written_from_the_types(capsys: pytest.CaptureFixture[str]) -> None:
-    import runpy
-
-    page = (ROOT / "docs/serve-configuration.md").read_text()
-    runpy.run_module("crosswalk_serve", run_name="__main__")
-    assert capsys.readouterr().out == page, "python -m crosswalk_serve > docs/serve-configuration.md"

@@ -11,7 +11,7 @@ import pytest
 from crosswalk.convert import WireForm, convert
 from crosswalk.mapping.normalize import normalize, normalize_stream
 from crosswalk.types import ChatResponse
-from crosswalk_serve.losses import dropped_fields
+from crosswalk_serve.http_reply import dropped_fields, header_of
 
 CHAT = {
     "id": "c1",
@@ -88,7 +88,7 @@ def test_a_new_field_has_its_place_in_the_servers_api() -> None:
     }
     body = {**CHAT, "choices": [*CHAT["choices"], second], "progress": [1]}  # type: ignore[misc]
     assert names(read(body, "openai"), WireForm.ANTHROPIC) == [
-        "alternatives[0]",
+        "choices[1]",
         "choices[1].message.mood[0]",
         "choices[1].message.mood[1]['odd key']",
         "choices[1].flag",
@@ -140,6 +140,26 @@ def test_so_has_a_part_of_the_answer(provider: str, content: dict[str, Any], nam
     body, list_ = BODIES[provider], "content" if provider == "anthropic" else "output"
     made = {**body, list_: [content, *body[list_]]}  # type: ignore[index, misc]
     assert names(read(made, provider), WireForm.OLLAMA) == [name]
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [
+        ("openai", "choices[0].message.tool_calls[].function.arguments"),
+        ("openai_responses", "output[].arguments"),
+    ],
+)
+def test_so_have_arguments_that_are_not_json(provider: str, name: str) -> None:
+    call = {"name": "rm", "arguments": '{"path": "/x'}
+    item = {"id": "fc_1", "type": "function_call", "call_id": "c1", "status": "completed", **call}
+    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": call}]}  # fmt: skip
+    body = {
+        "openai": {**CHAT, "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]},
+        "openai_responses": {**RESPONSE, "output": [item]},
+    }[provider]
+    found = names(read(body, provider), WireForm.ANTHROPIC)
+    assert list(dict.fromkeys(found)) == [name]
+    assert header_of(found) == name
 
 
 def test_a_count_has_the_name_of_the_servers_api() -> None:

@@ -212,9 +212,13 @@ def test_a_signal_reloads_the_file_under_a_stream(held: Held, tmp_path: Path, wo
         ):
             pieces = stream.iter_text()
             begun = next(pieces)
-            file.write_text("models: 3")
-            process.send_signal(signal.SIGHUP)
-            lines_until(process, "not reloaded")
+            for wrong, why in (
+                ("3", "models: expected a mapping"),
+                ("{a: {provider: x}}", "models.a: unknown"),
+            ):
+                file.write_text(f"models: {wrong}")
+                process.send_signal(signal.SIGHUP)
+                lines_until(process, f"not reloaded: {file}, line 1: {why}")
             assert models_at(url) == ["tiny"]
             file.write_text(before.replace("tiny:", "other:"))
             process.send_signal(signal.SIGHUP)

@@ -11,7 +11,7 @@ from contrib_serve import ABOUT
 from crosswalk import Provenance, normalize, normalize_stream
 from crosswalk.errors import MappingError
 from crosswalk.types import ChatMessage, ChatResponse
-from crosswalk_serve.budgets import by_length
+from crosswalk_serve.routing import by_length
 
 ASKED = (ChatMessage("user", "x" * 37), ChatMessage("user", "ü"))  # 39 bytes: 10 tokens
 

@@ -29,13 +29,11 @@ from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatMessage, ToolCall
 from crosswalk_serve.app import create_app
-from crosswalk_serve.budgets import cost, most_cost
 from crosswalk_serve.config import KeyHash
 from crosswalk_serve.gateway import Gateway
-from crosswalk_serve.http_reply import Interruptible
+from crosswalk_serve.http_reply import Interruptible, dropped, dropped_fields, header_of
 from crosswalk_serve.keys import new_key
 from crosswalk_serve.logs import ExchangeLog, exchange_line
-from crosswalk_serve.losses import dropped, dropped_fields, header_of
 from crosswalk_serve.reading import load_config
 from crosswalk_serve.server import AppOf
 from crosswalk_serve.telemetry import Traced
@@ -75,11 +73,11 @@ def test_what_an_answer_cost(upstream: ReplayServer, monkeypatch: pytest.MonkeyP
     priced, listed = gateway.router.find("a"), gateway.router.find("b")
     assert priced is not None
     assert listed is not None
-    assert cost(response, priced) == 3
-    assert cost(response, listed) > 0
-    assert cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm"), listed) == 0
+    assert priced.cost(response) == 3
+    assert listed.cost(response) > 0
+    assert listed.cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm")) == 0
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    assert cost(response, listed) == 0
+    assert listed.cost(response) == 0
 
 
 def test_the_most_that_a_request_may_cost(upstream: ReplayServer) -> None:
@@ -91,19 +89,19 @@ def test_the_most_that_a_request_may_cost(upstream: ReplayServer) -> None:
     priced, dear = router.find("a"), router.find("b")
     assert priced is not None
     assert dear is not None
-    assert most_cost(ChatRequest("Hi", max_tokens=10), priced, 1) == 4 + 10
-    assert most_cost(ChatRequest("Hi", max_tokens=10), priced, 3) == 4 + 30
-    assert most_cost(ChatRequest("Hi"), priced, 1) == 4 + 4096
+    assert priced.most_cost(ChatRequest("Hi", max_tokens=10), 1) == 4 + 10
+    assert priced.most_cost(ChatRequest("Hi", max_tokens=10), 3) == 4 + 30
+    assert priced.most_cost(ChatRequest("Hi"), 1) == 4 + 4096
     called = ChatMessage("assistant", None, tool_calls=[ToolCall("1", "f", '{"a": 1}')])
     tool = {"type": "function", "function": {"name": "f"}}
     assert (
-        most_cost(
-            ChatRequest([called, ChatMessage("tool", "four", tool_call_id="1")], max_tokens=1), priced, 1
+        priced.most_cost(
+            ChatRequest([called, ChatMessage("tool", "four", tool_call_id="1")], max_tokens=1), 1
         )
         == 12 + 1
     )
-    assert most_cost(ChatRequest("Hi", tools=[tool], max_tokens=1), priced, 1) > 4 * 5
-    assert most_cost(ChatRequest("Hi", max_tokens=10**6), dear, 1) == pytest.approx(
+    assert priced.most_cost(ChatRequest("Hi", tools=[tool], max_tokens=1), 1) > 4 * 5
+    assert dear.most_cost(ChatRequest("Hi", max_tokens=10**6), 1) == pytest.approx(
         10, rel=0.01
     )  # of the second
 

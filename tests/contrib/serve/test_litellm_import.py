@@ -77,6 +77,9 @@ tracing: true
 listen: 127.0.0.1:4000
 """
 OMITTED = """\
+model_list[0].litellm_params.rpm: endpoints have weights, but no limits
+model_list[1].litellm_params.rpm: endpoints have weights, but no limits
+model_list[3].model_info.mode: no counterpart
 model_list[7]: the client's name 'any/*' would become '*'
 model_list[8]: no provider for 'vertex_ai/gemini-pro'
 model_list[9]: no provider for 'llama'
@@ -118,6 +121,12 @@ def test_a_small_one_needs_nothing_else(tmp_path: Path) -> None:
     found = imported(tmp_path / "litellm.yaml", f"{text}\nrouter_settings: {{routing_strategy: least-busy}}")
     target = {"provider": "ollama", "model": "llama3", "base_url": "http://x:1"}
     assert found == Imported({"models": {"a": {"endpoints": [target]}}, "listen": "127.0.0.1:4000"}, ())
+
+
+def test_azure_gets_its_own_key_from_the_environment(tmp_path: Path) -> None:
+    text = "model_list: [{model_name: a, litellm_params: {model: azure/mine, api_base: 'https://x.example'}}]"
+    (target,) = imported(tmp_path / "litellm.yaml", text).config["models"]["a"]["endpoints"]
+    assert target["api_key"] == "${AZURE_API_KEY}"
 
 
 def test_endpoints_of_a_model_share_its_options(tmp_path: Path) -> None:

@@ -447,7 +447,7 @@ def test_a_connection_that_stays_idle_is_closed(upstream: ReplayServer) -> None:
 def test_a_body_that_is_too_long_is_not_read_for_ever(
     upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswalk_serve.bodies._DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr("crosswalk_serve.requests._DRAIN_SECONDS", 0.1)
     with live(config_of(upstream, "limits: {body_bytes: 10}")) as here, here.connect() as connection:
         connection.sendall(ASKED[:-5])
         assert all_of(connection).startswith(b"HTTP/1.1 413 ")

@@ -29,8 +29,7 @@ from crosswalk import (
 )
 from crosswalk.cli.arguments import live as live_arguments
 from crosswalk.cli.live import screen
-from crosswalk.cli.live.panel import panel_lines
-from crosswalk.cli.live.screen import Screen
+from crosswalk.cli.live.screen import Screen, panel_lines
 from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
 from crosswalk.testing.faults import Cut, Garbage, Reset, Stall

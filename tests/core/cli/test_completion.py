@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.cli.arguments.examples import EXAMPLES
-from crosswalk.cli.arguments.parser import parse
+from crosswalk.cli.arguments.parser import EXAMPLES, parse
 from crosswalk.cli.installed import installed_commands
 
 from .conftest import Done

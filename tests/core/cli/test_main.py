@@ -30,6 +30,12 @@ def test_help_names_every_command(run: Run) -> None:
         assert run(command, "--help").status == 0
 
 
+def test_the_commands_of_extras_are_described_like_the_others(run: Run) -> None:
+    listed = run("--help").out
+    assert "batch     map large logs to columns" in listed
+    assert "serve     serve any model to clients" in listed
+
+
 def test_the_version_is_the_distribution_s(run: Run) -> None:
     assert run("--version") == (0, f"crosswalk {version('crosswalk-llm')}\n", "")
 

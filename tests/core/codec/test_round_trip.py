@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Any
 
 import attrs
@@ -24,8 +23,6 @@ from crosswalk.types import (
     RawEvents,
     ResponseDelta,
     ResponseMetadata,
-    Segment,
-    SegmentType,
     StreamEvent,
     StreamEventType,
     TokenLogprob,
@@ -164,9 +161,3 @@ def test_whole_numbers_in_number_fields() -> None:
     """A whole number in a float field is written with a point, so that equal values give equal bytes."""
     assert to_json(ProviderAttempt("p", "m", 5)) == to_json(ProviderAttempt("p", "m", 5.0))
     assert type(from_json(b'{"token":"a","logprob":0}', TokenLogprob).logprob) is float
-
-
-def test_enums_come_back_as_enums() -> None:
-    """A StrEnum is not read as the str that it is."""
-    read = from_json(to_json(Segment(SegmentType.TEXT, "x")), Segment)
-    assert isinstance(read.type, Enum)

@@ -202,11 +202,6 @@ def test_raw_is_written_only_when_asked_for() -> None:
     assert to_json(event, include_raw=True).count(b"secret") == 2
 
 
-def test_indentation() -> None:
-    """Indented JSON has two spaces a level; otherwise there is no white space."""
-    assert to_json(TextPart("a"), indent=True) == b'{\n  "type": "text",\n  "text": "a"\n}'
-
-
 _cycle: list[Any] = []
 _cycle.append(_cycle)
 _deep: Any = 1

@@ -1205,9 +1205,16 @@ def test_a_response_is_complete_once_its_duration_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "word"),
-    [(400, "invalid_request_error"), (404, "not_found_error"), (413, "request_too_large")],
+    ("kind", "status", "word"),
+    [
+        (ErrorKind.INVALID_REQUEST, 400, "invalid_request_error"),
+        (ErrorKind.INVALID_REQUEST, 404, "not_found_error"),
+        (ErrorKind.INVALID_REQUEST, 413, "request_too_large"),
+        (ErrorKind.RATE_LIMIT, 429, "rate_limit_error"),
+        (ErrorKind.RATE_LIMIT, 503, "overloaded_error"),
+        (ErrorKind.RATE_LIMIT, 529, "overloaded_error"),
+    ],
 )
-def test_an_invalid_request_has_anthropics_word_for_its_status(status: int, word: str) -> None:
-    made = error_body(ErrorInfo(ErrorKind.INVALID_REQUEST, "no", status=status), MESSAGES)
+def test_an_error_has_anthropics_word_for_its_status(kind: ErrorKind, status: int, word: str) -> None:
+    made = error_body(ErrorInfo(kind, "no", status=status), MESSAGES)
     assert orjson.loads(made.value)["error"] == {"type": word, "message": "no"}

@@ -287,60 +287,20 @@ def test_plain_chat_messages_unfold_too() -> None:
 
 # What the server's own tools did.
 
-SERVED: list[tuple[dict[str, Any], str, str, str | list[Any]]] = [
-    (
-        {
-            "type": "web_search_call",
-            "id": "ws",
-            "status": "completed",
-            "action": {"type": "search", "query": "q", "sources": [{"type": "url", "url": "u"}]},
-        },
-        "web_search",
-        '{"type":"search","query":"q"}',
-        '{"status":"completed","sources":[{"type":"url","url":"u"}]}',
-    ),
-    (
-        {"type": "web_search_call", "id": "ws", "status": "failed"},
-        "web_search",
-        "{}",
-        '{"status":"failed"}',
-    ),
-    (
-        {"type": "file_search_call", "id": "fs", "queries": ["a"], "results": [{"file_id": "f", "text": "t"}]},
-        "file_search",
-        '{"queries":["a"]}',
-        '{"results":[{"file_id":"f","text":"t"}]}',
-    ),
-    (
-        {"type": "code_interpreter_call", "id": "ci", "code": "1+1", "container_id": "c", "outputs": None},
-        "code_interpreter",
-        '{"code":"1+1"}',
-        '{"container_id":"c","outputs":null}',
-    ),
-    (
-        {"type": "mcp_call", "id": "m", "server_label": "s", "name": "roll", "arguments": '{"n":2}', "output": "7"},
-        "roll",
-        '{"n":2}',
-        "7",
-    ),
-    (
-        {"type": "mcp_call", "id": "m", "server_label": "s", "name": "roll", "arguments": "", "error": "no", "output": "x"},
-        "roll",
-        "{}",
-        '{"server_label":"s","output":"x","error":"no"}',
-    ),
-    (
-        {"type": "image_generation_call", "id": "ig", "result": "QUJD", "output_format": "webp", "revised_prompt": "a cat"},
-        "image_generation",
-        '{"prompt":"a cat"}',
-        [ImagePart(data="QUJD", media_type="image/webp")],
-    ),
-    ({"type": "image_generation_call", "id": "ig", "result": "QUJD"}, "image_generation", "{}", [ImagePart(data="QUJD", media_type="image/png")]),
-    ({"type": "image_generation_call", "id": "ig", "status": "failed"}, "image_generation", "{}", '{"status":"failed"}'),
-    ({"type": "x_search_call", "id": "x", "call_id": "", "name": "x_keyword_search", "arguments": '{"q":1}'}, "x_keyword_search", '{"q":1}', '{"call_id":""}'),
-    ({"type": "x_search_call", "id": "x"}, "x_search", "{}", "{}"),
-    ({"type": "document_finder_call", "id": "d", "queries": ["q"], "collections": ["c"]}, "document_finder", '{"queries":["q"],"collections":["c"]}', "{}"),
-    ({"type": "file_reader_call", "id": "r", "file_id": "f", "results": [{"text": "t"}]}, "file_reader", '{"file_id":"f"}', '{"results":[{"text":"t"}]}'),
+SERVED: list[dict[str, Any]] = [
+    {"type": 'web_search_call', "id": 'ws', "status": 'completed', "action": {'type': 'search', 'query': 'q', 'sources': [{'type': 'url', 'url': 'u'}]}},
+    {"type": "web_search_call", "id": "ws", "status": "failed"},
+    {"type": 'file_search_call', "id": 'fs', "queries": ['a'], "results": [{'file_id': 'f', 'text': 't'}]},
+    {"type": "code_interpreter_call", "id": "ci", "code": "1+1", "container_id": "c", "outputs": None},
+    {"type": 'mcp_call', "id": 'm', "server_label": 's', "name": 'roll', "arguments": '{"n":2}', "output": '7'},
+    {"type": "mcp_call", "id": "m", "server_label": "s", "name": "roll", "arguments": "", "error": "no", "output": "x"},
+    {"type": "image_generation_call", "id": "ig", "result": "QUJD", "output_format": "webp", "revised_prompt": "a cat"},
+    {"type": "image_generation_call", "id": "ig", "result": "QUJD"},
+    {"type": "image_generation_call", "id": "ig", "status": "failed"},
+    {"type": 'x_search_call', "id": 'x', "call_id": '', "name": 'x_keyword_search', "arguments": '{"q":1}'},
+    {"type": "x_search_call", "id": "x"},
+    {"type": 'document_finder_call', "id": 'd', "queries": ['q'], "collections": ['c']},
+    {"type": 'file_reader_call', "id": 'r', "file_id": 'f', "results": [{'text': 't'}]},
 ]  # fmt: skip
 KEPT = [
     {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": []},
@@ -355,25 +315,7 @@ KEPT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "name", "arguments", "given"), SERVED, ids=lambda value: str(value)[:40])
-def test_a_call_of_the_servers_tool_is_folded_with_its_answer(
-    data: dict[str, Any], name: str, arguments: str, given: Any
-) -> None:
-    item = parse_item(data)
-    turns = fold([item, SAID], server_calls="fold")
-    call = ToolCall(data["id"], name, arguments)
-    assert turns == (
-        FoldedMessage(
-            ChatMessage.assistant(tool_calls=[call]), results=(ChatMessage.tool_result(call.id, given),)
-        ),
-        FoldedMessage(ChatMessage.assistant("Let me look.")),
-    )
-    assert unfold(turns) == (item, SAID)
-    changed = attrs.evolve(turns[0], message=ChatMessage.assistant("I look.", tool_calls=[call]))
-    assert [made.type for made in unfold([changed])][1:] == ["function_call", "function_call_output"]
-
-
-@pytest.mark.parametrize("data", [*(row[0] for row in SERVED), *KEPT[:-1]], ids=lambda data: data["type"])
+@pytest.mark.parametrize("data", [*SERVED, *KEPT[:-1]], ids=lambda data: data["type"])
 def test_what_the_server_did_stays_beside_the_messages(data: dict[str, Any]) -> None:
     item = parse_item(data)
     (turn,) = fold([REASONING, item, SAID, CALLS[0], RESULTS[0]])
@@ -387,29 +329,12 @@ def test_what_the_server_did_stays_beside_the_messages(data: dict[str, Any]) -> 
     assert unfold([changed]) == (REASONING, item, said, CALLS[0], RESULTS[0])
 
 
-@pytest.mark.parametrize("server_calls", ["keep", "fold"])
-def test_all_that_the_server_did_at_once(server_calls: Any) -> None:
-    items = [parse_item(data) for data in (*(row[0] for row in SERVED), *KEPT)]
-    asked = [CALLS[0], *items, CALLS[1], *RESULTS, SAID]
-    turns = fold(asked, server_calls=server_calls)
-    assert unfold(turns) == tuple(asked)
-    calls = [call.id for turn in turns for call in turn.message.tool_calls or ()]
-    assert len(set(calls)) == len(calls) == (2 if server_calls == "keep" else 2 + len(SERVED))
-    assert {result.tool_call_id for turn in turns for result in turn.results} == set(calls)
-    kept = [item for turn in turns for item in turn.server_calls]
-    assert kept == (items if server_calls == "keep" else items[len(SERVED) :])
-
-
-def test_calls_of_the_server_without_an_id_get_one() -> None:
-    item = parse_item({"type": "web_search_call"})
-    turns = fold([item.replace(id="a"), item.replace(id="a"), item], server_calls="fold")
-    ids = [turn.message.tool_calls[0].id for turn in turns]  # type: ignore[index]
-    assert ids == ["a", "a_", "web_search_items[2]"]
-
-
-def test_folding_knows_two_words() -> None:
-    with pytest.raises(ConversionError, match="server_calls: one of keep, fold"):
-        fold([], server_calls="drop")  # type: ignore[arg-type]
+def test_all_that_the_server_did_at_once() -> None:
+    items = [parse_item(data) for data in (*SERVED, *KEPT)]
+    conversation = [CALLS[0], *items, CALLS[1], *RESULTS, SAID]
+    turns = fold(conversation)
+    assert unfold(turns) == tuple(conversation)
+    assert [item for turn in turns for item in turn.server_calls] == items
 
 
 PATCH = parse_item(

@@ -21,7 +21,6 @@ from crosswalk.plugins import (
     error_info,
     refined,
     take_end,
-    unknown_event,
 )
 
 T = SegmentType
@@ -162,17 +161,3 @@ def test_an_error_refined() -> None:
         True,
     )
     assert not refined(info, ErrorKind.SERVER, retryable=False).retryable
-
-
-@pytest.mark.parametrize(
-    ("event", "words", "kind"),
-    [
-        ({"type": "odd"}, r"an event of an unknown type \(odd\)", "odd"),
-        ([], r"an event of an unknown type \(no type\)", None),
-    ],
-)
-def test_an_unknown_event_says_what_it_calls_itself(event: Any, words: str, kind: str | None) -> None:
-    error = unknown_event(event)
-    assert error.event_type == kind
-    with pytest.raises(type(error), match=words):
-        raise error

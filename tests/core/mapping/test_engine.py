@@ -24,7 +24,6 @@ from crosswalk import (
     ResponseDelta,
     ResponseValidationError,
     ToolCallDelta,
-    TooManyEventsError,
     TrailingContentError,
     UnknownProviderError,
     UsageInfo,
@@ -152,20 +151,6 @@ def test_what_hooks_leave_of_an_array_is_the_residue(event: Any, left: Any) -> N
     """Without what was emptied, as of an object."""
     response = read(OfArrays(), orjson.dumps(event))[1]
     assert (response.text, response.metadata.extensions) == ("a", left)
-
-
-def test_whitespace_in_an_empty_object_makes_no_difference() -> None:
-    """Who indents may write a space in it."""
-    data = b'{ "items": [ {"text": "a"} ], "end": "stop", "empty": { }, "none": [ ] }'
-    assert normalize(data, "t", registry=registry_of(t=Taker())).metadata.extensions == {
-        "empty": {},
-        "none": [],
-    }
-
-
-def test_a_long_event_keeps_its_empty_objects() -> None:
-    """Though its bytes are not searched for them."""
-    assert taken({"long": "x" * 5000, "empty": {}}).metadata.extensions["empty"] == {}
 
 
 def test_a_users_own_object_stays_as_it_is() -> None:
@@ -829,26 +814,6 @@ def test_notes_of_different_classes_do_not_meet() -> None:
     assert state.data == {}
 
 
-def test_text_that_comes_back_after_reasoning_begins_a_segment_of_its_own() -> None:
-    """Also where the shape of its event is known, and it is not taken apart any more."""
-    said = [
-        {"content": "a"},
-        {"content": "b"},
-        {"content": "c"},
-        {"reasoning": "r"},
-        {"content": "d"},
-        {"content": "e"},
-    ]
-    events = [chunk(delta) for delta in said]
-    events.append(chunk({}, "stop"))
-    _, response = read("vllm", [sse(event, done=False) for event in events] + [b"data: [DONE]\n\n"])
-    assert [(str(s.type), s.content) for s in response.segments] == [
-        ("text", "abc"),
-        ("reasoning", "r"),
-        ("text", "de"),
-    ]
-
-
 def test_what_is_read_after_an_error_goes_where_it_belongs() -> None:
     """A caller may read on: what the bad event had said before its error has begun a segment."""
     reading = reader("vllm")
@@ -863,15 +828,6 @@ def test_what_is_read_after_an_error_goes_where_it_belongs() -> None:
         ("reasoning", "r"),
         ("text", "c"),
     ]
-
-
-def test_no_more_events_are_read_than_the_limit_allows() -> None:
-    with pytest.raises(TooManyEventsError):
-        read(
-            "vllm",
-            sse(chunk({"role": "assistant"}), chunk({"content": "a"}), chunk({}, "stop")),
-            limits=Limits(events=1),
-        )
 
 
 def test_the_installed_providers_are_listed() -> None:

@@ -16,7 +16,6 @@ from crosswalk import (
     ResponseDelta,
     StreamTooLargeError,
     TooManyEventsError,
-    TrailingContentError,
     normalize_stream,
 )
 from crosswalk.plugins import MappingState, hookimpl
@@ -179,12 +178,6 @@ def test_an_equal_event_after_the_finish_word_belongs_to_the_answer(cut: Cut) ->
     assert [delta.finish_reason is not None for delta in deltas] == [False] * 5 + [True]
 
 
-@cuts
-def test_an_equal_event_after_the_sentinel_is_another_answer(cut: Cut) -> None:
-    with pytest.raises(TrailingContentError):
-        read(sse(*[TEXT] * 3, END) + sse(TEXT, done=False), cut)
-
-
 # ------------------------------------------------------------------------------------- nearly equal events
 
 
@@ -199,17 +192,6 @@ def test_values_that_are_equal_in_python_are_not_one(cut: Cut) -> None:
     assert list(map(repr, shown)) == list(map(repr, expected))
     assert repr(response.metadata.extensions["x"]) == "0.0"
     assert response.text == "ha" * len(values)
-
-
-@cuts
-def test_two_choices_in_turn(cut: Cut) -> None:
-    events = [chunk({"content": text}, choice=choice) for text in "abccc" for choice in (0, 1)]
-    ends = [chunk({}, "stop", choice=choice) for choice in (0, 1)]
-    deltas, response = read(sse(*events, *ends), cut)
-    assert response.text == "abccc"
-    assert [alternative.message.content for alternative in response.alternatives] == ["abccc"]
-    texts = [(delta.choice, delta.content_delta) for delta in deltas if delta.content_delta]
-    assert texts == [(choice, text) for text in "abccc" for choice in (0, 1)]
 
 
 def with_list(*values: Any) -> list[Any]:

@@ -139,11 +139,16 @@ def test_what_is_no_body_is_refused_with_what_is(body: Any) -> None:
         normalize(body, "ollama")
 
 
-@pytest.mark.parametrize("chunks", [b"{}", "{}", bytearray()])
+@pytest.mark.parametrize("chunks", [b"{}", {}, bytearray()])
 def test_a_whole_answer_is_no_stream_of_chunks(chunks: Any) -> None:
     """Bytes are an iterable too, but of numbers."""
     with pytest.raises(TypeError, match="for a whole answer call normalize"):
         normalize_stream(chunks, "ollama")
+
+
+def test_a_file_name_is_no_stream() -> None:
+    with pytest.raises(TypeError, match="not str: open a file with 'rb'"):
+        normalize_stream("answer.sse", "ollama")
 
 
 def test_a_body_is_a_stream_of_length_one() -> None:

@@ -22,11 +22,10 @@ from crosswalk import (
     UnknownFinishReasonError,
     UsageInfo,
     WireTypeError,
-    normalize,
 )
 from crosswalk.errors import PluginError
 from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition, UsageDetails
-from wires import body, chunk, ndjson, outcome, read, registry_of, sse, usage
+from wires import body, chunk, ndjson, outcome, read, sse, usage
 
 DIALECT = OpenAIChatDialect()
 
@@ -935,13 +934,6 @@ def test_another_answer_may_not_follow(second: dict[str, Any]) -> None:
     assert partial.text == "Hi"
 
 
-def test_nothing_may_follow_the_sentinel() -> None:
-    data = sse(chunk({"content": "Hi"}, "stop")) + sse(chunk({"content": "Ho"}, "stop"))
-    partial, error = outcome(DIALECT, data)
-    assert isinstance(error, TrailingContentError)
-    assert partial.text == "Hi"
-
-
 @pytest.mark.parametrize("message", [{"content": "Hi"}, {"content": None, "audio": {"data": "UklG"}}, {}])
 def test_several_bodies_are_several_answers_though_they_have_one_id(message: Any) -> None:
     _, error = outcome(DIALECT, ndjson(*[body(message)] * 3))
@@ -992,12 +984,6 @@ def test_a_subclass_reads_what_else_a_choice_has() -> None:
     assert response.metadata.extensions["choices"] == ({"index": 0, "message": {"3": "y"}},)
 
 
-def test_an_http_error_means_what_the_general_rules_say() -> None:
-    info = DIALECT.map_error(429, {"error": "wait"})
-    assert info is not None
-    assert info.kind is ErrorKind.RATE_LIMIT
-
-
 def test_a_forced_call_in_both_forms_is_one() -> None:
     same = {"name": "go", "arguments": "{}"}
     for legacy, left in ((same, None), ({"name": "go", "arguments": "x"},) * 2):
@@ -1020,28 +1006,6 @@ def test_what_stands_beside_a_text_of_a_wrong_type_is_in_the_partial_answer(besi
     assert "It depends." in [segment.content for segment in partial.segments]
     partial, _ = outcome(DIALECT, sse(body({"content": 5})))
     assert [segment.type for segment in partial.segments] == ["error"]
-
-
-class Tagged(OpenAIChatDialect):
-    """A server that writes its reasoning into the text, in tags."""
-
-    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
-        text = part.get("content") or ""
-        if text.startswith("<t>"):
-            thought, _, part["content"] = text[3:].partition("</t>")
-            return str(thought)
-        return super().reasoning(part, choice, state)
-
-
-@pytest.mark.parametrize("role", [{}, {"role": "assistant"}])
-def test_an_override_is_asked_about_every_part(role: dict[str, Any]) -> None:
-    """Of a body and of a stream, also about a part that has nothing but text."""
-    registry = registry_of(tagged=Tagged())
-    said = {**role, "content": "<t>Hm.</t>Yes"}
-    stream = sse(chunk(said), chunk({}, "stop"))
-    for payload in (body(said, "stop"), stream):
-        response = normalize(payload, "tagged", registry=registry)
-        assert (response.reasoning, response.text) == ("Hm.", "Yes")
 
 
 def _pieces(self: Any, *_: Any, **__: Any) -> Iterator[str]:

@@ -498,13 +498,6 @@ def test_what_comes_after_an_error_is_kept() -> None:
     assert response.metadata.extensions == {"x": 1, "y": 2}
 
 
-def test_an_error_first_of_all_is_an_answer() -> None:
-    """A stream may begin with its error."""
-    deltas, response = plain({"error": "it broke"})
-    assert len(deltas) == 1
-    assert response.refusal == "it broke"
-
-
 def test_a_failure_after_an_error_keeps_both() -> None:
     """When the bytes after an error cannot be read, the partial response tells the provider's error first."""
     partial, error = failure({"text": "a"}, {"usage": [3, 4]}, {"error": "it broke"}, b"{x}")
@@ -875,20 +868,6 @@ def test_deltas_are_renumbered() -> None:
     deltas, response = read(Lost(), ndjson({}, {"end": "stop"}))
     assert [delta.index for delta in deltas] == list(range(7))
     assert response.text == "abcabc"
-
-
-def test_a_generator_is_a_list_of_deltas() -> None:
-    """map_delta may give any iterable."""
-
-    class Lazy(Plain):
-        @hookimpl
-        def map_delta(self, event: Any, state: MappingState) -> Any:
-            yield ResponseDelta(content_delta="a")
-            yield ResponseDelta(content_delta="b", raw_finish_reason="stop")
-
-    deltas, response = read(Lazy(), ndjson({}))
-    assert response.text == "ab"
-    assert len(deltas) == 3
 
 
 def test_a_call_without_a_name_is_no_answer() -> None:

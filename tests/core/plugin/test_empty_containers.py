@@ -7,14 +7,6 @@ from typing import Any
 from crosswalk.plugin.take import empty_containers, prune
 
 
-def test_what_the_provider_sent_empty_is_kept() -> None:
-    event: dict[str, Any] = {"a": {}, "b": [], "c": {"d": [{}, []]}, "e": {"f": {"g": 1}}}
-    kept = empty_containers(event)
-    del event["e"]["f"]["g"]
-    prune(event, kept)
-    assert event == {"a": {}, "b": [], "c": {"d": [{}, []]}}
-
-
 def test_what_a_hook_makes_does_not_inherit_the_identity_of_what_it_took() -> None:
     """A new list often gets the identity of one that has just been let go."""
     for _ in range(100):

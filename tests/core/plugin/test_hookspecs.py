@@ -13,7 +13,7 @@ from crosswalk.errors import UnknownFinishReasonError
 from crosswalk.plugin.hookspecs import ProviderHooks, hookimpl
 from crosswalk.plugin.info import path
 from crosswalk.plugin.registry import Registry
-from crosswalk.plugins import MappingState, ProviderInfo, Recognition
+from crosswalk.plugins import MappingState, ProviderInfo
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.finish import FinishReason
 from wires import Echo, registry_of
@@ -23,31 +23,6 @@ SPECS: dict[str, Callable[..., Any]] = {
     for name, value in vars(ProviderHooks).items()
     if callable(value) and hasattr(value, "crosswalk_spec")
 }
-
-
-def test_the_hooks_are_those_of_the_design() -> None:
-    """Four mapping hooks and four beside them; nothing else is asked of a plugin."""
-    assert set(SPECS) == {
-        "map_delta",
-        "map_finish_reason",
-        "map_usage",
-        "extensions",
-        "map_error",
-        "provider_info",
-        "recognizes",
-        "build_request",
-    }
-
-
-@pytest.mark.parametrize("name", SPECS)
-def test_every_hook_is_documented(name: str) -> None:
-    """A sentence that says what it does, every argument, and what is given back."""
-    documentation = inspect.getdoc(SPECS[name]) or ""
-    first = documentation.splitlines()[0]
-    assert first.endswith((".", ":")) or first[0].isupper()
-    for argument in [*inspect.signature(SPECS[name]).parameters][1:]:
-        assert f":param {argument}:" in documentation
-    assert ":return:" in documentation
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -89,50 +64,6 @@ def test_what_a_plugin_leaves_out_has_an_answer() -> None:
     with pytest.raises(UnknownFinishReasonError, match="'ended'"):
         mapper.map_finish_reason("ended", state)
     assert not mapper.has_terminal
-
-
-def test_every_hook_is_resolved_by_its_name() -> None:
-    """What a plugin implements is what the mapper calls."""
-
-    class Whole(Echo):
-        @hookimpl
-        def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
-            return FinishReason.STOP
-
-        @hookimpl
-        def map_usage(self, event: Any, state: Any) -> None:
-            return None
-
-        @hookimpl
-        def extensions(self, event: Any, state: Any) -> dict[str, Any]:
-            return {}
-
-        @hookimpl
-        def map_error(self, status: int, body: Any) -> None:
-            return None
-
-        @hookimpl
-        def provider_info(self) -> ProviderInfo:
-            return ProviderInfo(title="Whole")
-
-        @hookimpl
-        def recognizes(self, event: Any) -> Recognition:
-            return Recognition.CERTAIN
-
-        @hookimpl
-        def build_request(self, request: Any) -> Any:
-            return [request]
-
-    plugin = Whole()
-    known = Registry(installed=[], environ={})
-    known.register(plugin, "whole")
-    mapper = known.mapper("whole")
-    for name in SPECS.keys() - {"provider_info", "recognizes"}:
-        assert getattr(mapper, name) == getattr(plugin, name)
-    assert mapper.recognizes({}) is Recognition.CERTAIN
-    assert mapper.info.title == "Whole"
-    assert mapper.has_terminal
-    assert mapper.is_unmodified
 
 
 class Typed(ProviderHooks):

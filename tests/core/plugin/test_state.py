@@ -408,15 +408,6 @@ def test_of_each_category_the_worst_verdict_stays() -> None:
     ]
 
 
-def test_thousands_of_calls_keep_their_identity() -> None:
-    """Each call is found again by its index, whatever came between."""
-    state = MappingState("p")
-    for number in range(5_000):
-        state.tool_call(index=number, id=f"id{number}", name="f")
-    for number in range(5_000):
-        assert state.tool_call(index=number, arguments="x").index == number
-
-
 def test_a_complete_call_is_followed_by_one_with_an_id_of_its_own() -> None:
     """Servers number parallel calls 0 each. While the arguments are not JSON, another id continues the call."""
     state = MappingState("test")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crosswalk.plugin.state import MappingState
-from crosswalk.plugin.take import accept_objects, accept_string, look_at, mistyped, take_whole
+from crosswalk.plugin.take import accept_objects, accept_string, mistyped, take_whole
 from crosswalk.types.tools import ToolCallDelta
 
 
@@ -17,28 +17,6 @@ def nothing_noted() -> Iterator[None]:
     mistyped()
     yield
     mistyped()
-
-
-@pytest.mark.parametrize(
-    ("value", "kind", "found", "is_noted"),
-    [
-        ("a", str, "a", False),
-        (["a"], list, ["a"], False),
-        (1, str, None, True),
-        (True, int, None, True),
-        (None, str, None, False),
-    ],
-)
-def test_what_is_looked_at_stays(value: Any, kind: type[Any], found: Any, is_noted: bool) -> None:
-    container = {"x": value, "y": 2}
-    assert look_at(container, "x", kind) == found
-    assert container == {"x": value, "y": 2}
-    assert mistyped() == ([(container, "x")] if is_noted else [])
-
-
-def test_what_is_missing_is_nothing() -> None:
-    assert look_at({}, "x", str) is None
-    assert mistyped() == []
 
 
 @pytest.mark.parametrize("value", [{}, {"a": 1, "b": {"c": [1, {}]}, "d": None}])

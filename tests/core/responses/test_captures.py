@@ -147,8 +147,8 @@ def snapshots_of(capture: Capture) -> list[ResponseSnapshot]:
 
 
 @pytest.mark.parametrize("capture", STREAMS, ids=name_of)
-def test_the_last_snapshot_is_the_response_of_the_terminal_event(capture: Capture) -> None:
-    *_, last = snapshots_of(capture)
+def test_a_stream_adds_up_to_the_response_of_its_terminal_event(capture: Capture) -> None:
+    *before, last = snapshots_of(capture)
     terminal = getattr(last.event, "response", None)
     assert last.is_final == (capture.case not in CUT)
     if not last.is_final:
@@ -160,30 +160,22 @@ def test_the_last_snapshot_is_the_response_of_the_terminal_event(capture: Captur
         assert to_json(last.response.replace(output=terminal.output)) == to_json(terminal)
     else:
         assert to_json(last.response) == to_json(terminal)
+    if terminal is not None and terminal.output:
+        said = orjson.loads(to_json(before[-1].response)).get("output")
+        same = said == orjson.loads(to_json(terminal)).get("output")
+        assert same == (capture.case not in SAYS_OTHERWISE_AT_THE_END)
+    if last.text:
+        assert (text_of_deltas(capture) == last.text) == (capture.case not in DELTAS_LACK_TEXT)
 
 
-@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
-def test_what_the_events_add_up_to_is_what_the_terminal_event_says(capture: Capture) -> None:
-    *before, last = snapshots_of(capture)
-    terminal = getattr(last.event, "response", None)
-    if terminal is None or not last.is_final or not terminal.output:
-        return
-    said = orjson.loads(to_json(before[-1].response)).get("output")
-    same = said == orjson.loads(to_json(terminal)).get("output")
-    assert same == (capture.case not in SAYS_OTHERWISE_AT_THE_END)
-
-
-@pytest.mark.parametrize("capture", STREAMS, ids=name_of)
-def test_deltas_alone_give_the_text(capture: Capture) -> None:
-    last = snapshots_of(capture)[-1]
-    if not last.is_final or not last.text:
-        return
+def text_of_deltas(capture: Capture) -> str:
+    """What the deltas alone say: no event that says again, as a whole, what others have said in pieces."""
     accumulator = ResponseAccumulator()
     for event in events_of(capture):
         if not str(event.type).endswith(".done") and not hasattr(event, "response"):
             accumulator.add(event)
     assert accumulator.snapshot is not None
-    assert (accumulator.snapshot.text == last.text) == (capture.case not in DELTAS_LACK_TEXT)
+    return accumulator.snapshot.text
 
 
 @pytest.mark.parametrize("capture", [c for c in STREAMS if c.case in CUT], ids=name_of)

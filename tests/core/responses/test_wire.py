@@ -24,8 +24,7 @@ from crosswalk.responses import (
     parse_item,
     to_dict,
 )
-from crosswalk.responses.accumulator.accumulating import _FOLDS_OF
-from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES, ITEM_CLASSES, PART_CLASSES
+from crosswalk.responses.accumulator.drafts import ENDS, EVENT_CLASSES, FOLDS_OF, ITEM_CLASSES, PART_CLASSES
 from crosswalk.responses.families import keys_of
 from crosswalk.testing import Capture, load_captures
 from crosswalk.wire.responses import (
@@ -55,7 +54,7 @@ def test_what_is_typed_and_what_the_table_knows_is_the_same(classes: Any, table:
 def test_each_role_of_events_is_read_and_added_up() -> None:
     assert set(HANDLERS) | {EventRole.ERROR} == set(EventRole)
     changes_nothing = {EventRole.PREVIEW, EventRole.AUDIO, EventRole.TRANSCRIPT, EventRole.NOTICE}
-    assert set(_FOLDS_OF) == set(EventRole) - changes_nothing
+    assert set(FOLDS_OF) == set(EventRole) - changes_nothing
 
 
 def test_the_keys_of_the_table_are_fields_of_the_records() -> None:

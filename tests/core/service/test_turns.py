@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crosswalk import ChatMessage, ToolCall
-from crosswalk.plugins import ContentPart, Turn, alternating, message_of, options_of, tool_fields
-from crosswalk.service import ChatRequest, ToolDefinition, UnsupportedRequestError
+from crosswalk.plugins import ContentPart, Turn, alternating, message_of, tool_fields
+from crosswalk.service import ToolDefinition, UnsupportedRequestError
 
 CALL = ChatMessage.assistant(None, tool_calls=[ToolCall("1", "f", "{}"), ToolCall("2", "g", "{}")])
 RESULTS = (ChatMessage.tool_result("1", "one"), ChatMessage.tool_result("2", "two"))
@@ -56,13 +56,6 @@ def test_user_and_model_take_turns(turns: tuple[Turn, ...], expected: list[tuple
 def test_somebody_has_to_say_something(turns: tuple[Turn, ...]) -> None:
     with pytest.raises(UnsupportedRequestError, match="says anything"):
         said(*turns)
-
-
-def test_options_that_are_set_have_the_names_of_the_api() -> None:
-    request = ChatRequest("hi", temperature=0.0, max_tokens=3, stop=["a", "b"])
-    names = {"temperature": "heat", "top_p": "top_p", "max_tokens": "limit", "stop": "ends"}
-    assert options_of(request, names) == {"heat": 0.0, "limit": 3, "ends": ["a", "b"]}
-    assert options_of(ChatRequest("hi"), names) == {}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -16,8 +15,6 @@ from crosswalk.structured.exporters import PrometheusExporter
 from crosswalk.structured.metrics import ParserMetrics
 
 THREADS = 50
-TASKS = 1000
-KEYS = 10
 
 
 def in_threads(work: Callable[[int], None]) -> None:
@@ -90,38 +87,6 @@ def test_threads_on_one_parser_without_a_cache_count_every_parse() -> None:
     assert sum(counted["reason_codes"].values()) == 1000
     assert counted["latency"]["total"]["count"] == 1000
     assert counted["success_rate"] == 0.75
-
-
-def test_tasks_on_one_parser_count_exactly() -> None:
-    metrics, cache = ParserMetrics(), MemoryCache()
-    parser = StructuredParser(Count, metrics=metrics, cache=cache)
-
-    async def ask(number: int) -> None:
-        await asyncio.sleep(0)
-        assert parser.parse(ANSWERS[0] % (number % KEYS)).value == Count(number % KEYS)
-
-    async def ask_all() -> None:
-        await asyncio.gather(*(ask(number) for number in range(TASKS)))
-
-    asyncio.run(ask_all())
-    assert sum(metrics.get_stats()["counters"].values()) == KEYS
-    assert (cache.stats().hits, cache.stats().misses) == (TASKS - KEYS, KEYS)
-
-
-def test_metrics_alone_lose_nothing() -> None:
-    metrics = ParserMetrics()
-    last: dict[str, int] = {}
-    metrics.set_exporter(lambda name, value: last.__setitem__(name, max(value, last.get(name, 0))))
-
-    def work(number: int) -> None:
-        for _ in range(100):
-            metrics.record("direct", "success", {"parse": 0.5})
-
-    in_threads(work)
-    counted = metrics.get_stats()
-    assert counted["counters"]["direct_parse_ok"] == counted["reason_codes"]["success"] == 5000
-    assert counted["latency"]["total"] == {"count": 5000, "avg_ms": 500.0}
-    assert last == {"response_parse_direct_parse_ok": 5000}
 
 
 def test_an_exporter_never_sees_a_value_go_back() -> None:

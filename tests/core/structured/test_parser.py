@@ -31,7 +31,6 @@ from crosswalk.structured import (
     UnknownSchemaVersionError,
     Violation,
 )
-from crosswalk.structured.chain import run_chain
 from crosswalk.structured.partial_parser import PartialParser
 from crosswalk.structured.result import Candidate
 
@@ -495,12 +494,6 @@ def test_50_threads_and_1000_tasks_on_one_parser_add_up() -> None:
     stats = cache.stats()
     assert (stats.hits + stats.misses, cache.size()) == (2000, 4)
     assert sum(metrics.get_stats()["counters"].values()) == 2000 + stats.misses
-
-
-def test_the_chain_says_what_it_has_tried() -> None:
-    laps: list[str] = []
-    run_chain(POINTS.read, "{'x': 1}", None, Partial.REFUSE, laps.append)
-    assert laps == ["parse", "extract", "repair"]
 
 
 def test_a_region_that_may_be_json_too_deep_is_measured() -> None:

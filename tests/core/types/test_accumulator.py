@@ -12,7 +12,6 @@ from hypothesis import given, strategies as st
 
 from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.types import (
-    ChatMessage,
     ChatResponse,
     Correction,
     FinishReason,
@@ -62,13 +61,6 @@ def call(
 
 
 # ------------------------------------------------------------------------------------------ what is added up
-
-
-def test_texts_are_joined() -> None:
-    """FR-068, AC-078."""
-    response = built("Hel", "lo", ", world")
-    assert response.message == ChatMessage.assistant("Hello, world")
-    assert response.segments == (Segment(SegmentType.TEXT, "Hello, world"),)
 
 
 def test_reasoning_and_refusal_have_their_own_place() -> None:
@@ -132,13 +124,6 @@ def test_logprobs_are_joined_in_order() -> None:
     assert built({"logprobs": (one,)}, {"logprobs": (two, one)}).logprobs == (one, two, one)
     assert built({"content_delta": "x", "logprobs": ()}).logprobs == ()
     assert built("x").logprobs is None
-
-
-def test_the_end_is_that_of_the_final_delta() -> None:
-    """FR-070: finish reason and the provider's word for it."""
-    final = ResponseDelta(1, finish_reason=FinishReason.LENGTH, raw_finish_reason="max")
-    response = accumulated([ResponseDelta(0, content_delta="x"), final]).build()
-    assert (response.finish_reason, response.raw_finish_reason) == (FinishReason.LENGTH, "max")
 
 
 def test_usage_is_replaced_not_added() -> None:
@@ -216,11 +201,6 @@ def test_a_late_id_and_name_are_taken() -> None:
     """Some servers send them after the first arguments."""
     response = built(call(0, "", "", "{"), call(0, "a", "f", "}"), end="tool_calls")
     assert response.tool_calls == (ToolCall("a", "f", "{}"),)
-
-
-def test_a_call_without_arguments_has_none() -> None:
-    """``{}``, which decodes."""
-    assert built(call(0, "a", "f"), end="tool_calls").tool_calls[0].parsed() == {}
 
 
 @pytest.mark.parametrize("missing", [None, ""])

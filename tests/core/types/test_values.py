@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -15,7 +15,7 @@ import attrs
 import pytest
 from hypothesis import given, strategies as st
 
-from crosswalk.errors import ErrorInfo, ErrorKind, ResponseValidationError
+from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.text import DEFAULT_CONTENT_LIMIT, set_content_limit
 from crosswalk.types import (
     Alternative,
@@ -309,43 +309,3 @@ def test_a_response_shows_what_one_looks_for() -> None:
     assert repr(response) == "ChatResponse(id='r', model='m', finish_reason='stop', usage=3, text='Hi')"
     refused = attrs.evolve(ChatResponse.refused("no", "m"), id="r")
     assert repr(refused) == "ChatResponse(id='r', model='m', finish_reason='stop', usage=0, refusal='no')"
-
-
-def test_types_are_checked_where_a_wrong_one_would_fail_later() -> None:
-    """NFR-016: at construction, with our error, not as a bare one when the answer is put together."""
-    odd: Any = 5
-    for make in (
-        lambda: ResponseDelta(odd / 2, content_delta="x"),
-        lambda: ResponseDelta(True, content_delta="x"),
-        lambda: ResponseDelta(0, content_delta="x", choice=odd / 2),
-        lambda: ResponseDelta(0, content_delta=odd),
-        lambda: ResponseDelta(0, reasoning_delta=odd),
-        lambda: ResponseDelta(0, refusal_delta=odd),
-        lambda: ToolCallDelta(odd / 2),
-        lambda: ToolCallDelta(0, arguments_delta=odd),
-        lambda: ToolCall(odd, "n"),
-        lambda: ToolCall("i", odd),
-        lambda: ToolCall("i", "n", odd),
-        lambda: TextPart(odd),
-        lambda: ChatMessage.user(odd),
-        lambda: ChatMessage.user([odd]),
-        lambda: ChatMessage.user({"type": "text"}),  # type: ignore[dict-item]
-        lambda: ChatMessage.assistant(tool_calls=odd),
-        lambda: ChatMessage.assistant(tool_calls=[odd]),
-        lambda: Segment(SegmentType.TEXT, odd),
-        lambda: Segment(SegmentType.TEXT, "x", odd),
-        lambda: ResponseMetadata(odd, "m"),
-        lambda: ResponseMetadata("p", odd),
-        lambda: ResponseMetadata("p", "m", odd),
-        lambda: ResponseMetadata("p", "m", timedelta(1), odd),
-    ):
-        with pytest.raises(ResponseValidationError):
-            make()
-
-
-def test_provenance_is_a_mapping() -> None:
-    """P8: a path and why; read-only."""
-    provenance = ResponseMetadata("p", "m", provenance={"id": "absent"}).provenance
-    assert isinstance(provenance, Mapping)
-    with pytest.raises(TypeError):
-        provenance["id"] = "x"  # type: ignore[index]

@@ -106,10 +106,3 @@ def test_words_become_members() -> None:
     metadata = ResponseMetadata("p", "m", provenance={"id": "synthetic"})
     assert metadata.provenance["id"] is Provenance.SYNTHETIC
     assert StreamEvent("response.created").event_type is StreamEventType.CREATED
-
-
-def test_a_content_filter_verdict() -> None:
-    """FR-089, FR-092, FR-093: whether it blocked, and why; the reason is optional."""
-    verdict = ContentFilterResult("hate", "low", False)
-    assert (verdict.filtered, verdict.reason) == (False, None)
-    assert ContentFilterResult("hate", "low", True, "slur").reason == "slur"

@@ -28,9 +28,3 @@ def test_a_limit_is_a_whole_number_above_zero(name: str, value: Any) -> None:
     """What is no positive int is refused by name: no limit can be switched off by accident."""
     with pytest.raises(ValueError, match=rf"Limits\.{name} must be a whole number above 0"):
         Limits(**{name: value})
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_limit_can_be_set_alone(name: str) -> None:
-    """One limit is set without the others, and 1 is allowed."""
-    assert attrs.asdict(Limits(**{name: 1})) == {**attrs.asdict(Limits()), name: 1}

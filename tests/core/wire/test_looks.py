@@ -45,11 +45,16 @@ def test_the_commonest_mistakes_are_named(data: bytes, name: str) -> None:
             normalize(data, "ollama")
 
 
-@pytest.mark.parametrize("data", [b"", b"upstream connect error", b"\x8b\x05\x80", BODY[:30], b"ABCDabcd"])
+@pytest.mark.parametrize("data", [b"upstream connect error", b"\x8b\x05\x80", BODY[:30], b"ABCDabcd"])
 def test_the_rest_is_not_guessed_at(data: bytes) -> None:
     assert looks_like(data) is None
     with pytest.raises(DetectionError, match="no provider recognizes this payload"):
         normalize(data)
+
+
+def test_an_empty_payload_is_called_empty() -> None:
+    with pytest.raises(DetectionError, match="no provider recognizes an empty payload"):
+        normalize(b" \n")
 
 
 def test_what_is_broken_further_on_has_been_json() -> None:

@@ -1,4 +1,4 @@
-"""The parser of the command line. It loads the arguments of the one command that was typed, and no command."""
+"""The parser of the command line, with examples for its help. It loads the arguments of the command that was typed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,52 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
-from crosswalk.cli.arguments.examples import EXAMPLES
 from crosswalk.cli.arguments.recorded import RECORDED_COMMANDS
-from crosswalk.cli.exits import EXIT_STATUS, USAGE
-from crosswalk.cli.terminal import write_text
+from crosswalk.cli.terminal import EXIT_STATUS, USAGE, write_text
 from crosswalk.text import harmless, meant
 
-__all__ = ["Parser", "parse", "whole_parser"]
+__all__ = ["EXAMPLES", "Parser", "parse", "whole_parser"]
+
+
+EXAMPLES: Final = {
+    "normalize": (
+        "crosswalk normalize answer.response.json",
+        "crosswalk normalize --provider openai log.jsonl > canonical.jsonl",
+        "curl -s localhost:11434/api/chat -d @question.json | crosswalk normalize",
+    ),
+    "providers": ("crosswalk providers",),
+    "check": ("crosswalk check --provider ollama captures/",),
+    "explain": ("crosswalk explain answer.response.json",),
+    "table": ("crosswalk table --html > crosswalk.html",),
+    "parse": ("crosswalk parse answer.txt --schema my_module:Weather",),
+    "diff": (
+        "crosswalk normalize log/ --output stored/",
+        "crosswalk diff log/ --stored stored/",
+    ),
+    "new-plugin": ("crosswalk new-plugin acme",),
+    "convert": ("crosswalk convert answer.response.json --to openai-chat",),
+    "ask": (
+        'crosswalk ask --provider ollama --model llama3.2 "Why is the sky blue?"',
+        "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
+    ),
+    "chat": ("crosswalk chat --provider ollama --model llama3.2 --session talk.json",),
+    "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
+    "demo": ("crosswalk demo",),
+    "report": (
+        "crosswalk report log.jsonl --by model,day",
+        "crosswalk report log.jsonl --html > report.html",
+        "crosswalk report --demo",
+    ),
+    "samples": ("crosswalk samples samples/",),
+    "completion": (
+        "crosswalk completion bash > ~/.local/share/bash-completion/completions/crosswalk",
+        "crosswalk completion zsh > ~/.zfunc/_crosswalk",
+        "crosswalk completion fish > ~/.config/fish/completions/crosswalk.fish",
+    ),
+}
+"""The lines to type, by command."""
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from crosswalk.cli.arguments.values import http_status, whole_number, zoned_time
-from crosswalk.cli.exits import EXIT_STATUS
 from crosswalk.cli.logs.layouts import add_layout_arguments
+from crosswalk.cli.terminal import EXIT_STATUS
 
 __all__ = ["RECORDED_COMMANDS"]
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from crosswalk.cli.exits import UsageError
-from crosswalk.cli.terminal import harmless
+from crosswalk.cli.terminal import UsageError, harmless
 from crosswalk.drafts import written
 from crosswalk.testing.changes import Kind
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import attrs
 
-from crosswalk.cli.exits import UsageError
 from crosswalk.cli.live.screen import Screen
-from crosswalk.cli.terminal import say
+from crosswalk.cli.terminal import UsageError, say
 from crosswalk.errors import (
     ConfigurationError,
     CrosswalkError,

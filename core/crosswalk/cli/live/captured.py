@@ -11,7 +11,7 @@ from typing import Final, Self
 import attrs
 import orjson
 
-from crosswalk.cli.exits import UsageError
+from crosswalk.cli.terminal import UsageError
 from crosswalk.drafts import written
 from crosswalk.testing.captures import capture_files
 from crosswalk.testing.drafting import draft_statement

@@ -1,20 +1,29 @@
-"""The comparison of stored answers with the result of mapping them now."""
+"""The comparison of stored answers with the result of mapping them now, and the list of accepted changes.
+
+``crosswalk diff --write-accepted`` writes the list and ``--accept`` reads it. A line is a JSON object that names a kind of
+change: the provider, the path, and the values or types before and after.
+``{"provider":"ollama","path":"usage.cached_tokens","before":"absent","after":"number"}``. Other keys, such as a reason,
+are ignored, and so are blank lines and lines that begin with ``#``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Any
+from collections.abc import Iterable, Set
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import attrs
+import orjson
 
-from crosswalk.cli.logs.stored import Failure, Outcome
-from crosswalk.cli.terminal import harmless
+from crosswalk.cli.logs.storing import Failure, Outcome
+from crosswalk.cli.terminal import UsageError, harmless
 from crosswalk.codec import ABSENT, Difference, differences
-from crosswalk.testing.changes import ERROR, Summary
+from crosswalk.drafts import written
+from crosswalk.testing.changes import ERROR, Kind, Summary, accepted_lines
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.segment import SegmentType
 
-__all__ = ["Comparison", "between", "provider_of_both"]
+__all__ = ["Accepted", "Comparison", "between", "provider_of_both", "read_accepted", "write_accepted"]
 
 
 class Comparison:
@@ -115,3 +124,45 @@ def _message(outcome: Outcome) -> Any:
 
 def _presence(partial: object) -> Any:
     return ABSENT if partial is None else {}
+
+
+Accepted: TypeAlias = frozenset[tuple[str, str, str, str]]
+"""Provider, path, before, after of each change that is accepted."""
+
+_KEYS: Final = ("provider", "path", "before", "after")
+
+
+def read_accepted(path: str) -> Accepted:
+    """The list in the file *path*.
+
+    Raises:
+        UsageError: the file, or a line in it, cannot be read.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None
+    results = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith(b"#"):
+            continue
+        try:
+            raw = orjson.loads(line)
+            provider, field, before, after = (raw[key] for key in _KEYS)
+            results.add((str(provider), str(field), str(before), str(after)))
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{path}:{number}: expected an object with {', '.join(_KEYS)}") from None
+    return frozenset(results)
+
+
+def write_accepted(path: str, kinds: Iterable[Kind]) -> None:
+    """Write the list of *kinds*, including those that were accepted before, and replace an earlier list.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        with written(Path(path), replace=True) as out:
+            out.writelines(accepted_lines(kinds))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or type(error).__name__}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from crosswalk.cli.exits import UsageError
+from crosswalk.cli.terminal import UsageError
 
 if TYPE_CHECKING:
     from crosswalk.records import Layout  # loaded where there is a log

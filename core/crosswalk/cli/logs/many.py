@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from crosswalk.cli.exits import FAILED, OK, USAGE, WorkerError
 from crosswalk.cli.logs.layouts import layout_from
 from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, items
 from crosswalk.cli.progress import Progress
+from crosswalk.cli.terminal import FAILED, OK, USAGE, WorkerError
 from crosswalk.config import Settings, apply_settings
 from crosswalk.errors import CrosswalkError
 from crosswalk.text import counted

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from crosswalk.cli.logs.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, fault_of, nameable
-from crosswalk.mapping.normalize import DeltaStream, normalize, normalize_stream
+from crosswalk.mapping.normalize import DeltaStream, guessed, normalize, normalize_stream
+from crosswalk.mapping.options import ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse, now
 from crosswalk.wire.limits import DEFAULT
@@ -160,13 +161,16 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
     try:
         return Provider(detect(events, registry))
     except DetectionError as error:
-        candidates, nameables = error.candidates, nameable(error.known, error.broken)
+        ambiguous = error
+    candidates = ambiguous.candidates
     for preferred in (server, prefer):
         if preferred in candidates:
             return Provider(preferred)
     if candidates:
         with suppress(CrosswalkError):
-            return Provider(normalize(body, status=status).metadata.provider_id, is_guess=True)
+            options = ReaderOptions(status=status, keep_raw=False)
+            response = guessed(ambiguous, body, options, registry)
+            return Provider(response.metadata.provider_id, is_guess=True)
         names = ", ".join(candidates)
         raise DetectionError(
             f"several providers recognize it; say --provider: {names}", candidates=candidates
@@ -179,4 +183,6 @@ def provider_of(body: bytes, prefer: str | None, server: str | None, *, status: 
             f"it looks like {likeness}" if likeness else fault_of(body, DEFAULT) or "there is no event in it"
         )
         raise DetectionError(f"no JSON can be read from its beginning; {why}")
-    raise DetectionError(f"no provider recognizes it; say --provider: {nameables}")
+    raise DetectionError(
+        f"no provider recognizes it; say --provider: {nameable(ambiguous.known, ambiguous.broken)}"
+    )

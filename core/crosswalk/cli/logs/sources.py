@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from crosswalk.cli.exits import UsageError
-from crosswalk.cli.terminal import say
+from crosswalk.cli.terminal import UsageError, say
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT, read_recorded
 from crosswalk.wire.limits import MIB

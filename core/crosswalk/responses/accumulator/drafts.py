@@ -1,269 +1,197 @@
-"""The contents of a stream's events so far, at each version."""
+"""The JSON of a response that grows with the events of its stream, and the class of each event, item and part."""
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
-from crosswalk.responses.accumulator.classes import PART_CLASSES
-from crosswalk.responses.annotations import Annotation
-from crosswalk.responses.content import Logprob, ResponseOutputText, StreamedPart
-from crosswalk.responses.hooks import silent
-from crosswalk.responses.items import ResponseOutputItem
+from crosswalk.responses import events as ev
+from crosswalk.responses.content import StreamedPart
+from crosswalk.responses.details import ErrorDetail, ResponseError
+from crosswalk.responses.errors import SnapshotError
+from crosswalk.responses.events import Event, KnownStreamEvent
+from crosswalk.responses.families import classes_of
+from crosswalk.responses.item import Item
+from crosswalk.responses.items import KnownOutputItem, ResponseOutputItem
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem
+from crosswalk.responses.reading import parse, parse_item, to_dict
 from crosswalk.responses.records import Unknown
 from crosswalk.responses.response import Response
-from crosswalk.responses.shell_calls import (
-    ResponseApplyPatchToolCall,
-    ResponseFunctionShellCallOutputContent,
-    ResponseFunctionShellToolCall,
-    ResponseFunctionShellToolCallOutput,
+from crosswalk.responses.vocabulary import ResponseStatus
+from crosswalk.wire.responses import EVENTS, ITEMS, LISTS, PARTS, PENDING, EventRole, WireEvent
+
+__all__ = ["ENDS", "EVENT_CLASSES", "FOLDS_OF", "ITEM_CLASSES", "PART_CLASSES", "Draft", "misfit"]
+
+
+EVENT_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownStreamEvent)
+"""The classes of events, by type."""
+ITEM_CLASSES: Final[dict[str, type[Any]]] = classes_of(KnownOutputItem)
+"""The classes of items, by type."""
+PART_CLASSES: Final[dict[str, type[Any]]] = classes_of(StreamedPart)
+"""The classes of parts, by type."""
+
+ENDS: Final[tuple[type[Event], ...]] = tuple(
+    EVENT_CLASSES[type]
+    for type, event in EVENTS.items()
+    if event.role is EventRole.ERROR or (event.role is EventRole.RESPONSE and event.of not in PENDING)
 )
-from crosswalk.wire.responses import LISTS, PARTS
-
-__all__ = [
-    "Draft",
-    "DraftItem",
-    "Log",
-    "merged",
-]
+"""The events with which a response ends."""
 
 
-_NEVER: Final = -1
+def misfit(event: ev.ResponseStreamEvent, problem: str) -> SnapshotError:
+    """Return the error for *event*, which has *problem*."""
+    return SnapshotError(problem, event_type=str(event.type)[:80], sequence_number=event.sequence_number)
 
 
-class Log:
-    """Entries in order, each with its version, so that an earlier version can still be read."""
-
-    __slots__ = ("_entries", "_joined", "_starts", "_versions")
-
-    def __init__(self) -> None:
-        self._joined = (0, 0, "")
-        self._versions: list[int] = []
-        self._entries: list[Any] = []
-        self._starts: list[int] = [0]
-
-    def add(self, version: int, entry: Any) -> None:
-        """Add *entry* after the others."""
-        self._versions.append(version)
-        self._entries.append(entry)
-
-    def put(self, version: int, entry: Any) -> None:
-        """Replace the entries with *entry*."""
-        self._starts.append(len(self._entries))
-        self.add(version, entry)
-
-    def at(self, version: int, since: int = _NEVER) -> list[Any]:
-        """Return the entries at *version*, without those at *since* or before."""
-        start, end = self._range(version, since)
-        return self._entries[start:end]
-
-    def text(self, version: int, since: int = _NEVER) -> str | None:
-        """Return the text made of the entries, or ``None`` if there are no entries.
-
-        The pieces are joined on first reading, so that reading after each piece stays cheap.
-        """
-        start, end = self._range(version, since)
-        if start == end:
-            return None
-        first, last, text = self._joined
-        if first == start and last <= end:
-            text += "".join(self._entries[last:end])
-            self._joined = (start, end, text)
-            return text
-        text = "".join(self._entries[start:end])
-        if start > first:
-            self._joined = (start, end, text)
-        return text
-
-    def _range(self, version: int, since: int) -> tuple[int, int]:
-        end = bisect_right(self._versions, version)
-        start = self._starts[max(bisect_left(self._starts, end) - 1, 0)]
-        return max(start, bisect_right(self._versions, since)), end
-
-    def last(self, version: int, since: int = _NEVER) -> tuple[Any, int]:
-        """Return the last entry at *version* and its version, or ``(None, since)`` if there is none after *since*."""
-        end = bisect_right(self._versions, version)
-        if end == 0 or self._versions[end - 1] <= since:
-            return None, since
-        return self._entries[end - 1], self._versions[end - 1]
-
-
-class DraftItem:
-    """An item of the draft.
+class _DraftItem:
+    """An item of the draft: as it was last sent, and its JSON once an event has changed a part of it.
 
     Attributes:
         order: its position in the output as far as the server gave one, or ``None`` for the order of arrival.
-        since: the version of its first event.
         id: its id. If the item was never opened, the id in its events.
+        kind: the kind of the item, as far as it is known.
     """
 
-    __slots__ = ("_logs", "_opened", "id", "order", "since")
-
-    def __init__(self, order: int | None, since: int, id: str | None) -> None:
+    def __init__(self, order: int | None, id: str | None) -> None:
         self.order = order
-        self.since = since
         self.id = id
-        self._opened: tuple[type[Any] | None, int] = (None, since)
-        self._logs: dict[tuple[Any, ...], Log] = {}
+        self.kind: type[Any] | None = None
+        self._item: ResponseOutputItem | None = None
+        self._data: dict[str, Any] | None = None
+        self._texts: dict[tuple[int, Any], tuple[Any, Any, list[str]]] = {}
+        self._lists: dict[tuple[str, ...], dict[int, Any]] = {}
 
-    def log(self, *name: Any) -> Log:
-        """Return the draft of the item's part with this name."""
-        result = self._logs.get(name)
-        if result is None:
-            result = self._logs[name] = Log()
-        return result
+    def put(self, item: ResponseOutputItem) -> None:
+        """Replace everything with *item*."""
+        self.kind, self._item, self._data = type(item), item, None
+        self._texts, self._lists = {}, {}
 
     @property
-    def kind(self) -> type[Any] | None:
-        """The kind of the item, as far as it is known."""
-        item, _ = self.log("item").last(sys.maxsize)
-        return self._opened[0] if item is None else type(item)
+    def data(self) -> dict[str, Any]:
+        """The JSON of the item, to be changed, without its lists and texts that arrive in pieces."""
+        if self._data is None:
+            self._data = {} if self._item is None else to_dict(self._item)
+        return self._data
 
-    def open_as(self, version: int, kind: type[Any]) -> None:
-        """Record the *kind* that the events imply. The item itself, once it arrives, takes precedence."""
-        self._opened = (kind, version)
+    def numbered(self, *path: str, is_new: bool = False) -> dict[int, Any]:
+        """Return the values of the list at *path* by number, to be changed, or none if the list *is_new*."""
+        if path not in self._lists:
+            base = self._holder(path).get(path[-1]) or ()
+            self._lists[path] = {} if is_new else dict(enumerate(base))
+        return self._lists[path]
 
-    def put_item(self, version: int, item: ResponseOutputItem) -> None:
-        """Replace everything with *item*."""
-        self.log("item").put(version, item)
+    def part(self, location: str, index: int, type: str) -> dict[str, Any]:
+        """Return the part of this *type*. It takes the place of one of another type."""
+        parts = self.numbered(location)
+        if parts.get(index, {}).get("type") != type:
+            parts[index] = to_dict(PART_CLASSES[type](**{PARTS[type].leaf: ""}))
+        part: dict[str, Any] = parts[index]
+        return part
 
-    def put_part(self, version: int, into: str, index: int, part: StreamedPart) -> None:
-        """Replace the draft of this part with *part*."""
-        self.log("part", into, index).put(version, part)
-
-    def write_part(self, version: int, into: str, index: int, type: str, text: str, *, whole: bool) -> None:
-        """Add text to a part of this *type*, or replace it with the *whole* text."""
-        log = self.log("text", into, index, type)
+    def write(self, holder: Any, key: Any, text: str, *, whole: bool) -> None:
+        """Add *text* to those under *key* of *holder*, or replace all with the *whole* text."""
+        *_, pieces = self._texts.setdefault((id(holder), key), (holder, key, []))
         if whole:
-            log.put(version, text)
-        else:
-            log.add(version, text)
+            pieces.clear()
+        pieces.append(text)
 
-    def annotate(self, version: int, index: int, annotation: Annotation) -> None:
-        """Add an annotation to a part of the content."""
-        self.log("annotations", "content", index).add(version, annotation)
+    def built(self) -> ResponseOutputItem | None:
+        """Return the item, or ``None`` if too little is known to build it."""
+        if self._item is not None and (self._data is None or isinstance(self._item, Unknown)):
+            return self._item
+        base: dict[str, Any] = {}
+        if self._item is None:
+            if self.kind not in (ResponseOutputMessage, ResponseReasoningItem):
+                return None
+            base = to_dict(self.kind(id=self.id))
+        for holder, key, pieces in self._texts.values():
+            pieces[:] = ["".join(pieces)]
+            holder[key] = pieces[0]
+        for path, numbered in self._lists.items():
+            values = [numbered[index] for index in sorted(numbered)]
+            if path == ("output",):  # each command of a shell has several
+                values = [output for outputs in values for output in outputs]
+            self._holder(path)[path[-1]] = values
+        return parse_item({**base, **self.data}, unknown="keep")
 
-    def add_logprobs(self, version: int, index: int, logprobs: tuple[Logprob, ...]) -> None:
-        """Add tokens to a part of the content."""
-        self.log("logprobs", "content", index).add(version, logprobs)
-
-    # ------------------------------------------------------------------------------------ what it now is
-
-    def at(self, version: int) -> ResponseOutputItem | None:
-        """Return the item at *version*, or ``None`` if too little is known to build it."""
-        last, since = self.log("item").last(version)
-        item: ResponseOutputItem | None = last
-        kind, opened = self._opened
-        if item is None and version >= opened and kind in (ResponseOutputMessage, ResponseReasoningItem):
-            item = kind(id=self.id)
-        if item is None or isinstance(item, Unknown):
-            return item
-        changes: dict[str, Any] = {}
-        if isinstance(item, ResponseOutputMessage | ResponseReasoningItem):
-            for into in LISTS:
-                if parts := self._parts(into, getattr(item, into, None) or (), version, since):
-                    changes[into] = parts
-        elif isinstance(item, ResponseFunctionShellToolCall):
-            if commands := self._numbered("command", version, since):
-                texts = {**dict(enumerate(item.action.commands)), **commands}
-                changes["action"] = item.action.replace(commands=[texts[index] for index in sorted(texts)])
-        elif isinstance(item, ResponseFunctionShellToolCallOutput) and (
-            outputs := self._shell_outputs(version, since)
-        ):
-            changes["output"] = outputs
-        elif isinstance(item, ResponseApplyPatchToolCall) and hasattr(item.operation, "diff"):
-            diff = self.log("diff").text(version, since)
-            changes["operation"] = item.operation.replace(diff=item.operation.diff if diff is None else diff)
-        for name, log in self._named("field"):
-            if (text := log.text(version, since)) is not None:
-                changes[name[0]] = text
-        status, _ = self.log("status").last(version, since)
-        if status is not None:
-            changes["status"] = status
-        return item.replace(**changes) if changes else item
-
-    def _named(self, first: str) -> Iterator[tuple[tuple[Any, ...], Log]]:
-        for name, log in self._logs.items():
-            if name[0] == first:
-                yield name[1:], log
-
-    def _numbered(self, first: str, version: int, since: int) -> dict[int, str]:
-        """Return the numbered texts."""
-        results = {name[0]: log.text(version, since) for name, log in self._named(first)}
-        return {index: text for index, text in results.items() if text is not None}
-
-    def _parts(
-        self, into: str, base: tuple[StreamedPart, ...], version: int, since: int
-    ) -> list[StreamedPart]:
-        """Return the parts of a message or a reasoning item, or none if nothing changed since *base*."""
-        parts: dict[int, StreamedPart] = dict(enumerate(base))
-        ages = dict.fromkeys(parts, since)
-        changed = False
-        for (where, index), log in self._named("part"):
-            part, age = log.last(version, since)
-            if where == into and part is not None:
-                parts[index], ages[index], changed = part, age, True
-        for (where, index, type), log in self._named("text"):
-            text = log.text(version, ages.get(index, since)) if where == into else None
-            if text is not None:
-                kind, field = PART_CLASSES[type], PARTS[type].leaf
-                part = parts.get(index)
-                parts[index] = (
-                    part.replace(**{field: text}) if isinstance(part, kind) else kind(**{field: text})
-                )
-                changed = True
-        for what in ("annotations", "logprobs"):
-            for (where, index), log in self._named(what):
-                entries = log.at(version, ages.get(index, since))
-                part = parts.get(index)
-                if where == into and entries and isinstance(part, ResponseOutputText):
-                    more = entries if what == "annotations" else [one for some in entries for one in some]
-                    parts[index] = part.replace(**{what: [*(getattr(part, what) or ()), *more]})
-                    changed = True
-        return [parts[index] for index in sorted(parts)] if changed else []
-
-    def _shell_outputs(self, version: int, since: int) -> list[ResponseFunctionShellCallOutputContent]:
-        outputs: dict[int, list[ResponseFunctionShellCallOutputContent]] = {}
-        stdout = self._numbered("stdout", version, since)
-        stderr = self._numbered("stderr", version, since)
-        for index in {*stdout, *stderr}:
-            running = ResponseFunctionShellCallOutputContent(
-                stdout=stdout.get(index, ""), stderr=stderr.get(index, "")
-            )
-            outputs[index] = [running]
-        for (index,), log in self._named("output"):
-            ended, age = log.last(version, since)
-            if age > since:
-                outputs[index] = ended
-        return [output for index in sorted(outputs) for output in outputs[index]]
+    def _holder(self, path: tuple[str, ...]) -> dict[str, Any]:
+        holder = self.data
+        for step in path[:-1]:
+            holder = holder.setdefault(step, {})
+        return holder
 
 
 class Draft:
     """The contents of all events of a stream."""
 
     def __init__(self) -> None:
-        self.version = 0
-        self._responses = Log()
-        self._items: list[DraftItem] = []
-        self._by_index: dict[int, DraftItem] = {}
-        self._by_id: dict[str, DraftItem] = {}
+        self._events: list[ev.ResponseStreamEvent] = []
+        self._response: Response | None = None
+        self._is_final = False
+        self._items: list[_DraftItem] = []
+        self._by_index: dict[int, _DraftItem] = {}
+        self._by_id: dict[str, _DraftItem] = {}
 
-    def put_response(self, response: Response, *, final: bool = False) -> None:
-        """Record the fields of the response as a whole. The *final* response is used unchanged."""
-        known, _ = self._responses.last(self.version)
-        self._responses.put(
-            self.version, (response if final or known is None else merged(known[0], response), final)
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def add(self, event: ev.ResponseStreamEvent) -> None:
+        """Add the content of *event*.
+
+        Raises:
+            SnapshotError: *event* changes a part that its item does not have. The draft is unchanged.
+        """
+        fold = _FOLDS.get((type(event), event.type or "error"))
+        if fold is not None:
+            fold(self, event)
+        self._events.append(event)
+
+    def at(self, number: int) -> Response:
+        """Return the response after event *number*."""
+        if number == len(self._events) - 1:
+            return self.built()
+        earlier = Draft()
+        for event in self._events[: number + 1]:
+            earlier.add(event)
+        return earlier.built()
+
+    def built(self) -> Response:
+        """Return the response after the last event."""
+        response = self._response or Response()
+        ordered = sorted(
+            enumerate(self._items), key=lambda one: one[0] if one[1].order is None else one[1].order
         )
+        output = [built for _, item in ordered if (built := item.built()) is not None]
+        # Some servers end a stream with an empty or shorter output than they sent.
+        if len(output) > len(response.output) or (output and not self._is_final):
+            return response.replace(output=output)
+        return response
 
-    def find(self, index: int | None, id: str | None) -> DraftItem:
+    def put_response(self, response: Response, *, is_final: bool) -> None:
+        """Record the fields of the response as a whole. The final response is used unchanged."""
+        if self._response is not None and not is_final:
+            response = parse(Response, {**to_dict(self._response), **to_dict(response)}, unknown="keep")
+        self._response, self._is_final = response, is_final
+
+    def item(self, event: Any, kind: type[Item]) -> _DraftItem:
+        """Return the item of *event*, which must be of this *kind*, or unknown.
+
+        Raises:
+            SnapshotError: it is of another kind.
+        """
+        result = self.find(event.output_index, getattr(event, "item_id", None))
+        if result.kind is not None and not issubclass(result.kind, (kind, Unknown)):
+            raise misfit(event, f"is about a {result.kind.__name__}")
+        if kind is not Item:
+            result.kind = result.kind or kind
+        return result
+
+    def find(self, index: int | None, id: str | None) -> _DraftItem:
         """Return the item at *index*, or the one with this *id* if the server gives no index. Create it if needed."""
         by_id = self._by_id.get(id or "")
         result = by_id if index is None or (by_id and by_id.order is None) else self._by_index.get(index)
         if result is None:
-            result = DraftItem(index, self.version, id)
+            result = _DraftItem(index, id)
             self._items.append(result)
             if index is not None:
                 self._by_index[index] = result
@@ -271,28 +199,130 @@ class Draft:
             self._by_id.setdefault(id, result)
         return result
 
-    def at(self, version: int) -> Response:
-        """The response at *version*."""
-        known, _ = self._responses.last(version)
-        response, final = known or (Response(), False)
-        output = self._output(version)
-        # Some servers end a stream with an empty or shorter output than they sent.
-        if len(output) > len(response.output) or (output and not final):
-            return response.replace(output=output)
-        return response
 
-    def _output(self, version: int) -> list[ResponseOutputItem]:
-        heard = self._items[: bisect_right(self._items, version, key=lambda item: item.since)]
-        places = [(number if item.order is None else item.order, number) for number, item in enumerate(heard)]
-        items = [heard[number].at(version) for _, number in sorted(places)]
-        return [item for item in items if item is not None]
+# How each event is folded.
+
+_Fold: TypeAlias = Callable[[Draft, Any], None]
 
 
-def merged(known: Response, new: Response) -> Response:
-    """Return *new*, with the parts of *known* that it does not repeat."""
-    absent = silent(new)
-    return new.replace(
-        **{name: getattr(known, name) for name in absent},
-        presence=(new.presence - absent) | (known.presence & absent),
-        extensions={**known.extensions, **new.extensions},
-    )
+def _response(draft: Draft, event: ev.ResponseEvent) -> None:
+    draft.put_response(event.response, is_final=type(event) in ENDS)
+
+
+def _error(draft: Draft, event: ev.ResponseErrorEvent) -> None:
+    inside = event.error
+    if isinstance(inside, ErrorDetail):
+        error = ResponseError(
+            code=inside.code, message=inside.message or "", param=inside.param, type=inside.type
+        )
+    else:
+        error = ResponseError(code=event.code, message=inside or event.message or "", param=event.param)
+    draft.put_response(draft.built().replace(status=ResponseStatus.FAILED, error=error), is_final=True)
+
+
+def _item(draft: Draft, event: ev.ResponseOutputItemAddedEvent | ev.ResponseOutputItemDoneEvent) -> None:
+    draft.find(event.output_index, event.item.id).put(event.item)
+
+
+def _annotation(draft: Draft, event: ev.ResponseOutputTextAnnotationAddedEvent) -> None:
+    if event.annotation is not None:
+        item = draft.item(event, ResponseOutputMessage)
+        part = item.part("content", event.content_index or 0, "output_text")
+        part["annotations"] = [*(part.get("annotations") or ()), to_dict(event.annotation)]
+
+
+def _part(known: WireEvent) -> _Fold:
+    location, index = known.of, LISTS[known.of]
+    holder = ResponseReasoningItem if location == "summary" else Item
+
+    def fold(draft: Draft, event: Any) -> None:
+        part = PARTS.get(event.part.type)
+        if part is not None and part.list != location:
+            raise misfit(event, f"has {event.part.type} in the {location}")
+        item = draft.item(event, holder if part is None else ITEM_CLASSES[part.item])
+        item.numbered(location)[getattr(event, index) or 0] = to_dict(event.part)
+
+    return fold
+
+
+def _text(known: WireEvent) -> _Fold:
+    type, leaf, whole = known.of, known.leaf, known.word != "delta"
+    kind, location = ITEM_CLASSES[PARTS[type].item], PARTS[type].list
+    index = LISTS[location]
+
+    def fold(draft: Draft, event: Any) -> None:
+        item = draft.item(event, kind)
+        part = item.part(location, getattr(event, index) or 0, type)
+        item.write(part, PARTS[type].leaf, getattr(event, leaf), whole=whole)
+        if not whole and (logprobs := getattr(event, "logprobs", None)):
+            part["logprobs"] = part.get("logprobs") or []
+            part["logprobs"] += map(to_dict, logprobs)
+
+    return fold
+
+
+def _field(known: WireEvent) -> _Fold:
+    kind, leaf, whole = ITEM_CLASSES[known.of], known.leaf, known.word != "delta"
+    field = next(iter(ITEMS[known.of].fields), "")
+
+    def fold(draft: Draft, event: Any) -> None:
+        item = draft.item(event, kind)
+        item.write(item.data, field, getattr(event, leaf), whole=whole)
+
+    def fold_command(draft: Draft, event: Any) -> None:
+        item = draft.item(event, kind)
+        commands = item.numbered("action", "commands")
+        item.write(commands, event.command_index or 0, getattr(event, leaf), whole=whole)
+
+    def fold_shell_output(draft: Draft, event: Any) -> None:
+        item, index = draft.item(event, kind), event.command_index or 0
+        outputs = item.numbered("output", is_new=True)
+        if whole:
+            outputs[index] = [to_dict(output) for output in event.output]
+            return
+        running = outputs.setdefault(index, [{"stdout": "", "stderr": ""}])
+        for stream in running[0].keys() & ("stdout", "stderr"):
+            item.write(running[0], stream, getattr(event.delta, stream) or "", whole=False)
+
+    def fold_diff(draft: Draft, event: Any) -> None:
+        item = draft.item(event, kind)
+        operation = item.data.get("operation", {})
+        if "diff" in operation:
+            item.write(operation, "diff", getattr(event, leaf), whole=whole)
+
+    special = {
+        "shell_call": fold_command,
+        "shell_call_output": fold_shell_output,
+        "apply_patch_call": fold_diff,
+    }
+    return special.get(known.of, fold)
+
+
+def _status(known: WireEvent) -> _Fold | None:
+    kind, word = ITEM_CLASSES[known.of], known.word
+    if not hasattr(kind, "status"):
+        return None
+
+    def fold(draft: Draft, event: Any) -> None:
+        draft.item(event, kind).data["status"] = word
+
+    return fold
+
+
+FOLDS_OF: Final[dict[EventRole, Callable[[WireEvent], _Fold | None]]] = {
+    EventRole.RESPONSE: lambda _: _response,
+    EventRole.ERROR: lambda _: _error,
+    EventRole.ITEM: lambda _: _item,
+    EventRole.PART: _part,
+    EventRole.TEXT: _text,
+    EventRole.ANNOTATION: lambda _: _annotation,
+    EventRole.FIELD: _field,
+    EventRole.STATUS: _status,
+}
+"""The function for events of each role. Events of other roles leave the response unchanged."""
+
+_FOLDS: Final[dict[tuple[type[Any], str], _Fold]] = {
+    (EVENT_CLASSES[type], type): fold
+    for type, known in EVENTS.items()
+    if known.role in FOLDS_OF and (fold := FOLDS_OF[known.role](known)) is not None
+}

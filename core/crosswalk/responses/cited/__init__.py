@@ -8,7 +8,6 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.responses.cited.citations import *
-    from crosswalk.responses.cited.compress import *
     from crosswalk.responses.cited.response import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "citations compress response")
+    __getattr__, __dir__ = lazy(__name__, "citations response")

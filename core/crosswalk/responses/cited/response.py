@@ -11,8 +11,16 @@ import attrs
 
 from crosswalk.responses.annotations import Annotation, AnnotationURLCitation
 from crosswalk.responses.chunks import Chunk, CitationAnnotation
-from crosswalk.responses.cited.citations import Citation, CitationMarker, named_by, numbered, with_cited
-from crosswalk.responses.cited.compress import CompressionMode, CompressionReport, compress
+from crosswalk.responses.cited.citations import (
+    Citation,
+    CitationMarker,
+    CompressionMode,
+    CompressionReport,
+    compress,
+    named_by,
+    numbered,
+    with_cited,
+)
 from crosswalk.responses.content import ResponseOutputText
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.responses.item import Item

@@ -8,7 +8,6 @@ from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
     from crosswalk.responses.display.plain import *
-    from crosswalk.responses.display.shipped import *
     from crosswalk.responses.display.strategy import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "plain shipped strategy")
+    __getattr__, __dir__ = lazy(__name__, "plain strategy")

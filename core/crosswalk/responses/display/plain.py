@@ -1,4 +1,4 @@
-"""Displays for any file: plain text, and JSON Lines."""
+"""The displays that are shipped: plain text and JSON Lines for any file, and a live one for a terminal."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, TextIO
 
 import orjson
 
-from crosswalk.responses.display.strategy import DisplayStrategy, Update, UpdateKind
+from crosswalk.responses.display.strategy import DisplayRegistry, DisplayStrategy, Update, UpdateKind
 from crosswalk.responses.reading import to_dict
 from crosswalk.text import harmless
 
-__all__ = ["JSONLinesDisplay", "PlainTextDisplay"]
+__all__ = ["JSONLinesDisplay", "PlainTextDisplay", "displays", "live_display"]
 
 
 class PlainTextDisplay(DisplayStrategy):
@@ -94,3 +94,17 @@ _NO_ASCII = re.compile("[^\x20-\x7e]")
 def _json_escape(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def live_display(out: TextIO) -> DisplayStrategy:
+    """A live display on the terminal *out*, see :class:`crosswalk.responses.display.live.LiveDisplay`."""
+    from crosswalk.responses.display.live import LiveDisplay  # which loads rich
+
+    return LiveDisplay(out)
+
+
+displays = DisplayRegistry()
+"""The displays that there are: ``plain``, ``live`` and ``jsonl``, and those that a program adds."""
+displays.register("plain", PlainTextDisplay)
+displays.register("live", live_display)
+displays.register("jsonl", JSONLinesDisplay)

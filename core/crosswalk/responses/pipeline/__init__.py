@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
-    from crosswalk.responses.pipeline.errors import *
     from crosswalk.responses.pipeline.handler import *
     from crosswalk.responses.pipeline.processors import *
     from crosswalk.responses.pipeline.registry import *
@@ -15,4 +14,4 @@ if TYPE_CHECKING:
     from crosswalk.responses.pipeline.watch import *
     from crosswalk.responses.pipeline.written import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "errors handler processors registry source watch written")
+    __getattr__, __dir__ = lazy(__name__, "handler processors registry source watch written")

@@ -14,14 +14,16 @@ from crosswalk.responses.accumulator.accumulating import ResponseAccumulator, Re
 from crosswalk.responses.display import DisplayStrategy, Update
 from crosswalk.responses.errors import ResponsesValueError
 from crosswalk.responses.events import Event, ResponseStreamEvent
-from crosswalk.responses.pipeline.errors import PipelineError, StageFailure, StageKind
 from crosswalk.responses.pipeline.processors import default_processors
 from crosswalk.responses.pipeline.registry import (
     EventHandler,
     EventKey,
     EventRouter,
+    PipelineError,
     ProcessorRegistry,
     Stage,
+    StageFailure,
+    StageKind,
     check_events,
 )
 from crosswalk.responses.pipeline.watch import ProgressWatch

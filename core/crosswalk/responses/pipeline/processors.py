@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from crosswalk.responses import events as ev
 from crosswalk.responses.accumulator.accumulating import ResponseSnapshot
-from crosswalk.responses.accumulator.classes import ENDS
+from crosswalk.responses.accumulator.drafts import ENDS
 from crosswalk.responses.annotations import AnnotationFileCitation, AnnotationURLCitation
 from crosswalk.responses.chunks import CitationAnnotation, source_name
 from crosswalk.responses.content import ResponseOutputText

@@ -1,19 +1,77 @@
-"""The registry of processors, and the events that each takes."""
+"""The registry of processors, the events that each takes, and the failures of a pipeline's stages."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
 from crosswalk.responses.accumulator.accumulating import ResponseSnapshot
 from crosswalk.responses.display import Update
-from crosswalk.responses.errors import ResponsesValueError
+from crosswalk.responses.errors import ResponsesError, ResponsesValueError
 from crosswalk.responses.events import Event, ResponseStreamEvent
-from crosswalk.responses.pipeline.errors import StageKind
+from crosswalk.text import clean_message
 
-__all__ = ["EventHandler", "EventKey", "EventRouter", "Processor", "ProcessorRegistry", "Stage"]
+__all__ = [
+    "EventHandler",
+    "EventKey",
+    "EventRouter",
+    "PipelineError",
+    "Processor",
+    "ProcessorRegistry",
+    "Stage",
+    "StageFailure",
+    "StageKind",
+]
+
+
+StageKind: TypeAlias = Literal["handler", "processor", "display", "status"]
+"""The stages of a pipeline. ``status`` checks the statuses of tool calls."""
+
+
+@attrs.frozen(kw_only=True)
+class StageFailure:
+    """A handler, processor or display that failed, or an impossible step of a tool call's status.
+
+    Attributes:
+        stage: its stage.
+        name: its name, or the tool for a status.
+        event_type: the event at which it failed, or ``None`` at the opening or closing of a display.
+        sequence_number: the event's position in the stream, or ``None`` if the server sent none.
+        error: the exception that it raised.
+    """
+
+    stage: StageKind
+    name: str
+    event_type: str | None
+    sequence_number: int | None
+    error: Exception
+
+    def __str__(self) -> str:
+        location = clean_message(self.event_type or "opening or closing", 80)
+        if self.sequence_number is not None:
+            location = f"{location} (sequence_number {self.sequence_number})"
+        # Its message may quote content, so it is only in the cause.
+        return f"{self.stage} {self.name!r} failed at {location}: {type(self.error).__name__}"
+
+
+class PipelineError(ResponsesError):
+    """Handlers, processors or displays of a pipeline failed, or a status took an impossible step. Everything else continued.
+
+    The first failure's error is the cause.
+
+    Attributes:
+        failures: the failures in order, at least one.
+        snapshot: the response after the last event, or ``None`` before the first.
+    """
+
+    def __init__(self, failures: Sequence[StageFailure], *, snapshot: ResponseSnapshot | None) -> None:
+        super().__init__(clean_message("; ".join(map(str, failures))))
+        self.failures = tuple(failures)
+        self.snapshot = snapshot
+        self.__cause__ = failures[0].error
+
 
 Updates: TypeAlias = Iterable[Update] | None
 Processor: TypeAlias = Callable[[ResponseSnapshot], Updates | Awaitable[Updates]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from crosswalk.responses import events as ev
 from crosswalk.responses.accumulator.accumulating import ResponseSnapshot
-from crosswalk.responses.accumulator.classes import ENDS, EVENT_CLASSES
+from crosswalk.responses.accumulator.drafts import ENDS, EVENT_CLASSES
 from crosswalk.responses.display import Update, UpdateKind
 from crosswalk.responses.item import Item
 from crosswalk.responses.messages import ResponseOutputMessage, ResponseReasoningItem

@@ -9,10 +9,7 @@ from crosswalk.lazy import lazy
 if TYPE_CHECKING:
     from crosswalk.responses.toolkit.call import *
     from crosswalk.responses.toolkit.functions import *
-    from crosswalk.responses.toolkit.progress import *
     from crosswalk.responses.toolkit.registry import *
     from crosswalk.responses.toolkit.searches import *
-    from crosswalk.responses.toolkit.tools import *
-    from crosswalk.responses.toolkit.web import *
 else:
-    __getattr__, __dir__ = lazy(__name__, "call functions progress registry searches tools web")
+    __getattr__, __dir__ = lazy(__name__, "call functions registry searches")

@@ -21,12 +21,12 @@ from crosswalk.responses.function_calls import (
 )
 from crosswalk.responses.records import Record, record
 from crosswalk.responses.toolkit.call import (
+    RUNNING,
     ResponseToolCall,
     read_arguments,
     write_call,
     wrong_arguments,
 )
-from crosswalk.responses.toolkit.progress import RUNNING
 from crosswalk.responses.vocabulary import ItemStatus
 from crosswalk.types.tools import ToolCall
 

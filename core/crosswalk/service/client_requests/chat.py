@@ -11,9 +11,7 @@ from crosswalk.service.client_requests.reading import (
     answer,
     cache_marks,
     incoming,
-    model,
     option,
-    options,
     read_words,
     take_neutral,
     word,
@@ -56,14 +54,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         said,
         wants,
         messages=turns,
-        model=model(body),
-        **options(body, "chat"),
         tools=option(body, "tools", "tools", tools),
         tool_choice=_legacy_choice(body) or choice(body),
         response_format=answer_format(body.object("response_format")),
         reasoning_effort=effort(body, "reasoning_effort"),
         cache_marks=marks,
-        stream=bool(body.flag("stream")),
     )
 
 

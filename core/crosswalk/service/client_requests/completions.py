@@ -6,7 +6,7 @@ from typing import Any
 
 from crosswalk.convert.form import WireForm
 from crosswalk.service.client_requests.incoming import Incoming, Wants
-from crosswalk.service.client_requests.reading import incoming, model, options, take_neutral
+from crosswalk.service.client_requests.reading import incoming, take_neutral
 from crosswalk.types.message import ChatMessage
 from crosswalk.wire.fields import Fields, placed
 
@@ -40,9 +40,6 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
             defaults=defaults,
         ),
         messages=messages,
-        model=model(body),
-        **options(body, "completions"),
-        stream=bool(body.flag("stream")),
     )
 
 

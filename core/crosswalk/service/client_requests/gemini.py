@@ -13,7 +13,6 @@ from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
     answer,
     incoming,
-    model,
     options,
     read_words,
     take_neutral,
@@ -49,23 +48,24 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     Raises:
         FieldError: it is not a valid request.
     """
-    config = _object(body, "generationConfig")
-    defaults = {} if config is None else take_neutral(config, "", _DEFAULTS)
+    config = _object(body, "generationConfig") or Fields({})
+    defaults = take_neutral(config, "", _DEFAULTS)
+    count, logprobs = config.is_whole("candidateCount"), config.is_flag("responseLogprobs")
     tools, hosted = _tools(body)
     return incoming(
         WireForm.GEMINI,
         body,
         said,
-        Wants(include_usage=True, n=_count(config), logprobs=_logprobs(config), defaults=defaults),
+        Wants(
+            include_usage=True, n=1 if count is None else count, logprobs=bool(logprobs), defaults=defaults
+        ),
         messages=[*_system(body), *_Conversation(body).turns],
-        model=model(body),
-        **({} if config is None else options(config, "gemini", _CONFIG)),
+        **options(config, "gemini", _CONFIG),
         tools=tools,
         hosted_tools=hosted,
         tool_choice=_choice(body),
-        response_format=None if config is None else _format(config),
-        reasoning_effort=None if config is None else _effort(config),
-        stream=bool(body.flag("stream")),
+        response_format=_format(config),
+        reasoning_effort=_effort(config),
     )
 
 
@@ -85,15 +85,6 @@ def _objects(fields: Fields, name: str) -> Iterator[Fields]:
 
 def _text(fields: Fields, name: str) -> str | None:
     return fields.text(_name(fields, name))
-
-
-def _count(config: Fields | None) -> int:
-    count = None if config is None else config.is_whole("candidateCount")
-    return 1 if count is None else count
-
-
-def _logprobs(config: Fields | None) -> bool:
-    return config is not None and bool(config.is_flag("responseLogprobs"))
 
 
 # The conversation.

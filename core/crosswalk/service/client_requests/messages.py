@@ -14,8 +14,6 @@ from crosswalk.service.client_requests.reading import (
     answer,
     cache_marks,
     incoming,
-    model,
-    options,
     read_words,
     take_neutral,
     word,
@@ -56,8 +54,6 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         said,
         Wants(include_usage=True, user=user, defaults=defaults),
         messages=conversation.turns,
-        model=model(body),
-        **options(body, "messages"),
         tools=tools,
         hosted_tools=hosted,
         tool_choice=choice,
@@ -65,7 +61,6 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         response_format=None if config is None else _format(config),
         reasoning_effort=_effort(body, config),
         cache_marks=conversation.marks,
-        stream=bool(body.flag("stream")),
     )
     return attrs.evolve(read, request=attrs.evolve(read.request, unsigned=unsigned)) if unsigned else read
 
@@ -156,14 +151,17 @@ class _Conversation:
             body.refuse("must be a list with at least one message", "messages")
         for message in messages:
             role = message.need("role", message.text("role"))
-            if role == "user":
+            if role not in ("user", "assistant", "system"):
+                message.refuse("must be one of user, assistant", "role")
+            if isinstance(message.need("content", message.look("content")), str):
+                with placed(message, "content"):
+                    self._say(ChatMessage(role, message.text("content")))
+            elif role == "user":
                 self._user(message)
             elif role == "assistant":
                 self._answer(message)
-            elif role == "system":
-                self._say(ChatMessage.system(_texts(message)))
             else:
-                message.refuse("must be one of user, assistant", "role")
+                self._say(ChatMessage.system([*_parts(message)]))
 
     def _say(self, turn: Turn, *blocks: Fields) -> None:
         """Add *turn*, made of *blocks*. The last block may have a mark."""
@@ -188,10 +186,6 @@ class _Conversation:
             self._mark(block, "system" if number == len(blocks) - 1 else number)
 
     def _user(self, message: Fields) -> None:
-        content = message.need("content", message.look("content"))
-        if isinstance(content, str):
-            with placed(message, "content"):
-                return self._say(ChatMessage.user(message.need("content", message.text("content"))))
         parts: list[ContentPart] = []
         of: list[Fields] = []
         count = len(self.turns)
@@ -209,23 +203,12 @@ class _Conversation:
             self._say(ChatMessage.user(parts), *of)
 
     def _answer(self, message: Fields) -> None:
-        content = message.need("content", message.look("content"))
-        if isinstance(content, str):
-            with placed(message, "content"):
-                return self._say(ChatMessage.assistant(message.text("content")))
         blocks = list(message.objects("content"))
         kinds = [block.need("type", block.text("type")) for block in blocks]
         turn = len(self.turns)
-        marked = next(
-            (
-                b
-                for b, kind in zip(reversed(blocks), reversed(kinds), strict=True)
-                if kind not in wire_form.UNMARKED
-            ),
-            None,
-        )
-        if marked is not None:
-            self._mark(marked, turn)
+        markable = [b for b, kind in zip(blocks, kinds, strict=True) if kind not in wire_form.UNMARKED]
+        if markable:
+            self._mark(markable[-1], turn)
         raw = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
         self.turns.append(_plain(raw, message) or _whole(raw, message))
 
@@ -267,13 +250,6 @@ def _hosted(tool: Fields, kind: HostedToolKind) -> HostedTool:
 
 
 # Parts of user messages.
-
-
-def _texts(message: Fields) -> str | list[ContentPart]:
-    content = message.need("content", message.look("content"))
-    if isinstance(content, str):
-        return message.text("content") or ""
-    return [*_parts(message)]
 
 
 def _parts(fields: Fields) -> Iterator[ContentPart]:

@@ -11,7 +11,6 @@ from crosswalk.service.client_requests.incoming import Incoming, Wants
 from crosswalk.service.client_requests.reading import (
     answer,
     incoming,
-    model,
     options,
     read_words,
     take_neutral,
@@ -94,7 +93,6 @@ def _incoming(
         said,
         Wants(include_usage=True, logprobs=logprobs, load=load, defaults=wanted),
         messages=turns,
-        model=model(body),
         **_options(body),
         tools=[*_tools(body)],
         response_format=_format(body),

@@ -14,6 +14,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.normalize import normalize
 from crosswalk.service.client_requests.incoming import ClientRequest, Incoming, Wants
 from crosswalk.service.request import CacheMark, ChatRequest
+from crosswalk.types._value import unchecked
 from crosswalk.types.json import dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.wire.fields import Fields, path_of, placed
@@ -25,7 +26,6 @@ __all__ = [
         "answer",
         "cache_marks",
         "incoming",
-        "model",
         "option",
         "options",
         "placed",
@@ -40,11 +40,6 @@ T = TypeVar("T")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIELDS = attrs.fields_dict(ChatRequest)
-
-
-def model(fields: Fields) -> Any:
-    """The client's name for the model, which every form wants to have."""
-    return option(fields, "model", "model", fields.need("model", fields.text("model")))
 
 
 _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
@@ -154,14 +149,23 @@ def cache_marks(block: Fields | None, after: Any) -> Iterator[CacheMark]:
     yield CacheMark(after, control.take("ttl"))
 
 
-def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **asked: Any) -> Incoming:
-    """What was read of *body*: the canonical fields *asked*, and all that is left.
+def incoming(form: WireForm, body: Fields, said: dict[str, Any], wants: Wants, **requested: Any) -> Incoming:
+    """Return the request in *body*: the canonical fields *requested*, those that every form has, and the unread rest.
 
     Raises:
         FieldError: the fields do not go together.
     """
+    model = option(body, "model", "model", body.need("model", body.text("model")))
+    fields = {"model": model, "stream": bool(body.flag("stream")), **options(body, form.key), **requested}
     with placed(body, "messages"):
-        request = ChatRequest(**{name: value for name, value in asked.items() if value is not None})
-        fields = {name: getattr(request, name) for name in attrs.fields_dict(ChatRequest)}
-        whole = ClientRequest(**fields, form=form, said=said, unread=tuple(body.unread()), asked=request)
+        request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
+        whole = unchecked(
+            ClientRequest,
+            **{name: getattr(request, name) for name in _FIELDS},
+            form=form,
+            said=said,
+            unread=tuple(body.unread()),
+            asked=request,
+            headers={},
+        )
     return Incoming(form=form, request=whole, wants=wants)

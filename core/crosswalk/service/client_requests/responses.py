@@ -17,22 +17,18 @@ from crosswalk.service.client_requests.chat import (
     effort,
 )
 from crosswalk.service.client_requests.incoming import Incoming, Wants
-from crosswalk.service.client_requests.reading import answer, incoming, model, options, take_neutral
+from crosswalk.service.client_requests.reading import answer, incoming, take_neutral
 from crosswalk.service.given import Turn
 from crosswalk.service.tools import HostedTool, HostedToolKind, NamedTool, ToolDefinition
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.tools import ToolCall
+from crosswalk.wire.chat_request import ROLES
 from crosswalk.wire.fields import Fields, placed
 from crosswalk.wire.responses_request import read_part
 
 __all__ = ["read"]
 
-_ROLES: Final = {
-    "system": Role.SYSTEM,
-    "developer": Role.SYSTEM,
-    "user": Role.USER,
-    "assistant": Role.ASSISTANT,
-}
+_ROLES: Final = {word: role for word, role in ROLES.items() if role is not Role.TOOL}
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 """The items that call a tool of the client by name, and their field for the arguments."""
 _LONGEST: Final = 64
@@ -62,14 +58,11 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         said,
         wants,
         messages=turns,
-        model=model(body),
-        **options(body, "responses"),
         tools=tools,
         hosted_tools=hosted,
         tool_choice=_choice(body, [tool.name for tool in tools], namespaces),
         response_format=None if text is None else answer_format(text.object("format"), nested=None),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
-        stream=bool(body.flag("stream")),
     )
 
 
@@ -134,15 +127,10 @@ def _kind(item: Fields) -> str:
 def _is_output(item: Fields) -> bool:
     """Return whether *item* belongs to an answer."""
     kind = _kind(item)
-    return (
-        kind.endswith(("_call", "_list_tools", "_approval_request"))
-        or kind
-        in (
-            "reasoning",
-            "compaction",
-        )
-        or (kind == "message" and item.look("role") == "assistant")
+    is_made = kind in ("reasoning", "compaction") or kind.endswith(
+        ("_call", "_list_tools", "_approval_request")
     )
+    return is_made or (kind == "message" and item.look("role") == "assistant")
 
 
 def _turn(item: Fields) -> Turn | None:

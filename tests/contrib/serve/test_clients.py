@@ -1,16 +1,23 @@
-"""The clients of JavaScript at a gateway, where Node is installed and ``npm install --prefix tests/clients`` has run."""
+"""Clients of Python and JavaScript at a gateway: whole, streamed, with tools over three turns, and so on.
+
+``npm install --prefix tests/clients`` brings those of JavaScript, ``pip install langchain-openai langchain-anthropic
+langchain-ollama llm`` brings the ones of Python that the development environment does not have.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clients.run import CLIENTS, PNG
 from contrib_serve import ABOUT, USAGE, config_of, live, says
 from crosswalk.testing.exchange import ReceivedRequest
 from crosswalk.testing.faults import Stall
@@ -22,7 +29,7 @@ VECTORS = {
     "model": "m",
     "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
 }
-SECONDS = 300
+SECONDS = 1200
 
 
 def streamed(*deltas: dict[str, Any], finish: str = "stop") -> Answer:
@@ -48,7 +55,7 @@ def calls(name: str, id: str, *, stream: bool, **arguments: Any) -> Answer:
 
 
 def answer_all(upstream: ReplayServer) -> None:
-    """Answer in the ways that ``run.mjs`` describes, for any number of clients."""
+    """Answer in the ways that both scripts describe, for any number of clients."""
 
     def answers(answer: Answer, when: Callable[[ReceivedRequest], Any], *, stream: bool) -> None:
         upstream.add(
@@ -82,18 +89,35 @@ def answer_all(upstream: ReplayServer) -> None:
             )
         answers(text("Do", "ne", stream=stream), results(2), stream=stream)
         schema = text('{"answer"', ": 42}", stream=stream)
-        answers(schema, lambda one: "response_format" in one.json(), stream=stream)
-        answers(text("I ", "see", stream=stream), lambda one: "image_url" in last(one), stream=stream)
+        answers(schema, lambda one: "answer" in json.dumps(one.json().get("response_format")), stream=stream)
+        answers(text("I ", "see", stream=stream), lambda one: PNG in last(one), stream=stream)
         answers(text("Hel", "lo", stream=stream), lambda _: True, stream=stream)
+
+
+def check(upstream: ReplayServer, script: list[str | Path], *clients: str, count: int) -> None:
+    """Run *script* against a gateway: all *count* cases pass, and the server sees that clients have left."""
+    answer_all(upstream)
+    with live(config_of(upstream, "on_unsupported: drop")) as here:
+        command = [*script, here.url, *clients]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        results = {one["case"]: one["error"] for one in map(json.loads, done.stdout.splitlines())}
+        failed = {name: error for name, error in results.items() if error is not None}
+        assert (failed, len(results), done.returncode) == ({}, count, 0), done.stderr
+        aborted = [name for name in results if name.endswith(": abort")]
+        upstream.wait_for(
+            lambda server: sum(b"stall" in one.body for one in server.disconnects) == len(aborted)
+        )
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_of_python_passes_every_case(upstream: ReplayServer, client: str) -> None:
+    package, _ = CLIENTS[client]
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    check(upstream, [sys.executable, FOLDER / "run.py"], client, count=7)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.skipif(not (FOLDER / "node_modules").is_dir(), reason="npm install --prefix tests/clients")
-def test_every_client_passes_every_case(upstream: ReplayServer) -> None:
-    answer_all(upstream)
-    with live(config_of(upstream, "on_unsupported: drop")) as here:
-        command = ["node", FOLDER / "run.mjs", here.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    results = {one["case"]: one["error"] for one in map(json.loads, done.stdout.splitlines())}
-    failed = {name: error for name, error in results.items() if error is not None}
-    assert (failed, len(results), done.returncode) == ({}, 80, 0), done.stderr
+def test_every_client_of_javascript_passes_every_case(upstream: ReplayServer) -> None:
+    check(upstream, ["node", FOLDER / "run.mjs"], count=84)

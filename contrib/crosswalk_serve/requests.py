@@ -1,35 +1,52 @@
-"""Bodies of requests: read within limits, and those that go to a server as they came."""
+"""Reads clients' requests: their heads and bodies within limits, those in a format, and those that go on as they came.
+
+The formats are in :mod:`crosswalk.service.client_requests`. Facts about headers: provider documents "Anthropic Messages",
+"OpenAI Responses".
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from email.message import Message
 from typing import Any, Final
 
 import attrs
+import orjson
 from starlette.requests import Request
 
-from crosswalk.errors import ErrorKind
+from crosswalk import wire
+from crosswalk.convert import WireForm
+from crosswalk.errors import ErrorKind, FramingError, LineTooLongError, NestingTooDeepError
 from crosswalk.service.auxiliary_requests import estimated_tokens
-from crosswalk.types import dump_json
+from crosswalk.service.client_requests.incoming import VERSION
+from crosswalk.service.client_requests.read import Incoming, read_fields
+from crosswalk.types import dump_json, load_json
+from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Limits
 from crosswalk_serve.http_errors import BadRequestError, Refusal
-from crosswalk_serve.requests import load_body
 
-__all__ = ["FORM", "JSON", "Payload", "check_head", "read_body", "read_payload"]
+__all__ = [
+    "Incoming",
+    "Payload",
+    "check_head",
+    "load_body",
+    "read_body",
+    "read_payload",
+    "read_request",
+]
 
 _DRAIN_SECONDS: Final = 5.0
-JSON: Final = frozenset({"application/json", ""})
+_JSON: Final = frozenset({"application/json", ""})
 """The content types of JSON."""
-FORM: Final = "multipart/form-data"
+_FORM: Final = "multipart/form-data"
 """The content type of a form with files."""
 _CURL: Final = "application/x-www-form-urlencoded"
 """What ``curl -d`` says, as Ollama's own documentation has it."""
 
 
-def check_head(headers: Mapping[str, str], types: Container[str] = JSON, *, takes_any: bool = False) -> None:
+def check_head(headers: Mapping[str, str], types: Container[str] = _JSON, *, takes_any: bool = False) -> None:
     """Refuse what the *headers* of a request say that a gateway must not serve.
 
     Args:
@@ -102,6 +119,96 @@ def _split(parameter: str) -> tuple[str, str, str]:
     return name.strip(), equals, value
 
 
+_LIMITS: Final = wire.Limits()
+
+
+def load_body(body: bytes, limits: wire.Limits = _LIMITS) -> Fields:
+    """The JSON object that *body* is.
+
+    Raises:
+        BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
+    """
+    try:
+        wire.load_event(body, limits)
+        return Fields(load_json(body, unique_keys=True))
+    except FieldError as error:
+        problem, status = error.problem, 400
+    except NestingTooDeepError as error:
+        problem, status = f"the request is nested deeper than {error.limit} levels", 400
+    except LineTooLongError as error:
+        problem, status = f"the request is longer than {error.limit} bytes", 413
+    except (FramingError, orjson.JSONDecodeError) as error:
+        problem, status = f"the body is no JSON: {getattr(error, 'msg', error)}", 400
+    raise BadRequestError(problem, status=status)
+
+
+def read_request(
+    form: WireForm,
+    body: bytes,
+    limits: wire.Limits | None = None,
+    *,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+    target: Mapping[str, Any] | None = None,
+) -> Incoming:
+    """Parse the request in *body*, which is in the form *form*.
+
+    Args:
+        form: the form of the endpoint that the client asks.
+        body: the bytes of its request.
+        limits: the limits of length and depth, or ``None`` for those of answers.
+        headers: the headers of the request, by name in lower case. Only the few that the
+            client's API reads as part of the request are read.
+        target: the fields in its path, such as Gemini's model, or ``None`` without any.
+
+    Raises:
+        BadRequestError: it is not a request of that form. The error names the place as a JSON path, and quotes nothing.
+    """
+    fields = load_body(body, limits or _LIMITS)
+    for name, value in (target or {}).items():
+        fields.give(name, value)
+    try:
+        incoming = read_fields(form, fields)
+    except FieldError as error:
+        raise BadRequestError(error.problem, error.path) from None
+    extra = _header_options(form, headers)
+    if not extra:
+        return incoming
+    return attrs.evolve(incoming, request=attrs.evolve(incoming.request, headers=extra))
+
+
+_KNOWN: Final = b"2023-06-01"
+_OPENAI: Final = (b"openai-beta",)
+_READ: Final = {
+    WireForm.OPENAI_CHAT: _OPENAI,
+    WireForm.OPENAI_COMPLETIONS: _OPENAI,
+    WireForm.OPENAI_RESPONSES: _OPENAI,
+    WireForm.ANTHROPIC: (b"anthropic-beta", VERSION.encode()),
+}
+"""The headers that switch features on and do not identify the sender, by the client's form."""
+_WORDS: Final = re.compile(rb"[!-+\--~]+(?:[ \t]*,[ \t]*[!-+\--~]+)*")
+
+
+def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the options in the *headers* of a request in the form *form*, by name in lower case.
+
+    A header that comes twice is one list. The version in Anthropic's form is left out, because it asks for nothing.
+
+    Raises:
+        BadRequestError: a header is not a list of plain words.
+    """
+    wanted = _READ.get(form, ())
+    results: dict[str, str] = {}
+    for name, value in headers:
+        if name not in wanted or value in (b"", _KNOWN):
+            continue
+        location = name.decode()
+        if not _WORDS.fullmatch(value):
+            raise BadRequestError("expected words with commas between them", location)
+        raw = value.decode()
+        results[location] = f"{results[location]}, {raw}" if location in results else raw
+    return results
+
+
 _DISPOSITION: Final = re.compile(rb"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
 _NAME: Final = re.compile(rb';\s*name=(?:"([^"\r]*)"|([^;\s]*))', re.IGNORECASE)
 _CODED: Final = re.compile(rb";\s*name\*", re.IGNORECASE)
@@ -154,8 +261,8 @@ async def read_payload(request: Request, limits: Limits) -> Payload:
         if model is None:
             raise BadRequestError("is missing in the query", "model")
         return Payload(model)
-    is_form = kind.lower().startswith(FORM)
-    check_head(request.headers, {FORM} if is_form else JSON)
+    is_form = kind.lower().startswith(_FORM)
+    check_head(request.headers, {_FORM} if is_form else _JSON)
     body = await read_body(request, limits)
     if not is_form:
         fields = load_body(body).given

@@ -1,4 +1,4 @@
-"""``python -m crosswalk_serve > docs/serve-configuration.md``: the gateway's file as a page of Markdown, from its types."""
+"""Writes ``docs/serve-configuration.md``, the gateway's file as a page of Markdown, from its types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from crosswalk.schemas.docstrings import documented_attributes
 from crosswalk.service import Secret
 from crosswalk_serve.config import Config, KeyHash
 
+PAGE: Final = Path(__file__).parents[1] / "docs/serve-configuration.md"
 _HEAD: Final = """# The gateway's configuration
 
-`python -m crosswalk_serve` generates this page, so do not edit it by hand. [A gateway](serve.md) is the guide.
+`python scripts/serve_configuration.py` generates this page, so do not edit it by hand. [A gateway](serve.md) is the guide.
 
 You configure the gateway with one YAML file. `${NAME}` in a text is an environment variable. A secret may also be
 `{file: PATH}`, for mounted secrets. You may omit the brackets of a list with one item. `crosswalk serve --check FILE`
@@ -34,7 +35,7 @@ _WORDS: Final = {
 }
 
 
-def _configuration_page() -> str:
+def current_page() -> str:
     """Return the page."""
     sections = {name: kind for name, kind in _sections(Config, "") if name}
     parts = [_HEAD, *_table(Config)]
@@ -110,4 +111,5 @@ def _default(field: attrs.Attribute[Any]) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-print(_configuration_page(), end="")
+if __name__ == "__main__":
+    PAGE.write_text(current_page(), encoding="utf-8")
