@@ -10,9 +10,8 @@ from typing import Any
 
 import attrs
 
-from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
-from crosswalk.service.http_request import HTTPRequest
+from crosswalk.service.http_request import HTTPRequest, UnsupportedRequestError
 from crosswalk.service.options import put_options, spellings_of
 from crosswalk.service.request import ChatRequest, ResponseFormat
 from crosswalk.service.state import own_fields, own_items, put_fields

@@ -18,15 +18,15 @@ from crosswalk.errors import (
 )
 from crosswalk.service.attempts import Failure, RetryState
 from crosswalk.service.endpoint import Route, where
-from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.events import EventMaker, is_output
 from crosswalk.service.exchange import Exchange
 from crosswalk.service.failures import completed
 from crosswalk.service.http.deadlines import Nested, Wait
+from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.middleware import Around, replayed
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import Asked, ChatRequest, as_request
 from crosswalk.service.setup import Prepared, Setup, Slots, not_sent, prepared
+from crosswalk.stream.events import EventMaker, is_output
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
