@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from crosswalk.service.openai_chat import *
     from crosswalk.service.options import *
     from crosswalk.service.request import *
-    from crosswalk.service.state import *
     from crosswalk.service.tools import *
     from crosswalk.service.turns import *
+    from crosswalk.service.way_back.state import *
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
@@ -80,7 +80,7 @@ else:
     _modules = (
         "plugin.way_back plugin.signed mapping.blocks mapping.totals "
         "service.http_request service.openai_chat service.options service.request service.tools "
-        "service.turns service.state "
+        "service.turns service.way_back.state "
         "types.builder types.event wire.responses_request wire.sse"
     )
     _forms = {

@@ -1,7 +1,7 @@
 """The state of an answer: fields of the provider's message without a canonical counterpart, each at its position.
 
 ``metadata.extensions`` keep the structure of the payload. So the state is located there by position, in a body and in the
-sum of a stream. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back`).
+sum of a stream. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back.sorting`).
 """
 
 from __future__ import annotations
