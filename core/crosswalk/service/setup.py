@@ -15,13 +15,13 @@ from crosswalk.service.building import OnUnsupported, build
 from crosswalk.service.endpoint import Route, join_url
 from crosswalk.service.http.deadlines import Wait
 from crosswalk.service.http.transport import Transport
-from crosswalk.service.http_request import HTTPRequest
+from crosswalk.service.http_request import HTTPRequest, UnsupportedRequestError
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.observe import Observer
 from crosswalk.service.policy import RetryPolicy, Timeouts
 from crosswalk.service.request import ChatRequest
 
-__all__ = ["HEADERS", "Prepared", "Setup", "Slots", "not_sent", "prepared"]
+__all__ = ["HEADERS", "Prepared", "Setup", "Slots", "not_sent", "prepared", "prepared_for"]
 
 HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
 
@@ -112,7 +112,7 @@ class Prepared:
     headers: Mapping[str, str]
 
 
-def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
+def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
     """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
     endpoint = route.endpoint
     try:
@@ -128,6 +128,31 @@ def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Fai
         return not_sent(error)
     headers = {**HEADERS, **built.headers, **route.headers}
     return Prepared(built, content, join_url(route.base_url, built.path), headers)
+
+
+def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], dict[int, Failure]]:
+    """Return the HTTP request to each endpoint for *request*, by its number, and the unusable endpoints with reasons.
+
+    All are prepared before anything is sent. An endpoint that cannot express the conversation is passed over, as long as
+    another one can. If all are, the first is returned. But a missing option must not move the traffic to another endpoint:
+    it fails the call.
+    """
+    strange = set(request.provider_options) - {route.provider for route in setup.routes}
+    if strange and (strange := strange - set(setup.known())):
+        option = f"provider_options[{min(strange)!r:.80}]"
+        error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])
+        return {}, {0: not_sent(error)}
+    usable: dict[int, Prepared] = {}
+    refused: dict[int, Failure] = {}
+    for number, route in enumerate(setup.routes):
+        sent = prepared_for(setup, route, request)
+        if isinstance(sent, Prepared):
+            usable[number] = sent
+        elif getattr(sent.error, "options", ()) == ("messages",):
+            refused[number] = sent
+        else:
+            return {}, {number: sent}
+    return usable, refused if usable else dict([*refused.items()][:1])
 
 
 def not_sent(error: CrosswalkError) -> Failure:
