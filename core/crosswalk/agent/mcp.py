@@ -12,6 +12,7 @@ from typing import Any, Final
 from crosswalk.agent.results import ToolError
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import CrosswalkError
+from crosswalk.keywords import checks_keywords
 from crosswalk.text import clean_message
 from crosswalk.types.json import as_frozen_object, dump_json
 from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart
@@ -20,6 +21,7 @@ __all__ = ["mcp_tools"]
 
 
 @asynccontextmanager
+@checks_keywords()
 async def mcp_tools(
     server: Any, *, prefix: str = "", needs_approval: bool = False, timeout: float | None = None
 ) -> AsyncIterator[list[Tool]]:

@@ -25,12 +25,12 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
-    client,
-    exchange,
 )
+from crosswalk.service.http import client
 from crosswalk.service.http.client import ClientTransport
 from crosswalk.service.http.deadlines import Wait
 from crosswalk.service.observe import LogObserver
+from crosswalk.service.setup import Setup
 from crosswalk.service.thread import ServiceThread
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -421,7 +421,7 @@ def test_calls_that_begin_meanwhile_do_not_hinder_closing(server: ReplayServer) 
             return iter(())
 
     setup = SimpleNamespace(calls=Calls())
-    assert exchange.Setup.open_calls(setup) == []  # type: ignore[arg-type]
+    assert Setup.open_calls(setup) == []  # type: ignore[arg-type]
 
 
 def test_a_forgotten_stream_closes_its_connection(server: ReplayServer) -> None:
