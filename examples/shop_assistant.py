@@ -31,6 +31,8 @@ def order(item: str, count: int) -> str:
 
 
 def main() -> int:
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     file, said, *rest = sys.argv[1:]
     session = ChatSession.load(file) if Path(file).exists() else ChatSession()
     decision: bool | str | None = True if said == "--approve" else None
@@ -59,9 +61,11 @@ def show(step: object) -> None:
             print(delta.content_delta, end="", flush=True)
         case ToolExecutionResult(outcome=outcome) if outcome != "waiting":
             print(f"-> {step.call.name}: {step.output or step.error}")
-        case AgentTurn(response=response):
+        case AgentTurn(response=response, error=error):
             failed = sum(attempt.outcome != "success" for attempt in response.attempts)
             print(f"  ({failed} failed attempts)" if failed else "")
+            if error is not None:
+                print(f"-> {error}")
 
 
 if __name__ == "__main__":

@@ -62,15 +62,13 @@ if TYPE_CHECKING:
     from crosswalk.mapping.totals import *
     from crosswalk.plugin.signed import *
     from crosswalk.plugin.way_back import *
-    from crosswalk.service.errors import *
     from crosswalk.service.http_request import *
-    from crosswalk.service.items import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.options import *
     from crosswalk.service.request import *
-    from crosswalk.service.state import *
     from crosswalk.service.tools import *
     from crosswalk.service.turns import *
+    from crosswalk.service.way_back.state import *
     from crosswalk.types.builder import *
     from crosswalk.types.event import *
     from crosswalk.wire import gemini as gemini, messages as messages, responses as responses
@@ -81,8 +79,8 @@ else:
     _names = [name for name in globals() if name[0].isalpha() and name not in ("TYPE_CHECKING", "lazy")]
     _modules = (
         "plugin.way_back plugin.signed mapping.blocks mapping.totals "
-        "service.errors service.http_request service.openai_chat service.options service.request service.tools "
-        "service.turns service.items service.state "
+        "service.http_request service.openai_chat service.options service.request service.tools "
+        "service.turns service.way_back.state "
         "types.builder types.event wire.responses_request wire.sse"
     )
     _forms = {

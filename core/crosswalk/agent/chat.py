@@ -122,6 +122,11 @@ class ChatConfig:
         return {field.name: getattr(self, field.name) for field in attrs.fields(ChatConfig)}
 
 
+_CHECKED: Final = checks_keywords(
+    elsewhere={"ChatConfig": attrs.fields_dict(ChatConfig), "Endpoint": ("api_key", "base_url")}
+)
+
+
 class ChatAgent(SyncServiceOwner):
     """Sends a conversation and returns the model's answer.
 
@@ -135,6 +140,7 @@ class ChatAgent(SyncServiceOwner):
         ConfigurationError: *service* is asynchronous, or an option has the wrong type.
     """
 
+    @_CHECKED
     def __init__(
         self,
         service: SyncLLMService | Endpoint | str,
@@ -192,6 +198,7 @@ class AsyncChatAgent(AsyncServiceOwner):
         ConfigurationError: *service* is synchronous, or an option has the wrong type.
     """
 
+    @_CHECKED
     def __init__(
         self,
         service: LLMService | Endpoint | str,

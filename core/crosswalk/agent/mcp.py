@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from crosswalk.agent.results import ToolError
 from crosswalk.agent.tools import Tool
 from crosswalk.errors import CrosswalkError
+from crosswalk.keywords import checks_keywords
 from crosswalk.text import clean_message
 from crosswalk.types.json import as_frozen_object, dump_json
 from crosswalk.types.message import AudioPart, ContentPart, FilePart, ImagePart
@@ -19,6 +21,7 @@ __all__ = ["mcp_tools"]
 
 
 @asynccontextmanager
+@checks_keywords()
 async def mcp_tools(
     server: Any, *, prefix: str = "", needs_approval: bool = False, timeout: float | None = None
 ) -> AsyncIterator[list[Tool]]:
@@ -27,7 +30,8 @@ async def mcp_tools(
     ``async with mcp_tools(StdioServerParameters(command="uvx", args=["mcp-server-time"])) as tools: Agent(service, tools)``
 
     The server checks the arguments, and the model gets its error messages. Images, audio and files of a result keep
-    their type. The block belongs to one task. The tools may run in other tasks of its event loop.
+    their type. The tools may run in any task of its event loop. If the server ends, running calls fail, and the next one
+    connects again: a command is started anew.
 
     Args:
         server: an argument of ``mcp.Client``: ``mcp.StdioServerParameters`` for a command, a URL, a transport, or a server
@@ -45,14 +49,11 @@ async def mcp_tools(
         client_of = import_module("mcp").Client
     except ImportError:
         raise CrosswalkError("this needs the package mcp: pip install 'crosswalk-llm[mcp]'") from None
-    async with _without_groups(), AsyncExitStack() as stack:
-        try:
-            client = await stack.enter_async_context(client_of(server))
-        except Exception as error:
-            raise CrosswalkError(f"no connection to the MCP server: {_first_cause(error)}") from error
+    connection = _Connection(lambda: client_of(server))
+    try:
         listed, cursor = [], None
         while True:
-            page = await client.list_tools(cursor=cursor)
+            page = await connection.request("list_tools", cursor=cursor)
             listed += page.tools
             cursor = page.next_cursor
             if not cursor:
@@ -62,38 +63,86 @@ async def mcp_tools(
                 name=re.sub(r"[^a-zA-Z0-9_-]", "_", f"{prefix}{listed_tool.name}")[:64],
                 description=listed_tool.description or listed_tool.title or "",
                 schema=as_frozen_object(listed_tool.input_schema),
-                function=_call_function(client, listed_tool.name),
+                function=_call_function(connection, listed_tool.name),
                 timeout=timeout,
                 needs_approval=needs_approval,
             )
             for listed_tool in listed
         ]
+    finally:
+        await connection.close()
 
 
-@asynccontextmanager
-async def _without_groups() -> AsyncIterator[None]:
-    """Re-raise an error of the block without the exception groups of one that the task groups of ``mcp`` put around it."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
-        if error is group:
-            raise
-        raise error from error.__cause__
+_LOST: Final = (-32000, -32600)
+"""The codes of errors after which a connection is of no use: it was closed, or its session is over at the server."""
 
 
-def _first_cause(error: BaseException) -> str:
+class _Connection:
+    """A connection to an MCP server. After it was lost, the next request opens it again.
+
+    It is opened and closed in a task of its own, as ``mcp`` wants, so an error that ends it does not end the caller.
+
+    Args:
+        client_of: makes a client.
+    """
+
+    def __init__(self, client_of: Callable[[], Any]) -> None:
+        self._client_of = client_of
+        self._holders: list[asyncio.Task[None]] = []
+        self._ended = asyncio.Event()  # of the present one: it is lost, or to be closed
+        self._ended.set()
+
+    async def request(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """Return the result of the client's *method*.
+
+        Raises:
+            ToolError: the connection was lost meanwhile. CrosswalkError: there is none.
+        """
+        if self._ended.is_set() or self._holders[-1].done():
+            self._open()
+        holder, opened, ended = self._holders[-1], self._opened, self._ended
+        await asyncio.wait({holder, opened}, return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            error = holder.exception()
+            raise CrosswalkError(f"no connection to the MCP server: {_first_cause(error)}") from error
+        work = asyncio.ensure_future(getattr(opened.result(), method)(*arguments, **named))
+        try:
+            await asyncio.wait({holder, work}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            work.cancel()  # does nothing if it is done
+        if work.done() and getattr(work.exception(), "code", None) not in _LOST:
+            return work.result()
+        ended.set()
+        raise ToolError(
+            "the connection to the MCP server was lost; the call may have taken effect, and the next one connects again"
+        )
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._ended.set()
+        await asyncio.gather(*self._holders, return_exceptions=True)
+
+    def _open(self) -> None:
+        self._opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._ended = asyncio.Event()
+        self._holders.append(asyncio.create_task(self._hold(self._opened, self._ended)))
+
+    async def _hold(self, opened: asyncio.Future[Any], ended: asyncio.Event) -> None:
+        async with self._client_of() as client:
+            opened.set_result(client)
+            await ended.wait()
+
+
+def _first_cause(error: BaseException | None) -> str:
     """Return the message of the first error in nested groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return clean_message(f"{type(error).__name__}: {error}", 200)
 
 
-def _call_function(client: Any, name: str) -> Callable[..., Any]:
+def _call_function(connection: _Connection, name: str) -> Callable[..., Any]:
     async def call(**arguments: Any) -> Any:
-        result = await client.call_tool(name, arguments)
+        result = await connection.request("call_tool", name, arguments)
         content = [_content_of(block) for block in result.content]
         texts = [part for part in content if isinstance(part, str)]
         if result.is_error:

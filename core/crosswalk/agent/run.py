@@ -8,8 +8,8 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from crosswalk.agent.loop import AgentLoop
 from crosswalk.agent.turn import AgentResponse, AgentTurn, OutputT, conversation_of
-from crosswalk.service.deadlines import Nested
 from crosswalk.service.given import Turn
+from crosswalk.service.http.deadlines import Nested
 
 __all__ = ["AgentRun", "collect"]
 

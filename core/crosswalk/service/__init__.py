@@ -45,22 +45,20 @@ from typing import TYPE_CHECKING
 from crosswalk.lazy import lazy
 
 if TYPE_CHECKING:
+    from crosswalk.service.arguments import *
     from crosswalk.service.auxiliary_requests import *
     from crosswalk.service.building import *
-    from crosswalk.service.call_options import *
     from crosswalk.service.client_requests import *
     from crosswalk.service.endpoint import *
-    from crosswalk.service.errors import *
     from crosswalk.service.failures import *
+    from crosswalk.service.http.redaction import *
     from crosswalk.service.http_request import *
-    from crosswalk.service.items import *
     from crosswalk.service.json_answer import *
     from crosswalk.service.middleware import *
     from crosswalk.service.observe import *
     from crosswalk.service.openai_chat import *
     from crosswalk.service.otel import *
     from crosswalk.service.policy import *
-    from crosswalk.service.redaction import *
     from crosswalk.service.request import *
     from crosswalk.service.service import *
     from crosswalk.service.stream import *
@@ -70,6 +68,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "auxiliary_requests building call_options client_requests endpoint errors failures http_request items json_answer "
-        "middleware observe openai_chat otel policy redaction request service stream sync tools turns",
+        "arguments auxiliary_requests building client_requests endpoint failures http_request json_answer "
+        "middleware observe openai_chat otel policy service.http.redaction request service stream sync tools turns",
     )

@@ -12,12 +12,12 @@ import orjson
 from crosswalk.errors import ErrorInfo, ProviderError, ServerError
 from crosswalk.mapping.error_kinds import classify
 from crosswalk.service.building import build
-from crosswalk.service.deadlines import Wait
 from crosswalk.service.endpoint import Route, join_url
-from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.exchange import HEADERS, Setup
 from crosswalk.service.failures import failure_of, retry_after_of
+from crosswalk.service.http.deadlines import Wait
+from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.request import ChatRequest
+from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json

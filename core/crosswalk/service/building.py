@@ -13,12 +13,12 @@ import attrs
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.registry import Registry, registry as default_registry
-from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.history import with_fitting_ids, with_fitting_names, with_whole_rounds
-from crosswalk.service.http_request import Dropped, HTTPRequest
+from crosswalk.service.http_request import Dropped, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.options import unsaid, with_extra_options
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.way_back import not_sent, with_own_parts
+from crosswalk.service.way_back.history import with_fitting_ids, with_fitting_names, with_whole_rounds
+from crosswalk.service.way_back.missing import not_sent
+from crosswalk.service.way_back.sorting import with_own_parts
 from crosswalk.types._value import altered
 from crosswalk.types.json import dump_json, thaw
 from crosswalk.wire.options import format_of_path

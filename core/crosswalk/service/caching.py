@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 import attrs
 
 from crosswalk.service.attempts import Failure
-from crosswalk.service.exchange import Setup, prepared
 from crosswalk.service.middleware import Middleware
 from crosswalk.service.request import ChatRequest
+from crosswalk.service.setup import Setup, prepared_for
 from crosswalk.structured.cache import AnswerCache, answer_key
 from crosswalk.types._value import altered
 from crosswalk.types.finish import FinishReason
@@ -47,7 +47,7 @@ def _key(setup: Setup, request: ChatRequest) -> str | None:
     """Return the key of the answer to *request*, or ``None`` if the request cannot be sent."""
     parts = ["crosswalk.response/1"]
     for route in setup.routes:
-        sent = prepared(setup, route, altered(request, stream=False))
+        sent = prepared_for(setup, route, altered(request, stream=False))
         if isinstance(sent, Failure):
             return None
         headers = dump_json(sorted(sent.built.headers.items()))

@@ -11,7 +11,7 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.plugin.registry import Registry
 from crosswalk.service.auxiliary_requests import fetch, json_of, names_of_models
 from crosswalk.service.endpoint import DISCOVERED, Route, resolve, where
-from crosswalk.service.exchange import Setup
+from crosswalk.service.setup import Setup
 
 __all__ = ["ServerDiscovery"]
 

@@ -16,7 +16,7 @@ from crosswalk.keywords import checks_keywords
 from crosswalk.plugin.info import Access
 from crosswalk.plugin.mapper import Mapper
 from crosswalk.plugin.signed import Sign
-from crosswalk.service.redaction import Redaction
+from crosswalk.service.http.redaction import Redaction
 from crosswalk.text import brief, summary
 
 __all__ = ["DISCOVERED", "Endpoint", "Secret", "base_url_variables"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
-from weakref import WeakSet
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -17,12 +16,9 @@ from crosswalk.errors import (
     LimitError,
     UnknownFinishReasonError,
 )
-from crosswalk.mapping.options import ReaderOptions
 from crosswalk.mapping.reader import Reader
-from crosswalk.service.attempts import Cooling, Failure
-from crosswalk.service.building import OnUnsupported, build
-from crosswalk.service.deadlines import Wait
-from crosswalk.service.endpoint import Route, join_url
+from crosswalk.service.attempts import Failure
+from crosswalk.service.endpoint import Route
 from crosswalk.service.failures import (
     CANCELLED,
     as_cancelled,
@@ -32,95 +28,22 @@ from crosswalk.service.failures import (
     should_retry,
     timeout_info,
 )
-from crosswalk.service.http_request import HTTPRequest
-from crosswalk.service.middleware import Middleware
-from crosswalk.service.observe import Observer
-from crosswalk.service.policy import RetryPolicy, Timeouts
-from crosswalk.service.redaction import Redaction
+from crosswalk.service.http.deadlines import Wait
+from crosswalk.service.http.redaction import Redaction
+from crosswalk.service.http.transport import Answer
+from crosswalk.service.policy import Timeouts
 from crosswalk.service.request import ChatRequest
-from crosswalk.service.transport import Answer, Transport
+from crosswalk.service.setup import Prepared, Setup, not_sent
 from crosswalk.text import clean_message, counted
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["Exchange", "Prepared", "Setup", "Slots", "not_sent", "prepared"]
+__all__ = ["Exchange"]
 
 _DRAIN = 0.1
 """The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""
-
-
-HEADERS = {"Content-Type": "application/json", "User-Agent": "crosswalk"}
-
-
-class OpenCall(Protocol):
-    """A call of a service, which the service can end."""
-
-    async def end(self) -> None:
-        """End it, and close its connection."""
-
-
-@attrs.frozen(kw_only=True)
-class Setup:
-    """The state that all calls of a service share.
-
-    Attributes:
-        routes: the endpoints, in the order in which they are tried.
-        transport: the HTTP client.
-        retry: the retry policy.
-        timeouts: the time limits of an attempt.
-        on_unsupported: how to treat options that a provider cannot express.
-        options: how answers are read.
-        observers: the observers of calls.
-        timer: a monotonic clock, in seconds.
-        cooling: the endpoints that have failed lately.
-        calls: the running calls.
-        known: the available providers, by name.
-        middleware: the middleware around each call, the outermost first.
-        discovery: detects the providers of servers given by their address alone, or ``None`` if there are none.
-        slots: limits the number of calls that run at once, or ``None`` for no limit.
-    """
-
-    routes: tuple[Route, ...]
-    transport: Transport
-    retry: RetryPolicy
-    timeouts: Timeouts
-    on_unsupported: OnUnsupported
-    options: ReaderOptions
-    observers: tuple[Observer, ...]
-    timer: Callable[[], float]
-    cooling: Cooling
-    known: Callable[[], Iterable[str]]
-    middleware: tuple[Middleware, ...] = ()
-    discovery: Discovery | None = None
-    slots: Slots | None = None
-    calls: WeakSet[OpenCall] = attrs.field(factory=WeakSet)
-
-    def open_calls(self) -> list[OpenCall]:
-        """The running calls."""
-        while True:
-            try:
-                return list(self.calls)
-            except RuntimeError:
-                pass  # another thread has begun one meanwhile
-
-
-class Discovery(Protocol):
-    """Detects the providers of servers."""
-
-    async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
-        """Return *setup* with the routes of all servers, which name a model if that is needed."""
-
-
-class Slots(Protocol):
-    """Limits the number of calls that run at once."""
-
-    async def take(self, wait: Wait) -> None:
-        """Wait for a free slot, or until the call is cancelled."""
-
-    def give_back(self) -> None:
-        """Free the slot of a call that has ended."""
 
 
 class _Since:
@@ -133,41 +56,6 @@ class _Since:
     def __call__(self) -> float:
         start, self._start = self._start, None
         return self._timer() if start is None else start
-
-
-@attrs.frozen
-class Prepared:
-    """The HTTP request to one endpoint.
-
-    Attributes:
-        built: the HTTP request.
-        content: its body's bytes.
-        url: its URL.
-        headers: all of its headers.
-    """
-
-    built: HTTPRequest
-    content: bytes
-    url: str
-    headers: Mapping[str, str]
-
-
-def prepared(setup: Setup, route: Route, request: ChatRequest) -> Prepared | Failure:
-    """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
-    endpoint = route.endpoint
-    try:
-        built, content = build(
-            request,
-            route.mapper,
-            setup.on_unsupported,
-            model=endpoint.model,
-            base_url=route.base_url,
-            takes_media=endpoint.takes_media,
-        )
-    except CrosswalkError as error:
-        return not_sent(error)
-    headers = {**HEADERS, **built.headers, **route.headers}
-    return Prepared(built, content, join_url(route.base_url, built.path), headers)
 
 
 class Exchange:
@@ -431,12 +319,6 @@ class Exchange:
             content_type=self.content_type,
         )
         return Reader(self._route.mapper, options)
-
-
-def not_sent(error: CrosswalkError) -> Failure:
-    """Return the failure of a request that *error* prevents from being sent to any endpoint."""
-    info = ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), code="not_sent")
-    return Failure(info, error=error, is_final=True)
 
 
 def _too_late(name: str, timeouts: Timeouts) -> ErrorInfo:

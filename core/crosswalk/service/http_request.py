@@ -1,15 +1,16 @@
-"""The HTTP request that a plugin builds, with the options that its API cannot express."""
+"""The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from crosswalk.errors import CrosswalkError
 from crosswalk.text import brief, clean_message, summary
 
-__all__ = ["Dropped", "HTTPRequest"]
+__all__ = ["Dropped", "HTTPRequest", "UnsupportedRequestError"]
 
 
 def _as_reason(value: str) -> str:
@@ -63,3 +64,17 @@ class HTTPRequest:
         return summary(
             "HTTPRequest", [("method", self.method), ("path", self.path), ("body", tuple(self.body))]
         )
+
+
+class UnsupportedRequestError(CrosswalkError, ValueError):
+    """A provider cannot express a request. Nothing has been sent.
+
+    Attributes:
+        provider: the provider id, or ``None`` if the request was built without one.
+        options: the names of the options that it cannot express, such as ``top_k`` or ``messages[0]``.
+    """
+
+    def __init__(self, message: str, *, provider: str | None = None, options: Sequence[str] = ()) -> None:
+        super().__init__(f"{provider}: {message}" if provider else message)
+        self.provider = provider
+        self.options = tuple(options)

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Itera
 from typing import Any, TypeAlias
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.events import EventMaker
 from crosswalk.service.request import ChatRequest
+from crosswalk.stream.events import EventMaker
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.event import StreamEvent, StreamEventType
 from crosswalk.types.response import Alternative, ChatResponse

@@ -10,12 +10,10 @@ from typing import Any
 
 import attrs
 
-from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
-from crosswalk.service.http_request import HTTPRequest
+from crosswalk.service.http_request import HTTPRequest, UnsupportedRequestError
 from crosswalk.service.options import put_options, spellings_of
 from crosswalk.service.request import ChatRequest, ResponseFormat
-from crosswalk.service.state import own_fields, own_items, put_fields
 from crosswalk.service.tools import NamedTool, ToolDefinition
 from crosswalk.service.turns import (
     Drops,
@@ -31,6 +29,7 @@ from crosswalk.service.turns import (
     with_results_shown,
     without_silence,
 )
+from crosswalk.service.way_back.state import own_fields, own_items, put_fields
 from crosswalk.types.json import thaw
 from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart
 from crosswalk.types.response import ChatResponse

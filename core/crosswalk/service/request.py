@@ -10,12 +10,15 @@ import attrs
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.field_checks import as_tuple, need_bool, need_name, number
 from crosswalk.service.given import (
     Given,
     Messages,
     Turn,
+    as_tuple,
     format_fields,
+    need_bool,
+    need_name,
+    number,
     request_fields,
     turns_of,
 )

@@ -17,15 +17,15 @@ from crosswalk.errors import (
     ResponseValidationError,
 )
 from crosswalk.service.attempts import Failure, RetryState
-from crosswalk.service.deadlines import Nested, Wait
 from crosswalk.service.endpoint import Route, where
-from crosswalk.service.errors import UnsupportedRequestError
-from crosswalk.service.events import EventMaker, is_output
-from crosswalk.service.exchange import Exchange, Prepared, Setup, Slots, not_sent, prepared
+from crosswalk.service.exchange import Exchange
 from crosswalk.service.failures import completed
+from crosswalk.service.http.deadlines import Nested, Wait
 from crosswalk.service.middleware import Around, replayed
 from crosswalk.service.observe import Call, Observation
 from crosswalk.service.request import Asked, ChatRequest, as_request
+from crosswalk.service.setup import Prepared, Setup, Slots, not_sent, prepared
+from crosswalk.stream.events import EventMaker, is_output
 from crosswalk.text import clean_message
 from crosswalk.types._value import altered
 from crosswalk.types.delta import ResponseDelta
@@ -273,7 +273,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                     await setup.slots.take(self._wait)
                     buffered = setup.slots
             if not refused and not self._wait.is_cancelled:
-                refused = self._prepare()
+                self._prepared, refused = prepared(setup, self._request)
             retries = RetryState(self._prepared or range(len(setup.routes)), setup.retry, setup.cooling)
             self._renew(retries)
             self._tell_start()
@@ -325,34 +325,6 @@ class EventStream(AsyncIterator[StreamEvent]):
             await self._exchange.close()
             if buffered is not None:
                 buffered.give_back()
-
-    def _prepare(self) -> dict[int, Failure]:
-        """Prepare the request of each endpoint. Return the unusable endpoints with reasons. If all are, the first of them.
-
-        All are prepared before anything is sent. An endpoint that cannot express the conversation is passed over, as long as
-        another one can. But a missing option must not move the traffic to another endpoint: it fails the call.
-        """
-        strange: list[str] = []
-        routes = self._setup.routes
-        if self._request.provider_options:
-            own = {route.provider for route in routes}
-            strange = sorted(set(self._request.provider_options) - own)
-            strange = strange and [name for name in strange if name not in set(self._setup.known())]
-        if strange:
-            option = f"provider_options[{strange[0]!r:.80}]"
-            error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])
-            return {0: not_sent(error)}
-        refused: dict[int, Failure] = {}
-        for number, route in enumerate(routes):
-            sent = prepared(self._setup, route, self._request)
-            if isinstance(sent, Prepared):
-                self._prepared[number] = sent
-            elif getattr(sent.error, "options", ()) == ("messages",):
-                refused[number] = sent
-            else:
-                self._prepared.clear()
-                return {number: sent}
-        return refused if self._prepared else dict([*refused.items()][:1])
 
     def _renew(self, retries: RetryState) -> None:
         """Begin the attempt that *retries* chooses."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.keywords import checks_keywords
-from crosswalk.service.call_options import CallOptions
+from crosswalk.service.arguments import CallOptions, ServiceOptions, setup_of
 from crosswalk.service.endpoint import Endpoint
 from crosswalk.service.request import Asked
-from crosswalk.service.service import LLMService, ServiceOptions
+from crosswalk.service.service import LLMService
 from crosswalk.service.stream import EventStream, text_of
 from crosswalk.service.thread import ReadAhead, ServiceThread, StoppedError, fork_count
 from crosswalk.types.event import StreamEvent
@@ -133,6 +134,8 @@ class SyncLLMService:
     def __init__(self, *endpoints: Endpoint | str, **options: Unpack[ServiceOptions]) -> None:
         self._service = LLMService(*endpoints, **options)
         self._thread = ServiceThread(self._service.aclose)
+
+    __signature__ = inspect.signature(setup_of)  # so that notebooks and ``help`` show the options
 
     @checks_keywords(CallOptions.__annotations__)
     def complete(self, request: Asked, **options: Unpack[CallOptions]) -> ChatResponse:

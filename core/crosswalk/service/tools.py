@@ -9,8 +9,8 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.service.field_checks import as_tuple, need_bool, need_name, number
-from crosswalk.service.given import choice_name, tool_fields
+from crosswalk.keywords import checks_keywords
+from crosswalk.service.given import as_tuple, choice_name, need_bool, need_name, number, tool_fields
 from crosswalk.text import brief, json_type_name, short_repr
 from crosswalk.types._value import one_of
 from crosswalk.types.json import FrozenObject, as_frozen_object
@@ -49,6 +49,7 @@ _FREE_TEXT: Final = {
 }
 
 
+@checks_keywords()
 @brief
 @attrs.frozen(repr=False)
 class ToolDefinition:

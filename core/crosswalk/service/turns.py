@@ -9,9 +9,8 @@ import attrs
 import orjson
 
 from crosswalk.errors import ToolCallArgumentsError
-from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
-from crosswalk.service.http_request import Dropped
+from crosswalk.service.http_request import Dropped, UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.tools import HostedTool
 from crosswalk.types.finish import FinishReason

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 from mcp import types
@@ -29,6 +31,12 @@ def draw() -> list[Any]:
         types.EmbeddedResource(type="resource", resource=blob),
         types.ResourceLink(type="resource_link", name="a", uri="https://x/a"),
     ]
+
+
+@server.tool()
+def kill() -> None:
+    """End this process, as from outside."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

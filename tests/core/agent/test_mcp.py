@@ -14,6 +14,7 @@ import pytest
 from crosswalk import AudioPart, CrosswalkError, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.agent import (
     Agent,
+    ToolError,
     ToolExecutionResult,
     ToolOutcome,
     ToolRunner,
@@ -54,7 +55,7 @@ def test_an_agent_uses_a_real_server(server: ReplayServer, run: Run, said: Said)
     )
     assert wrong.outcome is ToolOutcome.FAILED
     assert "valid integer" in (wrong.error or "")
-    first, _ = (one["function"] for one in server.requests[0].json()["tools"])
+    first, *_ = (one["function"] for one in server.requests[0].json()["tools"])
     assert (first["name"], first["description"]) == ("x_add", "Add two numbers.")
     assert first["parameters"]["required"] == ["a", "b"]
 
@@ -138,20 +139,58 @@ def test_what_the_block_raises_comes_out_as_it_is(monkeypatch: pytest.MonkeyPatc
     assert caught.value is raised
 
 
-def test_a_group_of_several_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing(Client):
+def test_a_server_that_is_killed_is_started_anew() -> None:
+    mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
+    add = ToolCall("1", "add", '{"a": 1, "b": 2}')
+
+    async def main() -> list[ToolExecutionResult]:
+        started = mcp.StdioServerParameters(command=sys.executable, args=[str(SERVER)])
+        async with mcp_tools(started) as tools:
+            runner = ToolRunner(tools, timeout=None)
+            killing, _ = await runner.run([ToolCall("0", "kill", "{}"), ToolCall("2", "kill", "{}")])
+            return [killing, *await runner.run([add, add]), *await runner.run([add])]
+
+    killed, *others = asyncio.run(main())
+    assert killed.outcome is ToolOutcome.FAILED
+    assert isinstance(killed.exception, ToolError)
+    assert "may have taken effect" in (killed.error or "")
+    assert [result.output for result in others] == ["3", "3", "3"]
+
+
+def test_a_connection_that_ends_is_not_the_end_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As over HTTP: the client cancels the task that opened it, a server that restarted has forgotten the session."""
+
+    class Ending(Client):
+        async def __aenter__(self) -> Client:
+            self.task = asyncio.current_task()
+            return self
+
         async def __aexit__(self, *_: object) -> None:
             raise ExceptionGroup("two", [KeyError("a"), OSError("b")])
 
+        async def call_tool(self, name: str, arguments: Any) -> Any:
+            if name == "forgotten":
+                error: Any = RuntimeError("session terminated")
+                error.code = -32600
+                raise error
+            if name == "cancelled" and self.task is not None:
+                self.task.cancel()
+                await asyncio.Event().wait()
+            return self.results[name]
+
     monkeypatch.setitem(sys.modules, "mcp", ModuleType("mcp"))
-    monkeypatch.setattr(sys.modules["mcp"], "Client", Failing, raising=False)
+    monkeypatch.setattr(sys.modules["mcp"], "Client", Ending, raising=False)
+    names = ["fine", "forgotten", "fine", "cancelled", "fine"]
 
-    async def main() -> None:
-        async with mcp_tools({}):
-            pass
+    async def main() -> list[ToolExecutionResult]:
+        async with mcp_tools({name: given(text(name)) for name in dict.fromkeys(names)}) as tools:
+            runner = ToolRunner(tools)
+            return [(await runner.run([ToolCall(name, name)]))[0] for name in names]
 
-    with pytest.raises(ExceptionGroup, match="two"):
-        asyncio.run(main())
+    results = asyncio.run(main())
+    assert [result.output or type(result.exception) for result in results] == [
+        *("fine", ToolError, "fine", ToolError, "fine")
+    ]
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

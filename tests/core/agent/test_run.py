@@ -577,3 +577,20 @@ def test_a_run_that_nobody_closes_ends_quietly_with_its_loop(
     )
     if run is not None:
         assert run.response.outcome is AgentOutcome.CANCELLED
+
+
+def test_a_call_without_a_name_ends_the_run_and_resume_asks_again(
+    server: ReplayServer, run: Run, said: Said
+) -> None:
+    server.add(said(None, ("1", "", "{}"))).add(said("Done."))
+
+    async def use(service: LLMService) -> tuple[AgentResponse, AgentResponse]:
+        agent = Agent(service)
+        first = agent.run("Hello?")
+        ended = await first.finish()
+        return ended, await agent.resume(first).finish()
+
+    ended, again = run(use)
+    assert ended.outcome is AgentOutcome.ERROR
+    assert "tool call 0 has no name" in str(ended.turns[-1].error)
+    assert again.final_output == "Done."

@@ -43,6 +43,7 @@ from crosswalk.agent import (
     ToolDefinitionError,
     ToolRunner,
     UsageLimits,
+    mcp_tools,
     tool,
 )
 from crosswalk.errors import ResponseValidationError
@@ -53,6 +54,7 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
+    ToolDefinition,
     UnsupportedRequestError,
 )
 from crosswalk.testing import Answer, ReplayServer
@@ -205,6 +207,9 @@ class TestOptions:
             (UsageLimits, "tokens", "total_tokens"),
             (ToolRunner, "timout", "timeout"),
             (SyncAgent, "max_turn", "max_turns"),
+            (ChatAgent, "confg", "config"),
+            (mcp_tools, "prefx", "prefix"),
+            (ToolDefinition, "params", "parameters"),
             (Agent, "system_prompt", "instructions"),
             (SyncAgent("ollama:m").answer, "sesion", "session"),
             (tool, "naem", "name"),
@@ -217,6 +222,8 @@ class TestOptions:
     def test_an_option_of_another_class(self) -> None:
         with pytest.raises(ConfigurationError, match=r"give it in ChatConfig\(..., temperature=...\)"):
             SyncAgent("ollama:m", temperature=0)  # type: ignore[call-overload]
+        with pytest.raises(ConfigurationError, match=r"give it in ChatConfig\(..., temperature=...\)"):
+            ChatAgent("ollama:m", temperature=0)  # type: ignore[call-arg]
         with pytest.raises(ConfigurationError, match="there is no option 'colour'$"):
             SyncAgent("ollama:m", colour="red")  # type: ignore[call-overload]
 
@@ -445,10 +452,12 @@ class TestTypes:
         with pytest.raises(AgentError, match="invalid_output"):
             answered.unwrap()
 
-    def test_an_agent_shows_its_options_to_a_notebook(self) -> None:
+    def test_a_notebook_shows_the_options(self) -> None:
         parameters = inspect.signature(SyncAgent).parameters
         assert parameters["service"].annotation == "SyncLLMService | Endpoint | str"
         assert {"output_type", "instructions", "limits"} <= set(parameters)
+        assert list(inspect.signature(SyncLLMService).parameters)[:3] == ["endpoints", "retry", "timeout"]
+        assert inspect.signature(LLMService) == inspect.signature(SyncLLMService)
 
     def test_lists_numbers_unions_and_choices(self, server: ReplayServer, service: SyncLLMService) -> None:
         server.add(Answer.text("[1, 2]"), times=2)

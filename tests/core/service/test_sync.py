@@ -27,8 +27,8 @@ from crosswalk.service import (
     UnsupportedRequestError,
     thread as service_thread,
 )
-from crosswalk.service.aiohttp_transport import AiohttpTransport
-from crosswalk.service.client import ClientTransport
+from crosswalk.service.http.aiohttp_transport import AiohttpTransport
+from crosswalk.service.http.client import ClientTransport
 from crosswalk.service.thread import READ_AHEAD
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer

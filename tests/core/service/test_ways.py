@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,12 +25,12 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
-    client,
-    exchange,
 )
-from crosswalk.service.client import ClientTransport
-from crosswalk.service.deadlines import Wait
+from crosswalk.service.http import client
+from crosswalk.service.http.client import ClientTransport
+from crosswalk.service.http.deadlines import Wait
 from crosswalk.service.observe import LogObserver
+from crosswalk.service.setup import Setup
 from crosswalk.service.thread import ServiceThread
 from crosswalk.testing.faults import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -120,6 +121,55 @@ def test_a_connection_in_tls_serves_one_request_after_the_other(secure: Endpoint
             return [(await service.complete(ASK)).text for _ in range(5)]
 
     assert asyncio.run(main()) == ["Hello."] * 5
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that makes one tunnel, its address, and the first line of the request for it."""
+    requested: list[bytes] = []
+
+    def pass_on(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        client, _ = listener.accept()
+        with client, client.makefile("rb") as lines:
+            words = lines.readline().split()
+            requested.append(b" ".join(words))
+            while lines.readline().strip():
+                pass
+            if not words:
+                return  # the test is over
+            name, _, port = words[1].decode().partition(":")
+            with socket.create_connection((name, int(port))) as server:
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                back = threading.Thread(target=pass_on, args=(server, client))
+                back.start()
+                pass_on(client, server)
+                back.join()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = listener.getsockname()[1]
+        yield f"http://127.0.0.1:{port}", requested
+        socket.create_connection(("127.0.0.1", port)).close()
+        thread.join()
+
+
+@all_ways
+def test_a_proxy_makes_a_tunnel_to_a_server_in_tls(
+    secure: Endpoint, proxy: tuple[str, list[bytes]], way: Way
+) -> None:
+    address, requested = proxy
+    trusting = ssl.create_default_context(cafile=PEM)
+    response = way(secure, client_options={"verify": trusting, "proxy": address})
+    assert response.text == "Hello."
+    assert secure.base_url is not None
+    assert requested == [f"CONNECT {secure.base_url.removeprefix('https://')} HTTP/1.1".encode()]
 
 
 @all_ways
@@ -371,7 +421,7 @@ def test_calls_that_begin_meanwhile_do_not_hinder_closing(server: ReplayServer) 
             return iter(())
 
     setup = SimpleNamespace(calls=Calls())
-    assert exchange.Setup.open_calls(setup) == []  # type: ignore[arg-type]
+    assert Setup.open_calls(setup) == []  # type: ignore[arg-type]
 
 
 def test_a_forgotten_stream_closes_its_connection(server: ReplayServer) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service.client import refused, with_context
-from crosswalk.service.deadlines import Wait
+from crosswalk.service.http.client import refused, with_context
+from crosswalk.service.http.deadlines import Wait
+from crosswalk.service.http.transport import Answer, Kept, Sending, decoded
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, Kept, Sending, decoded
 
 if TYPE_CHECKING:
     import aiohttp

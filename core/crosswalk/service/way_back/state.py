@@ -1,7 +1,7 @@
 """The state of an answer: fields of the provider's message without a canonical counterpart, each at its position.
 
 ``metadata.extensions`` keep the structure of the payload. So the state is located there by position, in a body and in the
-sum of a stream. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back`).
+sum of a stream. Only the provider that sent it understands it (see :mod:`crosswalk.service.way_back.sorting`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from crosswalk.service.turns import message_of
 from crosswalk.types.json import thaw
 from crosswalk.types.response import ChatResponse
 
-__all__ = ["answer_state", "own_fields", "own_items", "put_fields", "without_fields", "without_items"]
+__all__ = [
+    "answer_state",
+    "own_fields",
+    "own_items",
+    "put_fields",
+    "response_items",
+    "without_fields",
+    "without_items",
+]
 
 _PATHS: Final[tuple[tuple[str | int, ...], ...]] = (
     ("choices", 0, "message"),  # Chat Completions
@@ -190,3 +198,12 @@ def put_fields(said: dict[str, Any], state: Mapping[str, Any]) -> None:
                     put_fields(there[location], {key: inner for key, inner in item.items() if key != _PLACE})
         elif name not in said and value is not None:
             said[name] = value
+
+
+def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
+    """Return the output items of *answer*, one of the Responses API, as received: stored data is complete."""
+    from crosswalk.convert.conversion import written  # other providers need none of this
+    from crosswalk.convert.openai_responses import ResponsesWriter
+
+    items: list[dict[str, Any]] = written(answer, ResponsesWriter, None).response()["output"]
+    return items

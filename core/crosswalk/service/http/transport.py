@@ -1,8 +1,8 @@
 """Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 
-There are two, which behave the same: :class:`~crosswalk.service.client.ClientTransport` over httpx2, and
-:class:`~crosswalk.service.aiohttp_transport.AiohttpTransport`. Answers are decompressed within bounds, because a few bytes
-can expand to gigabytes.
+There are two, which behave the same: :class:`~crosswalk.service.http.client.ClientTransport` over httpx2, and
+:class:`~crosswalk.service.http.aiohttp_transport.AiohttpTransport`. Answers are decompressed within bounds, because a few
+bytes can expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import attrs
 
 from crosswalk.errors import CrosswalkError, StreamTooLargeError
-from crosswalk.service.deadlines import RESEND_SECONDS, Wait
+from crosswalk.service.http.deadlines import RESEND_SECONDS, Wait
 from crosswalk.service.policy import Timeouts
 
 __all__ = ["Answer", "Kept", "Sending", "Transport", "decoded"]

@@ -9,8 +9,8 @@ from itertools import count
 import attrs
 
 from crosswalk.plugin.way_back import CallIds
-from crosswalk.service.errors import UnsupportedRequestError
 from crosswalk.service.given import Turn
+from crosswalk.service.http_request import UnsupportedRequestError
 from crosswalk.service.request import CacheMark, ChatRequest
 from crosswalk.service.turns import content_parts, message_of, noun_of
 from crosswalk.types._value import altered

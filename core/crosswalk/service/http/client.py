@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.service.deadlines import Wait
+from crosswalk.service.http.deadlines import Wait
+from crosswalk.service.http.transport import Answer, Kept, Sending, decoded
 from crosswalk.service.policy import Timeouts
-from crosswalk.service.transport import Answer, Kept, Sending, decoded
 
 if TYPE_CHECKING:
     import asyncio
