@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
@@ -382,6 +382,4 @@ def _all_matching(
 
 def _model(match: re.Match[str]) -> str | None:
     """Return the model in a path, whatever its endpoint calls it."""
-    from urllib.parse import unquote
-
     return next((unquote(value) for value in match.groupdict().values()), None)
