@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crosswalk_observe.exchange import Exchange
     from crosswalk_observe.record import ObservedExchange
 
-__all__ = ["Call", "OpenCalls", "Operation", "attempt_number", "call_of", "longest_wait"]
+__all__ = ["Call", "OpenCalls", "Operation", "attempt_number", "call_of", "header", "longest_wait"]
 
 _COUNT: Final = "x-stainless-retry-count"
 """The header in which the SDKs of OpenAI, Anthropic and others number the attempts of a call, from 0."""
@@ -117,7 +117,7 @@ class OpenCalls:
 
 def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:
     """Return the number of the attempt, from 0, in the *headers* of a request, or ``None`` if they have none."""
-    value = _by_name(headers).get(_COUNT, "")
+    value = header(headers, _COUNT)
     return int(value) if value.isascii() and value.isdigit() else None
 
 
@@ -125,17 +125,17 @@ def longest_wait(exchange: Exchange) -> float | None:
     """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
     if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
         return None
-    headers = _by_name(exchange.headers)
-    should, status = headers.get("x-should-retry"), exchange.status
+    should, status = header(exchange.headers, "x-should-retry"), exchange.status
     if should != "true" and (
         should == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
     ):
         return None
-    requested = headers.get("retry-after", "")
+    requested = header(exchange.headers, "retry-after")
     seconds = float(requested) if requested.isascii() and requested.isdigit() else 0.0
     return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_ASKED else 0.0)
 
 
-def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+def header(headers: Mapping[str, str] | Iterable[tuple[str, str]], name: str) -> str:
+    """Return the header with the lower-case *name*, or an empty string."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return {name.lower(): value for name, value in pairs}
+    return next((value for key, value in pairs if key.lower() == name), "")

@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 from crosswalk.types.json import load_json
-from crosswalk_observe.calls import Call, attempt_number
+from crosswalk_observe.calls import Call, attempt_number, header
 from crosswalk_observe.context import current_labels, current_trace, suppress_observation
 from crosswalk_observe.hosts import Site
 
@@ -131,8 +131,7 @@ class Exchange:
         self.status = status
         self.headers = headers
         if encoding is None:
-            pairs = headers.items() if isinstance(headers, Mapping) else headers
-            encoding = next((value for name, value in pairs if name.lower() == "content-encoding"), "")
+            encoding = header(headers, "content-encoding")
         self.encoding = encoding.strip().lower()
         return not self._is_over
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
@@ -37,6 +37,7 @@ _CLOUDS: Final = {
     "bedrock": ("/model/{model}/converse", "/model/{model}/converse-stream"),
     "gemini": ("/endpoints/{model}:generateContent", "/endpoints/{model}:streamGenerateContent"),
     "cloudflare": ("/workers-ai/{model}",),
+    "openai": ("/deployments/{model}/chat/completions", "/deployments/{model}/completions"),
 }
 """Paths of a provider's dialect on cloud platforms."""
 _MORE_PATHS: Final = {
@@ -54,6 +55,7 @@ _PLATFORMS: Final = tuple(
         ),
         (r"runtime\.sagemaker\..+", r"/endpoints/[^/]+/(async-)?invocations(-response-stream)?"),
         (r".+\.inference\.ml\.azure\.com", r"/score"),
+        (r".+\.ml\.cloud\.ibm\.com", r"/ml/v1/.*text/.+"),
         (r"api\.replicate\.com", r"/v1/(.+/)?predictions"),
         (r".+\.snowflakecomputing\.com", r"/api/v2/cortex/.+"),
         (r".+\.(databricks\.com|azuredatabricks\.net)", r"/serving-endpoints/.+/invocations"),
@@ -216,7 +218,7 @@ class Hosts:
                 servers,
                 mapper.info.is_original,
                 _patterns((*_MORE_PATHS.get(name, ()), *own), base),
-                tuple(map(re.compile, map(_exact_pattern, (*own, *_CLOUDS.get(name, ()))))),
+                tuple(map(re.compile, map(_exact_pattern, (*_CLOUDS.get(name, ()), *own)))),
                 _patterns(spoken, base),
             )
 
@@ -380,6 +382,4 @@ def _all_matching(
 
 def _model(match: re.Match[str]) -> str | None:
     """Return the model in a path, whatever its endpoint calls it."""
-    from urllib.parse import unquote
-
     return next((unquote(value) for value in match.groupdict().values()), None)

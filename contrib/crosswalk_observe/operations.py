@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.records import look_up
+
 __all__ = ["OtherOperation", "fetched_from", "operation_of", "other_operation", "tokens_of"]
 
 _COMPLETIONS: Final = ("/completions", "/completion", "/complete", "/infill", "/generate", "/generate_stream")
@@ -84,13 +86,9 @@ def fetched_from(url: str) -> str | None:
 
 def tokens_of(body: Mapping[str, Any]) -> dict[str, int]:
     """Return the token counts in the JSON *body* of an answer, as ``input`` and ``output``."""
-    pattern_match: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for kind, paths in _COUNTS.items():
-        for path in paths:
-            value: Any = body
-            for name in path:
-                value = value.get(name) if isinstance(value, Mapping) else None
-            if type(value) is int:
-                pattern_match[kind] = value
-                break
-    return pattern_match
+        sent = [count for path in paths if type(count := look_up(body, path)) is int]
+        if sent:
+            counts[kind] = sent[0]
+    return counts

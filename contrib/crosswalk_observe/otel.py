@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +50,8 @@ _OPTION_NAMES: Final = {
 """The attribute of an option in the conventions, and its names in the dialects."""
 _WHOLE: Final = ("seed", "max_tokens")
 _NESTED: Final = ("options", "generationConfig", "inferenceConfig", "parameters")
+_STRUCTURE: Final = frozenset({"finish_reason", "id", "mime_type", "modality", "name", "role", "type"})
+"""Fields of messages and their parts that hold no content."""
 _STOPS: Final = ("stop", "stop_sequences", "stopSequences")
 _OUTPUT_TYPES: Final = {
     **dict.fromkeys(("json_object", "json_schema", "application/json", "json"), "json"),
@@ -84,7 +86,10 @@ class OpenTelemetrySink:
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` (``SPAN_ONLY``, ``EVENT_ONLY``, ``SPAN_AND_EVENT`` or
             ``NO_CONTENT``, the default). Events are created only for the messages.
         upload: called with the attributes that hold the messages, as plain JSON by name, before they are recorded. It
-            returns the attributes to record in their place, such as shorter ones, or the address of an upload.
+            returns the attributes to record in their place, such as the address of an upload. If it fails, the span
+            has no messages.
+        content_limit: the maximum characters of each text in these attributes, and of the base64 of each image, or
+            ``None`` for no limit. The rest is cut off, and the JSON stays valid.
 
     Raises:
         CrosswalkError: OpenTelemetry is not installed.
@@ -98,11 +103,13 @@ class OpenTelemetrySink:
         *,
         content: bool | None = None,
         upload: Callable[[dict[str, Any]], Mapping[str, Any]] = dict,
+        content_limit: int | None = None,
     ) -> None:
         self._telemetry = ClientTelemetry("crosswalk.observe", tracer_provider, meter_provider)
         self._in_spans, self._in_events = _captures() if content is None else (content, False)
         self._logger_provider = logger_provider
         self._upload = upload
+        self._content_limit = content_limit
 
     def __call__(self, record: ObservedExchange) -> None:
         """Create the span and the metrics of *record*."""
@@ -144,25 +151,30 @@ class OpenTelemetrySink:
         common = _common_attributes(
             record.operation, record.provider, record.host, record.port, record.request.model
         )
-        if record.gives_answer and (self._in_spans or self._in_events):
-            content = self._upload(_content_attributes(record))
-            if self._in_spans:
-                attributes |= {name: _text(value) for name, value in content.items()}
-            if self._in_events:
-                result = {} if record.response is None else otel_attributes(record.response)
-                options = _request_attributes(record.request.options)
-                self._emit(span, {**common, **options, **result, **content})
-        ended = record.began + record.duration
-        self._telemetry.end(
-            span,
-            common,
-            record.response,
-            record.error,
-            said=attributes,
-            took=ended - began,
-            ended=ended,
-            chunk_times=record.chunk_times if record.is_stream else (),
-        )
+        try:
+            if record.gives_answer and (self._in_spans or self._in_events):
+                content = self._upload(_content_attributes(record))
+                if (limit := self._content_limit) is not None:
+                    lists = [name for name, value in content.items() if isinstance(value, list)]
+                    content = {**content, **{name: _cut(content[name], limit) for name in lists}}
+                if self._in_spans:
+                    attributes |= {name: _text(value) for name, value in content.items()}
+                if self._in_events:
+                    result = {} if record.response is None else otel_attributes(record.response)
+                    options = _request_attributes(record.request.options)
+                    self._emit(span, {**common, **options, **result, **content})
+        finally:
+            ended = record.began + record.duration
+            self._telemetry.end(
+                span,
+                common,
+                record.response,
+                record.error,
+                said=attributes,
+                took=ended - began,
+                ended=ended,
+                chunk_times=record.chunk_times if record.is_stream else (),
+            )
 
     def _emit(self, span: Span, attributes: dict[str, Any]) -> None:
         from opentelemetry._logs import LogRecord, get_logger
@@ -243,6 +255,18 @@ def _content_attributes(record: ObservedExchange) -> dict[str, Any]:
         "gen_ai.output.messages": [] if record.response is None else otel_output_messages(record.response),
     }
     return {name: value for name, value in attributes.items() if value}
+
+
+def _cut(value: Any, limit: int, uncut: Collection[str] = _STRUCTURE) -> Any:
+    """Return *value* with each text in it cut to *limit* characters, except the fields *uncut* of messages and parts."""
+    if isinstance(value, list):
+        return [_cut(item, limit, uncut) for item in value]
+    if isinstance(value, Mapping):
+        return {
+            name: item if name in uncut else _cut(item, limit, uncut if name == "parts" else ())
+            for name, item in value.items()
+        }
+    return value[:limit] if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:

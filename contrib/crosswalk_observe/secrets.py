@@ -95,9 +95,6 @@ class Secrets:
         """Whether *data* contains a credential of the request."""
         return any(form in data for form in self._forms)
 
-    def __repr__(self) -> str:
-        return "Secrets()"
-
 
 def _credentials_in(name: str, value: str) -> list[str]:
     """Return the credentials in *value*, of a header or query parameter called *name*."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
 from crosswalk_observe.exchange import Exchange
@@ -27,13 +27,15 @@ class _Transport:
         self._watcher = watcher
         self._inner = inner
 
-    def handle_request(self, request: Any) -> Any:
-        return replaced(FUNCTION, lambda: self._watcher, self._inner.handle_request)(request)
+    @cached_property
+    def handle_request(self) -> Callable[[Any], Any]:
+        watcher = self._watcher
+        return replaced(FUNCTION, lambda: watcher, self._inner.handle_request)
 
-    async def handle_async_request(self, request: Any) -> Any:
-        return await replaced_async(FUNCTION, lambda: self._watcher, self._inner.handle_async_request)(
-            request
-        )
+    @cached_property
+    def handle_async_request(self) -> Callable[[Any], Awaitable[Any]]:
+        watcher = self._watcher
+        return replaced_async(FUNCTION, lambda: watcher, self._inner.handle_async_request)
 
     def __enter__(self) -> Any:
         self._inner.__enter__()

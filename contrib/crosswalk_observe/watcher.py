@@ -294,8 +294,9 @@ class Watcher:
             try:
                 if exchange is not None:
                     exchange.context.run(self._process, exchange)
-                with suppress_observation():
-                    self._end_calls()
+                else:
+                    with suppress_observation():
+                        self._end_calls()
             except BaseException as error:  # the thread must survive every error
                 self.report("a sink", error)
             del exchange

@@ -52,8 +52,7 @@ class _Asking:
     def shipped(self) -> dict[str, Recognition]:
         """Return the recognitions of the shipped providers only, reduced to the certain ones if there are any."""
         self._lookup = self._registry.shipped
-        names = [name for name in self._registry.names() if self._registry.is_shipped(name)]
-        return self._best(names)
+        return self._best(self._registry.names_by_origin()[0])
 
     def others(self) -> dict[str, Recognition]:
         """The same of all that others have registered.
@@ -62,8 +61,7 @@ class _Asking:
         """
         registry = self._registry
         self._lookup, before, self.answers = registry.mapper, self.answers, {}
-        names = [n for n in registry.names() if not registry.is_shipped(n) or registry.is_changed(n)]
-        result = self._best(names)
+        result = self._best(registry.names_by_origin()[1])
         boasts = {
             name
             for name, how in result.items()
@@ -73,7 +71,7 @@ class _Asking:
         return {name: Recognition.POSSIBLE if name in boasts else how for name, how in result.items()}
 
     def _is_certain_of_plain(self, mapper: Mapper) -> bool:
-        if not any(map(self._registry.is_shipped, self._registry.names())):
+        if not self._registry.names_by_origin()[0]:
             return False  # it must get all other answers
         return any(ask(mapper.recognizes, copy_json(event)) is Recognition.CERTAIN for event in _PLAIN)
 

@@ -104,6 +104,7 @@ class Registry:
         # Of all that are not blocked, filled on first request.
         self._signs: Mapping[str, Signs | None] | None = None
         self._origins: dict[str, tuple[bool, bool]] = {}
+        self._names_by_origin: tuple[list[str], list[str]] | None = None
         # Never held while a plugin's code is imported or its hooks run: that code may take for ever, or ask here for
         # another provider while a second thread does the reverse. Python itself runs a module's code only once.
         self._lock = threading.RLock()
@@ -164,6 +165,7 @@ class Registry:
         """
         self._signs = None
         self._origins.clear()
+        self._names_by_origin = None
         speak = [other for other, mapper in self._mappers.items() if name in mapper.info.speaks]
         for one in (name, *speak):
             self._changes[one] += 1
@@ -178,6 +180,7 @@ class Registry:
                 self._changed(name)
             self._signs = None
             self._origins.clear()
+            self._names_by_origin = None
 
     def providers(self) -> list[ProviderEntry]:
         """Return all providers by name, including blocked ones. Imports none of them."""
@@ -228,6 +231,18 @@ class Registry:
                 is_shipped = name not in self._blocked and any(ours)
                 is_changed = bool(self._registered.get(name)) or not all(ours)
                 result = self._origins[name] = is_shipped, is_changed
+        return result
+
+    def names_by_origin(self) -> tuple[list[str], list[str]]:
+        """The ids of the providers that Crosswalk ships, and of those for which others give hooks, without blocked ones."""
+        result = self._names_by_origin
+        if result is None:
+            with self._lock:
+                names = self.names()
+                result = self._names_by_origin = (
+                    list(filter(self.is_shipped, names)),
+                    [name for name in names if self.is_changed(name)],
+                )
         return result
 
     def shipped(self, name: str) -> Mapper:

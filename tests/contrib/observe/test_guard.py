@@ -216,15 +216,6 @@ def test_a_library_that_cannot_be_imported_is_left_alone(
     assert caplog.records[0].getMessage() == "importing httpx failed with RuntimeError (logged once)"
 
 
-def test_a_watcher_that_loses_its_place_is_named(watch: Watch, caplog: pytest.LogCaptureFixture) -> None:
-    first, second = watch(), watch()
-    install(first)
-    install(first)
-    install(second)
-    messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["another watcher was installed; this one takes its place"]
-
-
 # ------------------------------------------------------------- the libraries themselves, old and new
 
 PROGRAM = """

@@ -251,6 +251,16 @@ def test_a_request_that_names_no_model_is_passed_over_counted_and_named_once(
         assert watcher.begin("POST", url, {}, body) is not None
 
 
+@pytest.mark.parametrize("path", ["chat/completions?api-version=2025-01-01", "completions"])
+def test_a_deployment_of_azure_needs_no_model_in_the_body(path: str) -> None:
+    with Watcher(in_background=False) as watcher:
+        url = f"https://r.openai.azure.com/openai/deployments/gpt-eu/{path}"
+        exchange = watcher.begin("POST", url, {}, b'{"messages": []}')
+        assert exchange is not None
+        assert (exchange.site.providers[0], exchange.model) == ("openai", "gpt-eu")
+        exchange.discard()
+
+
 UNREAD = """
 https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google/models/imagen-4:predict
 https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/1:predict
@@ -258,6 +268,7 @@ https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/
 https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/trees/invocations
 https://runtime.sagemaker.us-east-1.amazonaws.com/endpoints/llama/invocations-response-stream
 https://e.eastus.inference.ml.azure.com/score
+https://us-south.ml.cloud.ibm.com/ml/v1/text/chat
 https://api.replicate.com/v1/predictions
 https://api.replicate.com/v1/models/meta/llama/predictions
 https://w.snowflakecomputing.com/api/v2/cortex/inference:complete

@@ -73,13 +73,18 @@ def test_what_a_transport_watches_is_not_recorded_twice(
     assert len(seen) == 1
 
 
-def test_another_watcher_takes_the_place_of_the_first(server: ReplayServer, watch: Watch, seen: Seen) -> None:
+def test_another_watcher_takes_the_place_of_the_first_and_says_so(
+    server: ReplayServer, watch: Watch, seen: Seen, caplog: pytest.LogCaptureFixture
+) -> None:
     server.add(capture(STREAM), times=None)
     first, second = watch("vllm"), watch("openai")
+    install(first)
     install(first)
     install(second)
     httpx2.post(server.url + CHAT, json=ASKED)
     assert seen.one.provider == "openai"
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["another watcher was installed; this one takes its place"]
 
 
 def test_what_somebody_else_has_put_around_it_stays(server: ReplayServer, watch: Watch, seen: Seen) -> None:

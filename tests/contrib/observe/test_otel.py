@@ -433,12 +433,38 @@ def test_large_content_can_be_put_elsewhere(server: ReplayServer, telemetry: Tel
         }
 
     server.add(capture(STREAM))
-    ask(server, telemetry.sink(content=True, upload=upload))
+    ask(server, telemetry.sink(content=True, upload=upload, content_limit=4))
     attributes = telemetry.span.attributes
     assert uploads[0]["gen_ai.input.messages"][1]["parts"] == [{"type": "text", "content": "Why?"}]
     assert attributes["app.messages"] == "s3://bucket/1"
     assert json.loads(attributes["gen_ai.tool.definitions"])[0]["name"] == "look"
     assert "gen_ai.input.messages" not in attributes
+
+
+def test_an_upload_that_fails_costs_the_messages_alone(
+    server: ReplayServer, telemetry: Telemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    def upload(content: dict[str, Any]) -> dict[str, Any]:
+        raise ConnectionError("the store is away")
+
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink(content=True, upload=upload))
+    assert telemetry.span.attributes["gen_ai.usage.output_tokens"] > 0
+    assert "gen_ai.input.messages" not in telemetry.span.attributes
+    assert "gen_ai.client.inference.duration" in telemetry.points()
+    assert "OpenTelemetrySink failed with ConnectionError" in caplog.text
+
+
+def test_texts_can_be_cut(server: ReplayServer, telemetry: Telemetry) -> None:
+    server.add(capture(STREAM))
+    ask(server, telemetry.sink(content=True, content_limit=4), **ASKED)
+    (system, user), (tool,) = (
+        json.loads(telemetry.span.attributes[f"gen_ai.{name}"])
+        for name in ("input.messages", "tool.definitions")
+    )
+    assert (system["role"], system["parts"][0]["type"]) == ("system", "text")
+    assert [system["parts"][0]["content"], user["parts"][0]["content"]] == ["Be s", "Why?"]
+    assert (tool["type"], tool["parameters"]) == ("function", {"type": "obje"})
 
 
 def test_a_word_that_nobody_knows_is_told_and_means_no(

@@ -315,10 +315,6 @@ def test_a_url_keeps_what_is_no_credential() -> None:
     assert Secrets(url, {}).url() == "https://h.example:8/p/<secret>?a=1&key=<secret>&token=<secret>&b=%20"
 
 
-def test_secrets_show_nothing() -> None:
-    assert repr(Secrets("https://h.example/?key=abc", {"authorization": KEY})) == "Secrets()"
-
-
 # --------------------------------------------------------------- streams of Bedrock's InvokeModel
 
 INVOKED: list[Any] = [
