@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from crosswalk.commands import Progress, UsageError
 from crosswalk_batch.engines import StoppedError
 from crosswalk_batch.inputs import MIB
-from crosswalk_batch.manifest import Compacted, Manifest, Part, manifest_at, read_manifest
+from crosswalk_batch.manifest import Manifest, Part, manifest_at, read_manifest
 from crosswalk_batch.parts import Output
+from crosswalk_batch.places import Compacted
 from crosswalk_batch.storage import Store, StoredFile
 
 __all__ = ["compact", "settle"]
