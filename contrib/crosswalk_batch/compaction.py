@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from crosswalk.commands import Progress, UsageError
 from crosswalk_batch.engines import StoppedError
 from crosswalk_batch.inputs import MIB
-from crosswalk_batch.manifest import Compacted, Manifest, Part, manifest_at, read_manifest
+from crosswalk_batch.manifest import Manifest, Part, manifest_at, read_manifest
 from crosswalk_batch.parts import Output
+from crosswalk_batch.places import Compacted
 from crosswalk_batch.storage import Store, StoredFile
 
 __all__ = ["compact", "settle"]
@@ -25,6 +26,7 @@ __all__ = ["compact", "settle"]
 FILE_BYTES: Final = 256 * MIB
 _ROW_GROUP: Final = 128 * MIB
 """The bytes of a row group in memory."""
+_AGAIN: Final = "delete what is left of it, and run the job again, which writes it anew"
 _DRAFT: Final = "compacting.parquet"
 
 
@@ -56,6 +58,8 @@ def compact(output: Output) -> tuple[int, int]:
             raise UsageError(f"{output.folder}: its job is not done; run that first, then compact it")
         try:
             settle(output.store, manifest)
+            if damage := next(output.damages(file for part in manifest.parts for file in part.files), None):
+                raise StoppedError(f"{output.folder}: {damage}; {_AGAIN}")
             folders = _sources(manifest.parts)
             groups = [group for folder in folders for group in _groups(folder)]
             before = sum(map(len, folders))
@@ -118,7 +122,7 @@ def _put_together(sources: list[_Source], store: Store, manifest: Manifest) -> N
     for source in sources:
         data = store.read(source.file.name)
         if StoredFile.of(source.file.name, data) != source.file:
-            raise StoppedError(f"{source.file.name} is damaged; run the job again, which writes it anew")
+            raise StoppedError(f"{source.file.name} is damaged; {_AGAIN}")
         with pq.ParquetFile(pa.BufferReader(data)) as file:
             rows += source.rows or [(source.file.name, file.metadata.num_rows)]
             writer = writer or pq.ParquetWriter(sink, file.schema_arrow, compression="zstd")

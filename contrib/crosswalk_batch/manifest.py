@@ -24,7 +24,8 @@ import orjson
 
 from crosswalk.commands import UsageError
 from crosswalk.errors import ConfigurationError
-from crosswalk_batch.storage import RemoteStore, Rows, StoredFile, local_path
+from crosswalk_batch.places import COMPACTED, RESTORED, SETTLED, Compacted, Places
+from crosswalk_batch.storage import RemoteStore, StoredFile, local_path
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
@@ -42,9 +43,6 @@ __all__ = [
 MANIFEST: Final = "crosswalk-batch.jsonl"
 _PLACES: Final = "places"
 _ADDITIONS: Final = "additions"
-_COMPACTED: Final = "compacted"
-_SETTLED: Final = "settled"
-_RESTORED: Final = "restored"
 _OBJECTS: Final = "crosswalk-batch"
 """The folder of the manifest's lines in object storage."""
 
@@ -80,64 +78,6 @@ class Part:
     layouts: dict[str, int] = attrs.field(factory=dict)
     files: tuple[StoredFile, ...] = attrs.field(default=(), converter=_as_files)
     faults: tuple[str, ...] = attrs.field(default=(), converter=_as_faults)
-
-
-@attrs.frozen
-class Compacted:
-    """A file that a compaction wrote.
-
-    Attributes:
-        file: the file.
-        rows: the files of parts in it, in order, and their numbers of rows.
-        replaces: the files that it replaces on disk.
-    """
-
-    file: StoredFile
-    rows: tuple[tuple[str, int], ...]
-    replaces: tuple[str, ...]
-
-    @classmethod
-    def of_line(cls, line: dict[str, Any]) -> Compacted:
-        """Return the file that a line of the manifest names."""
-        made = line[_COMPACTED]
-        rows = tuple((name, count) for name, count in made["rows"])
-        return cls(StoredFile(**made["file"]), rows, tuple(made["replaces"]))
-
-    def places(self) -> Iterator[tuple[str, Rows]]:
-        """Yield the rows of each file of a part."""
-        first = 0
-        for name, rows in self.rows:
-            yield name, Rows(self.file, first, rows)
-            first += rows
-
-
-class _Places:
-    """The rows that replaced files of parts, by the file's name."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, Rows] = {}
-
-    def take(self, line: dict[str, Any]) -> bool:
-        """Whether *line* is about a compaction. Notes what it says."""
-        if _COMPACTED in line:
-            self._rows.update(Compacted.of_line(line).places())
-        elif _RESTORED in line:
-            lost = line[_RESTORED]
-            self._rows = {name: rows for name, rows in self._rows.items() if rows.file.name != lost}
-        else:
-            return _SETTLED in line
-        return True
-
-    def on(self, parts: list[Part]) -> list[Part]:
-        """Return *parts* with the places of their files."""
-        if not self._rows:
-            return parts
-        return [
-            attrs.evolve(
-                part, files=[attrs.evolve(file, within=self._rows.get(file.name)) for file in part.files]
-            )
-            for part in parts
-        ]
 
 
 @attrs.define
@@ -206,7 +146,7 @@ class Manifest(ABC):
         self.total = Total()
         self.parts: list[Part] = []
         self.pending: Compacted | None = None
-        self._places = _Places()
+        self._places = Places()
 
     @abstractmethod
     def __enter__(self) -> Self:
@@ -265,7 +205,7 @@ class Manifest(ABC):
             self.job = _with_inputs(self.job, line, self.total.parts)
             self.total.is_done = False
         elif self._places.take(line):
-            self.pending = Compacted.of_line(line) if _COMPACTED in line else None
+            self.pending = Compacted.of_line(line) if COMPACTED in line else None
         else:
             self._finish(line["faults"])
 
@@ -282,17 +222,17 @@ class Manifest(ABC):
 
     def compact(self, compacted: Compacted) -> None:
         """Record that *compacted* is written, but not in its place yet."""
-        self._write({_COMPACTED: _described(compacted)})
+        self._write({COMPACTED: _described(compacted)})
         self.pending = compacted
 
     def settle(self) -> None:
         """Record that the compacted file is in its place, and those that it replaces are deleted."""
-        self._write({_SETTLED: True})
+        self._write({SETTLED: True})
         self.pending = None
 
     def restore(self, name: str) -> None:
         """Record that the compacted file *name* is lost, and that its parts have their files again."""
-        self._write({_RESTORED: name})
+        self._write({RESTORED: name})
 
     def close_with(self, faults: list[str]) -> None:
         """Record that the job is complete, with the *faults* of its inputs."""
@@ -410,7 +350,7 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
     try:
         job, *lines = _lines_of(folder)
         parts: list[Part] = []
-        places = _Places()
+        places = Places()
         for line in lines:
             if "part" in line:
                 parts.append(Part(**line))
@@ -426,7 +366,7 @@ def read_manifest(folder: Path | str) -> tuple[dict[str, Any], list[Part]]:
 def is_finished(folder: str) -> bool:
     """Whether the job at *folder*, which has a manifest, is complete."""
     last = _lines_of(folder)[-1].keys()
-    return "part" not in last and bool(last & {"faults", _SETTLED, _RESTORED})
+    return "part" not in last and bool(last & {"faults", SETTLED, RESTORED})
 
 
 def _lines_of(folder: Path | str) -> list[dict[str, Any]]:

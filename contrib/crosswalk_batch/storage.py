@@ -10,6 +10,7 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -228,7 +229,7 @@ class RemoteStore(Store):
 
     def delete(self, name: str) -> None:
         """Delete the file *name*, if it exists."""
-        if self.size(name) is not None:
+        with suppress(FileNotFoundError):
             self._system.delete_file(self._path(name))
 
     def move(self, name: str, target: str) -> None:

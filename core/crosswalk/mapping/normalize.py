@@ -13,7 +13,6 @@ from collections.abc import (
 )
 from datetime import datetime
 from functools import cache, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -145,13 +144,23 @@ def guessed(
         DetectionError: their responses differ, or there are no candidates.
     """
     from crosswalk.mapping.agreement import agreed  # seldom needed
+    from crosswalk.mapping.plain_chat import is_plain_chat
 
-    events = islice(decode_events(data, options.limits), LOOKED_AT)
+    events = list(decode_events(data, options.limits))
+    # Without a sentinel, servers differ in whether a stream is cut off.
+    is_whole = len(events) == 1 or data.rstrip().endswith(b"[DONE]")
     same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
         read = partial(read_body, data=data, options=same)
         response = (
-            agreed(ambiguous.candidates, registry, events, read, is_error=options.status >= 400)
+            agreed(
+                ambiguous.candidates,
+                registry,
+                events[:LOOKED_AT],
+                read,
+                is_error=options.status >= 400,
+                is_plain=is_whole and is_plain_chat(events),
+            )
             if ambiguous.candidates
             else None
         )
@@ -159,7 +168,7 @@ def guessed(
         return response
     if not data.strip():
         raise DetectionError("no provider recognizes an empty payload")
-    if not ambiguous.candidates and next(decode_events(data, options.limits), None) is None:
+    if not ambiguous.candidates and not events:
         from crosswalk.wire.looks import looks_like  # to read JSON needs none
 
         likeness = looks_like(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -122,16 +123,25 @@ def test_an_output_that_cannot_be_compacted_says_why(job: Run) -> None:
     assert (done.status, "its job is not done" in done.err) == (2, True)
 
 
-def test_a_damaged_file_stops_it(job: Run) -> None:
+def test_a_damaged_file_stops_it(job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = rows("out")
     file = Path("out/responses/part-000001.parquet")
     data = file.read_bytes()
     file.write_bytes(bytes(len(data)))
-    done = job(*JOB, "--compact")
-    assert (done.status, "part-000001.parquet is damaged" in done.err) == (3, True)
-    file.unlink()
-    done = job(*COMPACT)
-    assert (done.status, "No such file or directory" in done.err) == (3, True)
-    assert job(*JOB, "--compact").status == 0
+    for harm in ("is damaged", "is missing"):
+        done = job(*COMPACT)
+        assert (done.status, f"part-000001.parquet {harm}; delete what is left" in done.err) == (3, True)
+        file.unlink(missing_ok=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "move", full)
+        done = job(*JOB, "--compact")
+        assert (done.status, "No space left on device; the same command goes on" in done.err) == (3, True)
+    assert job(*COMPACT).status == 0
+    assert rows("out") == expected
+
+
+def full(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 class Killed(BaseException):
