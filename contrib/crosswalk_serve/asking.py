@@ -58,10 +58,8 @@ class Ask:
                 await exchange.run()
         except Refusal as refusal:
             await exchange.refuse(refusal.info, refusal.retry_after)
-        except (BadRequestError, UnsupportedRequestError) as error:
+        except (BadRequestError, UnsupportedRequestError, DangerousLossError) as error:
             await exchange.refuse(info_of(error))
-        except DangerousLossError as error:
-            await exchange.refuse(_unsayable(error))
         except ClientDisconnect:
             pass
         except Exception:
@@ -362,12 +360,6 @@ class Exchange:
             seconds,
             reply.dropped,
         )
-
-
-def _unsayable(error: DangerousLossError) -> ErrorInfo:
-    """The message to a client if its format cannot express the action that the answer asks for."""
-    message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
-    return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
 
 
 def _retry_after(response: ChatResponse) -> float | None:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from crosswalk.convert import WireForm, error_body
+from crosswalk.convert import DangerousLossError, WireForm, error_body
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import dump_json, load_json
@@ -122,7 +122,13 @@ def form_at(path: str, headers: Container[str]) -> WireForm:
 
 
 def info_of(error: CrosswalkError) -> ErrorInfo:
-    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form."""
+    """What is wrong with a request, for :func:`failed`: its place in the request is the ``param`` of OpenAI's form.
+
+    An answer may be at fault, too, if the client's format cannot express the action that it asks for.
+    """
+    if isinstance(error, DangerousLossError):
+        message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
+        return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
     places = error.options if isinstance(error, UnsupportedRequestError) else ()
     param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
     status = error.status if isinstance(error, BadRequestError) else 400

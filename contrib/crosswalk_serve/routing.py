@@ -93,8 +93,8 @@ class Route:
             fields["provider_options"] = options
         if earlier:
             fields["messages"] = (*earlier, *asked.messages)
-        fields["model"] = name if self.passes_name else None
-        return attrs.evolve(asked, **fields)
+        changed = attrs.evolve(asked, **fields) if fields else asked
+        return changed.for_model(name if self.passes_name else None)
 
     def cost(self, response: ChatResponse) -> float:
         """Return the cost of *response* in US dollars, as far as known."""

@@ -177,6 +177,7 @@ class StreamWriter:
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _SAY_USAGE_IF_ASKED
         self._prompt = prompt_of(incoming) if incoming.wants.echo else ""
+        self._completes = bool(self._prompt or incoming.wants.namespaces)
         self._echoed: set[int] = set()
         self._begun: set[int] = set()  # calls, by index
         self._held: list[ResponseDelta] = []
@@ -242,12 +243,17 @@ class StreamWriter:
         return attrs.evolve(delta, tool_call_delta=attrs.evolve(call, id=id))
 
     def _frames(self, events: Iterable[dict[str, Any]]) -> bytes:
-        return b"".join(
-            self._converter.frame(self._completed(event)) for event in events if self._is_shown(event)
-        )
+        """Return *events* for the client. One that did not ask for counts fails at an event without a choice."""
+        frames = []
+        for event in events:
+            if self._shows_usage or event.get("choices") != [] or "usage" not in event:
+                if self._completes:
+                    self._complete(event)
+                frames.append(self._converter.frame(event))
+        return b"".join(frames)
 
-    def _completed(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return *event* with the parts of the request that no server repeats: a prompt, namespaces."""
+    def _complete(self, event: dict[str, Any]) -> None:
+        """Add the parts of the request that no server repeats to *event*: a prompt, namespaces."""
         if self._incoming.wants.namespaces:
             items = [event["item"]] if "item" in event else event.get("response", {}).get("output", ())
             name_in_namespaces([event, *items], self._incoming)
@@ -255,11 +261,6 @@ class StreamWriter:
             if choice["index"] not in self._echoed:
                 self._echoed.add(choice["index"])
                 choice["text"] = self._prompt + choice["text"]
-        return event
-
-    def _is_shown(self, event: dict[str, Any]) -> bool:
-        """Whether the client gets *event*. A client that did not ask for counts fails at an event without a choice."""
-        return self._shows_usage or event.get("choices") != [] or "usage" not in event
 
 
 def written(writer: StreamWriter, events: EventStream) -> bytes:

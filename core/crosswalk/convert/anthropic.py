@@ -215,12 +215,11 @@ class MessagesWriter(Writer):
                 block.said.setdefault("citations", []).append(citation)
                 yield _delta(block, "citation", citation)
         elif kind in ("text", "thinking"):
-            signature = _text(piece.metadata, "signature")
             if piece.text:
                 block.texts.append(piece.text)
                 self._length += len(piece.text) if kind == "text" else 0
                 yield _delta(block, kind, piece.text)
-            if kind == "thinking" and signature:
+            if kind == "thinking" and (signature := _text(piece.metadata, "signature")):
                 block.said["signature"] = signature
                 yield _delta(block, "signature", signature)
 

@@ -33,7 +33,7 @@ from crosswalk.service.tools import (
     as_tools,
 )
 from crosswalk.text import brief, meant, short_repr, summary
-from crosswalk.types._value import one_of
+from crosswalk.types._value import altered, one_of
 from crosswalk.types.json import FrozenObject, JSONObject, as_frozen_object
 from crosswalk.wire.options import OPTIONS
 
@@ -255,6 +255,10 @@ class ChatRequest:
     def with_turns(self, *turns: Turn | Mapping[str, Any]) -> ChatRequest:
         """Return the same request with *turns* at the end of the conversation."""
         return attrs.evolve(self, messages=(*self.messages, *turns))
+
+    def for_model(self, model: str | None) -> ChatRequest:
+        """Return the same request for *model*, or with ``None`` for the endpoint's own. Nothing is checked again."""
+        return altered(self, model=model)
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """Return the result of *build*, a plugin's function, for this request. A subclass may add to it."""
