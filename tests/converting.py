@@ -255,12 +255,18 @@ FREE = ("metadata.extensions", "metadata.provenance")
 def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> list[str]:
     """What *after* lacks of *before* although *report* does not name it."""
     named = {loss.path for loss in report.differences}
+    others = {alternative.index: alternative for alternative in after.alternatives}
+    known = [  # at the place where it stood; one that is named as lost leaves its place
+        one if report.names(f"alternatives[{number}]") else others[one.index]
+        for number, one in enumerate(before.alternatives)
+    ]
+    new = set(others) - {one.index for one in before.alternatives}
+    aligned = attrs.evolve(after, alternatives=[*known, *(others[index] for index in sorted(new))])
     found = [
         difference.place
-        for difference in differences(_without_segments(before), _without_segments(after))
+        for difference in differences(_without_segments(before), _without_segments(aligned))
         if not _is_allowed(difference, report, named)
     ]
-    others = {alternative.index: alternative for alternative in after.alternatives}
     found += _segments("segments", before.segments, after.segments, report)
     for number, alternative in enumerate(before.alternatives):
         path = f"alternatives[{number}].segments"
