@@ -255,29 +255,24 @@ FREE = ("metadata.extensions", "metadata.provenance")
 def hidden_losses(before: ChatResponse, after: ChatResponse, report: ConversionReport) -> list[str]:
     """What *after* lacks of *before* although *report* does not name it."""
     named = {loss.path for loss in report.differences}
+    others = {alternative.index: alternative for alternative in after.alternatives}
+    known = [  # at the place where it stood; one that is named as lost leaves its place
+        one if report.names(f"alternatives[{number}]") else others[one.index]
+        for number, one in enumerate(before.alternatives)
+    ]
+    new = set(others) - {one.index for one in before.alternatives}
+    aligned = attrs.evolve(after, alternatives=[*known, *(others[index] for index in sorted(new))])
     found = [
         difference.place
-        for difference in differences(
-            _without_segments(before), _without_segments(_aligned(before, after, named))
-        )
+        for difference in differences(_without_segments(before), _without_segments(aligned))
         if not _is_allowed(difference, report, named)
     ]
-    others = {alternative.index: alternative for alternative in after.alternatives}
     found += _segments("segments", before.segments, after.segments, report)
     for number, alternative in enumerate(before.alternatives):
         path = f"alternatives[{number}].segments"
         if not report.names(path):
             found += _segments(path, alternative.segments, others[alternative.index].segments, report)
     return found
-
-
-def _aligned(before: ChatResponse, after: ChatResponse, named: set[str]) -> ChatResponse:
-    """*after* with the alternatives that a report names as dropped, so that the others stand where they stood."""
-    alternatives = list(after.alternatives)
-    for number, alternative in enumerate(before.alternatives):
-        if f"alternatives[{number}]" in named:
-            alternatives.insert(number, alternative)
-    return attrs.evolve(after, alternatives=alternatives)
 
 
 def _without_segments(response: ChatResponse) -> ChatResponse:

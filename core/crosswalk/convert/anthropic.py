@@ -19,7 +19,7 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back, without_place
 from crosswalk.convert.writer import Event, Heading, Writer, json_of, url_citation
-from crosswalk.errors import ErrorInfo
+from crosswalk.mapping.reader import drain
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.merge import copy_json
 from crosswalk.types.segment import SegmentType
@@ -287,21 +287,15 @@ class MessagesWriter(Writer):
             declined = self._refusal and reason is FinishReason.STOP and not self.is_own
             self._stop_reason = "refusal" if declined else self.word_for(reason, raw, wire.FINISH_REASONS)
 
-    def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`."""
-        yield from self._begin()
-        yield from self._advance(to_the_end=True)
-        self.error = info
-        yield self.error_event(info)
-
     error_event = staticmethod(anthropic_error)
 
-    def close(self) -> Iterable[Event]:
-        """See :meth:`Writer.close`."""
-        if self.error is not None:
-            return
+    def _pending(self) -> Iterable[Event]:
+        """See :meth:`Writer._pending`."""
         yield from self._begin()
         yield from self._advance(to_the_end=True)
+
+    def _last(self) -> Iterable[Event]:
+        """See :meth:`Writer._last`."""
         yield from self._unsaid()
         last = _event("message_delta", delta=self._end(), usage=self._usage())
         if self.is_own:
@@ -311,10 +305,9 @@ class MessagesWriter(Writer):
         yield last
         yield _event("message_stop")
 
-    def body(self) -> Event:
-        """See :meth:`Writer.body`."""
-        if self.error is not None:
-            return self.error_event(self.error)
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
+        drain(self._unsaid())
         body = {**self._message(), "content": self._content, **self._end()}
         if self.is_own:
             remaining = self.left

@@ -16,7 +16,6 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event, Heading, Writer, unnamed_frame, url_citation
-from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import CitationRef, SegmentType
@@ -174,37 +173,23 @@ class GeminiWriter(Writer):
             FinishReason.CONTENT_FILTER if declined else reason, raw, wire.FINISH_REASONS
         )
 
-    def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`. A chunk with the error is the last one."""
-        yield from self._rest()
-        self.error = info
-        yield self.error_event(info)
-
     error_event = staticmethod(gemini_error)
+    frame = staticmethod(unnamed_frame)
 
-    def _rest(self) -> Iterator[Event]:
-        """Write the waiting parts of a stream."""
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`."""
         for _, candidate in sorted(self._candidates.items()):
             if not self.whole:
                 yield from self._advance(candidate, to_the_end=True)
                 if candidate.seal is not None:
                     yield self._chunk(self._said(candidate, [{"text": "", **_taken_seal(candidate)}]))
 
-    def close(self) -> Iterable[Event]:
-        """See :meth:`Writer.close`."""
-        if self.error is not None or self.whole:
-            return
-        yield from self._rest()
-        yield self._last([{} for _ in self._candidates])
+    def _last(self) -> Iterator[Event]:
+        """See :meth:`Writer._last`."""
+        yield self._chunk_at_end([{} for _ in self._candidates])
 
-    def frame(self, event: Event) -> bytes:
-        """See :meth:`Writer.frame`. Events have no names, and there is no end marker."""
-        return unnamed_frame(event)
-
-    def body(self) -> Event:
-        """See :meth:`Writer.body`."""
-        if self.error is not None:
-            return self.error_event(self.error)
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
         raw: list[Event] = []
         for _, candidate in sorted(self._candidates.items()):
             parts = [self._part(part, candidate) for part in candidate.parts]
@@ -214,9 +199,9 @@ class GeminiWriter(Writer):
                     candidate.written.append({"text": ""})
                 candidate.written[-1] |= _taken_seal(candidate)
             raw.append(self._said(candidate, candidate.written))
-        return self._last(raw)
+        return self._chunk_at_end(raw)
 
-    def _last(self, said: list[Event]) -> Event:
+    def _chunk_at_end(self, said: list[Event]) -> Event:
         """Return the data that are known at the end, with the written part *said* of each candidate."""
         first = self._candidates[0]
         if first.blocked and self.is_own and not first.written:

@@ -15,7 +15,6 @@ from crosswalk.convert.form import WireForm
 from crosswalk.convert.parts import Piece
 from crosswalk.convert.source import put_back
 from crosswalk.convert.writer import Event, Heading, Writer, json_of, logprobs_of
-from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.segment import SegmentType
@@ -84,16 +83,10 @@ class OllamaChatWriter(Writer):
         if not choice:
             self._reason = self.word_for(reason, raw, wire.FINISH_REASONS)
 
-    def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`. A line with the error is the last one."""
-        yield from self._rest()
-        self.error = info
-        yield self.error_event(info)
-
     error_event = staticmethod(ollama_error)
 
-    def _rest(self) -> Iterator[Event]:
-        """Write the calls and images of a stream."""
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`. They are calls and images."""
         if self.whole:
             return
         for call in self._tool_calls():
@@ -101,33 +94,29 @@ class OllamaChatWriter(Writer):
         if self._images:
             yield self._line(self._message({"images": self._images}))
 
-    def close(self) -> Iterable[Event]:
-        """See :meth:`Writer.close`."""
-        if self.error is not None or self.whole:
-            return
-        yield from self._rest()
-        yield self._last({})
+    def _last(self) -> Iterator[Event]:
+        """See :meth:`Writer._last`."""
+        yield self._line_at_end({})
 
-    def frame(self, event: Event) -> bytes:
+    @staticmethod
+    def frame(event: Event) -> bytes:
         """See :meth:`Writer.frame`: a line."""
         return json_of(event) + b"\n"
 
-    def body(self) -> Event:
-        """See :meth:`Writer.body`."""
-        if self.error is not None:
-            return self.error_event(self.error)
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
         payload: Event = {name: "".join(texts) for name, texts in self._said.items()}
         if self._images:
             payload["images"] = self._images
         if self._calls:
             payload["tool_calls"] = [*self._tool_calls()]
-        return self._last(payload)
+        return self._line_at_end(payload)
 
     def _message(self, said: Event) -> Event:
         """Return the field, or the fields, of a line for *said*."""
         return {"message": {"role": "assistant", "content": "", **said}}
 
-    def _last(self, said: Event) -> Event:
+    def _line_at_end(self, said: Event) -> Event:
         line = self._line(self._message(said)) | {"done": True, "done_reason": self._reason}
         if self.duration:
             line["total_duration"] = self.duration // _MICROSECOND * 1000

@@ -24,7 +24,6 @@ from crosswalk.convert.writer import (
     unnamed_frame,
     url_citation,
 )
-from crosswalk.errors import ErrorInfo
 from crosswalk.types.finish import PAUSES, FinishReason
 from crosswalk.types.logprob import TokenLogprob
 from crosswalk.types.merge import copy_json
@@ -166,14 +165,11 @@ class ChatWriter(Writer):
         own = raw if (self.whole and self.is_own) or raw in PAUSES else None
         self._choice(choice).finish = self.word_for(reason, own, wire.WRITTEN)
 
-    def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """See :meth:`Writer.fail`. A chunk with the error ends the stream, without an end marker."""
-        yield from self._rest()
-        self.error = info
-        yield self.error_event(info)
+    error_event = staticmethod(openai_error)
+    frame = staticmethod(unnamed_frame)
 
-    def _rest(self) -> Iterator[Event]:
-        """Return the fields that are known only at the end: citations, and ids of calls that got none."""
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`. Citations, and ids of calls that got none, are known only at the end."""
         for _, choice in sorted(self._choices.items()):
             if choice.annotations:
                 choice.held.append({_FIELD[SegmentType.CITATION]: choice.annotations})
@@ -184,15 +180,8 @@ class ChatWriter(Writer):
             if not self.whole:
                 yield from self._written(choice)
 
-    error_event = staticmethod(openai_error)
-
-    def close(self) -> Iterable[Event]:
-        """See :meth:`Writer.close`."""
-        if self.error is not None:
-            return
-        yield from self._rest()
-        if self.whole:
-            return
+    def _last(self) -> Iterable[Event]:
+        """See :meth:`Writer._last`."""
         last = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
         raw = [chunk["choices"][0] for chunk in last]
         if self.usage is not None:
@@ -202,14 +191,8 @@ class ChatWriter(Writer):
         yield from last
         yield {}  # the end marker
 
-    def frame(self, event: Event) -> bytes:
-        """See :meth:`Writer.frame`. Events have no names."""
-        return unnamed_frame(event)
-
-    def body(self) -> Event:
-        """See :meth:`Writer.body`."""
-        if self.error is not None:
-            return self.error_event(self.error)
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
         choices = [self._entry(choice) for _, choice in sorted(self._choices.items())]
         body = {**self._top(), "choices": choices}
         if self.usage is not None:

@@ -263,7 +263,12 @@ class ResponsesWriter(Writer):
     error_event = staticmethod(openai_error)
 
     def close(self) -> Iterator[Event]:
-        """See :meth:`Writer.close`."""
+        """See :meth:`Writer.close`. A failed answer has all of its items, too."""
+        yield from self._pending()
+        yield from self._last()
+
+    def _pending(self) -> Iterator[Event]:
+        """See :meth:`Writer._pending`."""
         yield from self._begin()
         for part in list(self._held):
             yield from self._open_held(part)
@@ -274,6 +279,9 @@ class ResponsesWriter(Writer):
         self._unfinished.clear()
         self._open = None
         yield from self._pass_over(None)
+
+    def _last(self) -> Iterator[Event]:
+        """See :meth:`Writer._last`."""
         last = self._status if self._status in ("completed", "failed") else "incomplete"
         yield self._event(last, response=self.response())
 
@@ -287,10 +295,8 @@ class ResponsesWriter(Writer):
         """See :meth:`Writer.is_error_body`. A failed answer is a response, an HTTP error without one is not."""
         return self.error is not None and self.error.status is not None and not self._items
 
-    def body(self) -> Event:
-        """See :meth:`Writer.body`."""
-        if self.error is not None and self.is_error_body:
-            return self.error_event(self.error)
+    def _body(self) -> Event:
+        """See :meth:`Writer._body`."""
         return self.response()
 
     def response(self, *, begins: bool = False) -> Event:

@@ -130,18 +130,31 @@ class Writer(ABC):
     def end(self, reason: FinishReason, raw: str | None, choice: int) -> None:
         """Write the reason why an answer ended, with the provider's own word for it."""
 
-    @abstractmethod
     def fail(self, info: ErrorInfo) -> Iterable[Event]:
-        """Write the error that ended the answer."""
+        """Write the error that ended the answer, as its last event."""
+        yield from self._pending()
+        self.error = info
+        yield self.error_event(info)
 
     @staticmethod
     @abstractmethod
     def error_event(info: ErrorInfo) -> Event:
         """Return the body of an HTTP error with *info*."""
 
-    @abstractmethod
     def close(self) -> Iterable[Event]:
         """End the answer."""
+        if self.error is None:
+            yield from self._pending()
+            if not self.whole:
+                yield from self._last()
+
+    @abstractmethod
+    def _pending(self) -> Iterable[Event]:
+        """Write the parts that have waited for later ones."""
+
+    @abstractmethod
+    def _last(self) -> Iterable[Event]:
+        """Write the last events of a stream."""
 
     def word_for(self, reason: FinishReason, raw: str | None, words: Mapping[str, FinishReason]) -> str:
         """Return the form's word for *reason*: the provider's own one if it is among the *words* and means the same.
@@ -158,7 +171,8 @@ class Writer(ABC):
         first = first_words(words)
         return first[reason if reason in first else _NEAREST[reason]]
 
-    def frame(self, event: Event) -> bytes:
+    @staticmethod
+    def frame(event: Event) -> bytes:
         """Return *event* as it is sent in a stream."""
         return named_frame(event)
 
@@ -175,9 +189,14 @@ class Writer(ABC):
         """Whether the body is that of an HTTP error."""
         return self.error is not None
 
-    @abstractmethod
     def body(self) -> Event:
-        """Return the answer as a whole, once it is closed."""
+        """Return the answer as a whole, or the body of an HTTP error, once it is closed."""
+        error = self.error if self.is_error_body else None
+        return self._body() if error is None else self.error_event(error)
+
+    @abstractmethod
+    def _body(self) -> Event:
+        """Return the answer as a whole."""
 
 
 def named_frame(event: Event) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import attrs
 import orjson
 
+from crosswalk.convert.arguments import INVALID_JSON
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.service.given import Turn
 from crosswalk.service.http_request import Dropped, UnsupportedRequestError
@@ -278,7 +279,7 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
     try:
         return call.parsed()
     except ToolCallArgumentsError:
-        return {"INVALID_JSON": call.arguments}
+        return {INVALID_JSON: call.arguments}
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -286,7 +287,7 @@ def arguments_text(call: ToolCall) -> str:
     try:
         parsed = call.parsed()
     except ToolCallArgumentsError:
-        return dump_json({"INVALID_JSON": call.arguments}).decode()
+        return dump_json({INVALID_JSON: call.arguments}).decode()
     return dump_json(parsed).decode() if call.is_custom else call.arguments
 
 

@@ -38,6 +38,8 @@ MEDIA: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 """The parts that are media, each with the field of the data and how that is encoded."""
 
+_MEDIA_BY_ENCODING: Final = {encoding: name for name, (_, encoding) in MEDIA.items()}
+
 MEDIA_FIELDS: Final[Mapping[str, str]] = MappingProxyType({"mimeType": "media_type", "displayName": "name"})
 """The further fields of media, by their canonical names."""
 
@@ -156,13 +158,11 @@ def part_of(kind: SegmentType, content: str, about: Mapping[str, Any]) -> dict[s
         return {"text": content, **signed}
     if kind is SegmentType.REASONING:
         return {"text": content, "thought": True, **signed}
-    if kind is SegmentType.MEDIA:
-        member = next((name for name, (_, its) in MEDIA.items() if its == about.get("encoding")), None)
-        if member is None:
-            return None
+    medium = _MEDIA_BY_ENCODING.get(str(about.get("encoding"))) if kind is SegmentType.MEDIA else None
+    if medium is not None:
         named = {name: about[ours] for name, ours in MEDIA_FIELDS.items() if ours in about}
         thought = {"thought": True} if about.get("thought") else {}
-        return {member: {**named, MEDIA[member][0]: content}, **thought, **signed}
+        return {medium: {**named, MEDIA[medium][0]: content}, **thought, **signed}
     tool = str(about.get("type"))
     if tool not in SERVER_TOOLS:
         return None

@@ -110,6 +110,7 @@ def test_media_are_data_or_an_address_and_foreign_parts_are_left_out() -> None:
             Segment(T.MEDIA, "gs://b", {"encoding": "url", "media_type": "video/mp4", "thought": True}),
             Segment(T.MEDIA, "AAAA", {"encoding": "base64"}),
             Segment(T.MEDIA, "AAAA", {"type": "audio"}),
+            Segment(T.MEDIA, "AAAA", {"encoding": "hex", "media_type": "image/png"}),
             Segment(T.TOOL_CALL, "6*7", {"type": "code_interpreter_call"}),
             Segment(T.REASONING, "", {"signature": "of another"}),
             Segment(T.REASONING, "", {"encrypted": "seal", "format": "crosswalk"}),
