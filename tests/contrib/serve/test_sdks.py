@@ -93,6 +93,15 @@ class TestOpenAI:
                 )
             )
 
+    def test_an_address_without_a_version(self, gateway: Live, upstream: ReplayServer) -> None:
+        """LiteLLM's proxy and llama.cpp take it, so programs have it."""
+        upstream.add(says("Hello"))
+        with openai.OpenAI(base_url=gateway.url, api_key="none", max_retries=0) as client:
+            answer = client.chat.completions.create(
+                model="tiny", messages=[{"role": "user", "content": "Hi"}]
+            )
+        assert answer.choices[0].message.content == "Hello"
+
     def test_models(self, gpt: openai.OpenAI) -> None:
         assert [model.id for model in gpt.models.list()] == ["tiny"]
         assert gpt.models.retrieve("tiny").id == "tiny"
