@@ -36,6 +36,7 @@ __all__ = ["create_app"]
 
 _ASKED: Final = {
     "/v1/chat/completions": WireForm.OPENAI_CHAT,
+    "/chat/completions": WireForm.OPENAI_CHAT,
     "/v1/completions": WireForm.OPENAI_COMPLETIONS,
     "/v1/responses": WireForm.OPENAI_RESPONSES,
     "/v1/messages": WireForm.ANTHROPIC,

@@ -254,8 +254,8 @@ def ollama_chat(url: str) -> Cases:
     }
 
 
-def langchain(model: Any) -> Cases:
-    """One of LangChain's models."""
+def langchain(model: Any, error: type[Exception]) -> Cases:
+    """One of LangChain's models. It raises its SDK's *error*."""
     from langchain_core.messages import HumanMessage, ToolMessage
 
     def over_turns() -> None:
@@ -292,30 +292,35 @@ def langchain(model: Any) -> Cases:
         "tools": over_turns,
         "image": image,
         "structured": structured,
-        "error": lambda: fails(Exception, lambda: model.invoke("error")),
+        "error": lambda: fails(error, lambda: model.invoke("error")),
         "abort": abort,
     }
 
 
 def langchain_openai(url: str, **more: Any) -> Cases:
     """LangChain's model for OpenAI."""
+    import openai
     from langchain_openai import ChatOpenAI
 
-    return langchain(ChatOpenAI(model=MODEL, base_url=f"{url}/v1", api_key="none", max_retries=0, **more))
+    model = ChatOpenAI(model=MODEL, base_url=f"{url}/v1", api_key="none", max_retries=0, **more)
+    return langchain(model, openai.BadRequestError)
 
 
 def langchain_anthropic(url: str) -> Cases:
     """LangChain's model for Anthropic."""
+    import anthropic
     from langchain_anthropic import ChatAnthropic
 
-    return langchain(ChatAnthropic(model=MODEL, base_url=url, api_key="none", max_retries=0, max_tokens=99))
+    model = ChatAnthropic(model=MODEL, base_url=url, api_key="none", max_retries=0, max_tokens=99)
+    return langchain(model, anthropic.BadRequestError)
 
 
 def langchain_ollama(url: str) -> Cases:
     """LangChain's model for Ollama."""
+    import ollama
     from langchain_ollama import ChatOllama
 
-    return langchain(ChatOllama(model=MODEL, base_url=url))
+    return langchain(ChatOllama(model=MODEL, base_url=url), ollama.ResponseError)
 
 
 def llm_chat(url: str) -> Cases:

@@ -63,6 +63,7 @@ def openai_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an event that ends a stream, as OpenAI writes it.
 
     Many servers of its dialect have a number as the code, where OpenAI has a word or nothing. It is written as a text.
+    Other numbers stay, such as llama.cpp's ``n_ctx``. Other texts may contain secrets.
     """
     _, kind, usual = _USUAL[info.kind]
     error = info.raw.get("error") if isinstance(info.raw, dict) else None
@@ -71,8 +72,9 @@ def openai_error(info: ErrorInfo) -> Event:
     code = info.code or usual
     if own is not None and own == info.code:
         code = str(raw["code"]) if type(raw.get("code")) is int else None
-    payload = {"type": own or kind, "param": _word(raw.get("param")), "code": code}
-    return {"error": {"message": info.message, **payload}}
+    payload = {"message": info.message, "type": own or kind, "param": _word(raw.get("param")), "code": code}
+    numbers = {name: value for name, value in raw.items() if type(value) is int and name not in payload}
+    return {"error": payload | numbers}
 
 
 def anthropic_error(info: ErrorInfo) -> Event:

@@ -91,6 +91,6 @@ def test_every_test_passes(target: str, module: str) -> None:
 def test_compatcanary_passes(target: str, profile: str) -> None:
     assert CANARY is not None
     command = [CANARY, "scan", "--base-url", target, "--model", MODELS["openai"], "--profile", profile]
-    command += ["--timeout", "60", "--fail-on", "any", "--api-key", "none"]
+    command += ["--timeout", "600", "--fail-on", "any", "--api-key", "none"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -696,6 +696,25 @@ def test_an_error_keeps_its_number(error: dict[str, Any], code: object) -> None:
     assert back.error_info.kind is response.error_info.kind  # type: ignore[union-attr]
 
 
+def test_an_error_keeps_further_numbers_and_no_further_text() -> None:
+    raw = {
+        "message": "no",
+        "type": "exceed_context_size_error",
+        "n_ctx": 8,
+        "param": 1,
+        "key": "k",
+        "is": True,
+    }
+    info = ErrorInfo(ErrorKind.CONTEXT_OVERFLOW, "no", raw={"error": raw})
+    assert json.loads(error_body(info, WireForm.OPENAI_CHAT).value)["error"] == {
+        "message": "no",
+        "type": "exceed_context_size_error",
+        "param": None,
+        "code": "context_length_exceeded",
+        "n_ctx": 8,
+    }
+
+
 def test_what_came_before_an_error_is_named_where_a_body_has_no_place_for_it() -> None:
     response = normalize(
         (CAPTURES / "anthropic/made_overloaded_stream.response.sse").read_bytes(), "anthropic"
