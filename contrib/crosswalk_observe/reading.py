@@ -27,12 +27,25 @@ from crosswalk_observe.operations import tokens_of
 from crosswalk_observe.record import ObservedExchange, ObservedRequest
 from crosswalk_observe.secrets import Secrets
 
-__all__ = ["record_of"]
+__all__ = ["DialectCache", "record_of"]
 
 _STREAMS: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
 
-DialectCache: TypeAlias = dict[tuple[str, str | None], str]
+@attrs.define
+class Dialect:
+    """The provider at an address.
+
+    Attributes:
+        provider: the provider id.
+        guesses: the number of answers that fitted several providers, or 0 once an answer has shown the provider.
+    """
+
+    provider: str
+    guesses: int = 0
+
+
+DialectCache: TypeAlias = dict[tuple[str, str | None], Dialect]
 """The provider by URL and model, as earlier answers have shown."""
 _MAX_DIALECTS: Final = 1024
 
@@ -138,22 +151,34 @@ def _provider(
     if site.is_sure and len(site.providers) == 1:
         return site.providers[0], False
     key = _server(exchange)
-    if (before := dialects.get(key)) is not None:
-        return before, False
+    before = dialects.get(key, Dialect(""))
+    if before.guesses:
+        before.guesses += 1
+    if (
+        before.provider and before.guesses.bit_count() != 1
+    ):  # a guess is checked at the 2nd, 4th, 8th, … answer
+        return before.provider, before.guesses > 0
     try:
         provider = detect(body, registry, among=site.providers if site.is_sure else None)
     except (DetectionError, PluginError) as error:
         fitting = getattr(error, "candidates", ())
-        return next((name for name in site.providers if name in fitting), site.providers[0]), True
+        provider = next((name for name in site.providers if name in fitting), site.providers[0])
+        if fitting:
+            _remember(dialects, exchange, Dialect(provider, before.guesses or 1))
+        return provider, True
     if provider not in site.providers:
         for name in site.providers:
             if provider in registry.mapper(name).info.speaks:  # its server, with another dialect
                 return name, True
+    _remember(dialects, exchange, Dialect(provider))
+    return provider, False
+
+
+def _remember(dialects: DialectCache, exchange: Exchange, dialect: Dialect) -> None:
     if exchange.status == 200:
         if len(dialects) >= _MAX_DIALECTS:
             dialects.clear()
-        dialects[key] = provider
-    return provider, False
+        dialects[_server(exchange)] = dialect
 
 
 def _server(exchange: Exchange) -> tuple[str, str | None]:
@@ -285,7 +310,7 @@ class _AnswerReader:
         self.is_cancelled = False
         self.is_complete = False
         status = exchange.status or 200
-        self._deltas = normalize_stream(
+        deltas = normalize_stream(  # not an attribute: it calls this object, and a cycle would live longer
             self._chunks(exchange, body_read),
             provider,
             status=min(status, 599) if status >= 400 else 200,
@@ -305,7 +330,7 @@ class _AnswerReader:
             cause = cause or ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name)
         elif exchange.was_abandoned and cause is None:
             cause = CANCELLED
-        self.response = self._read(cause, has_end)
+        self.response = self._read(deltas, cause, has_end)
 
     def _chunks(self, exchange: Exchange, body_read: _Body) -> Iterator[bytes]:
         for self._now, chunk in zip(body_read.times, body_read.chunks, strict=True):
@@ -317,10 +342,10 @@ class _AnswerReader:
             raise error.locate(provider=self._provider, event=f"after byte {stored}")
         self._is_over = True
 
-    def _read(self, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
+    def _read(self, deltas: DeltaStream, cause: ErrorInfo | None, has_end: bool) -> ChatResponse | None:
         """Return the response. *cause* is why the rest of the answer is missing, if it is incomplete."""
         try:
-            return self._answer(self._deltas, cause, has_end)
+            return self._answer(deltas, cause, has_end)
         except PluginError as error:  # nothing can be made of what it has set
             self.error = error.with_traceback(None)
             return None

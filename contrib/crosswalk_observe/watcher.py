@@ -16,7 +16,7 @@ from crosswalk_observe.diagnostics import Diagnostics
 from crosswalk_observe.exchange import Exchange, json_object
 from crosswalk_observe.hosts import Hosts, Site
 from crosswalk_observe.lifecycle import close_before_others, register
-from crosswalk_observe.reading import record_of
+from crosswalk_observe.reading import DialectCache, record_of
 from crosswalk_observe.record import ObservedExchange
 from crosswalk_observe.sinks import Sink, Sinks
 from crosswalk_observe.transports import watched
@@ -85,7 +85,7 @@ class Watcher:
         self._hosts = Hosts(
             self._registry, providers=providers, include=include, exclude=exclude, broken=self._report_broken
         )
-        self._remembered: dict[tuple[str, str | None], str] = {}
+        self._dialects: DialectCache = {}
         self._is_closed = False
         self._has_begun = False
         self.renew()
@@ -312,7 +312,7 @@ class Watcher:
                     exchange,
                     self._registry,
                     self.keep_bytes,
-                    self._remembered,
+                    self._dialects,
                     with_prices=self._with_prices,
                 )
             except Exception as error:

@@ -380,6 +380,30 @@ def test_what_the_answer_has_told_of_a_server_is_remembered_until_it_cannot_be_r
         assert [ask(b"no JSON", "other"), ask(ollama, "other")] == ["vllm", "ollama"]
 
 
+def test_a_guess_is_checked_again_at_the_second_fourth_and_eighth_answer() -> None:
+    plain = (
+        b'{"object": "chat.completion", "id": "c", "created": 1, "model": "m", "choices": [{"index": 0, '
+        b'"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}'
+    )
+    marked = capture("vllm/chat_think.response.json").body
+    seen = Seen()
+    with Watcher(seen, in_background=False) as watcher:
+        for body in (plain, plain, marked, marked, plain):
+            exchange = watcher.begin(
+                "POST", "https://gpu.example/v1/chat/completions", {}, b'{"model": "m", "messages": []}'
+            )
+            assert exchange is not None
+            exchange.answered(200, {})
+            exchange.chunk(body)
+            exchange.ended()
+    guessed = [
+        "metadata.provider_id" in record.response.metadata.provenance if record.response else None
+        for record in seen
+    ]
+    assert [record.provider for record in seen] == ["openai", "openai", "openai", "vllm", "vllm"]
+    assert guessed == [True, True, True, False, False]
+
+
 class Stranger:
     """A stranger's plugin, of a server that only it knows."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,20 @@ def test_records_come_in_order_from_a_thread_of_the_watchers_own() -> None:
     (thread,) = threads
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_an_exchange_that_is_over_is_freed_at_once() -> None:
+    """It holds bodies, and must not wait for the garbage collector."""
+    gc.disable()
+    try:
+        with Watcher(lambda _: None, providers=HOST, in_background=False) as watcher:
+            exchange = ask(watcher)
+            assert exchange is not None
+            over = weakref.ref(exchange)
+            del exchange
+            assert over() is None
+    finally:
+        gc.enable()
 
 
 def test_flush_says_whether_all_is_handed_on() -> None:
