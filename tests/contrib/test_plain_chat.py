@@ -191,3 +191,11 @@ def test_a_plain_answer_is_read_as_openais_and_marked() -> None:
     assert normalize(sse(*cut)).metadata.provider_id == "openai"
     with pytest.raises(CrosswalkError, match="several providers"):
         normalize(sse(*cut, done=False))  # whether it is whole depends on the server
+
+
+def test_every_candidate_reads_an_error_with_its_own_hook() -> None:
+    body = {"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}}
+    response = normalize(body, status=429)
+    assert response.error_info is not None
+    assert response.error_info.kind == "rate_limit"
+    assert response.metadata.provenance["metadata.provider_id"] == "derived"
