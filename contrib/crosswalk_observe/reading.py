@@ -48,6 +48,8 @@ class Dialect:
 DialectCache: TypeAlias = dict[tuple[str, str | None], Dialect]
 """The provider by URL and model, as earlier answers have shown."""
 _MAX_DIALECTS: Final = 1024
+_ASKED: Final = 8
+"""The number of a server's answers that are asked for its provider, while none of them shows it."""
 
 
 def record_of(
@@ -152,11 +154,7 @@ def _provider(
         return site.providers[0], False
     key = _server(exchange)
     before = dialects.get(key, Dialect(""))
-    if before.guesses:
-        before.guesses += 1
-    if (
-        before.provider and before.guesses.bit_count() != 1
-    ):  # a guess is checked at the 2nd, 4th, 8th, … answer
+    if before.provider and before.guesses in (0, _ASKED):
         return before.provider, before.guesses > 0
     try:
         provider = detect(body, registry, among=site.providers if site.is_sure else None)
@@ -164,7 +162,7 @@ def _provider(
         fitting = getattr(error, "candidates", ())
         provider = next((name for name in site.providers if name in fitting), site.providers[0])
         if fitting:
-            _remember(dialects, exchange, Dialect(provider, before.guesses or 1))
+            _remember(dialects, exchange, Dialect(provider, before.guesses + 1))
         return provider, True
     if provider not in site.providers:
         for name in site.providers:

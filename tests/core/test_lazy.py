@@ -65,9 +65,9 @@ def test_a_package_has_the_names_of_its_modules_and_each_once(name: str) -> None
     assert not modules & set(names)
     assert set(names) <= set(dir(package))
     for module in stars(package):
-        if not module.startswith(f"{name}."):
-            continue
-        assert getattr(package, module.rpartition(".")[2]) is import_module(module)
+        parent, _, own = module.rpartition(".")
+        if parent == name:
+            assert getattr(package, own) is import_module(module)
 
 
 def test_a_module_of_a_package_is_its_attribute_before_anybody_has_imported_it() -> None:

@@ -380,7 +380,10 @@ def test_what_the_answer_has_told_of_a_server_is_remembered_until_it_cannot_be_r
         assert [ask(b"no JSON", "other"), ask(ollama, "other")] == ["vllm", "ollama"]
 
 
-def test_a_guess_is_checked_again_at_the_second_fourth_and_eighth_answer() -> None:
+@pytest.mark.parametrize(("plain_answers", "found"), [(7, "vllm"), (8, "openai")])
+def test_the_first_eight_answers_of_a_server_are_asked_for_its_provider(
+    plain_answers: int, found: str
+) -> None:
     plain = (
         b'{"object": "chat.completion", "id": "c", "created": 1, "model": "m", "choices": [{"index": 0, '
         b'"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]}'
@@ -388,7 +391,7 @@ def test_a_guess_is_checked_again_at_the_second_fourth_and_eighth_answer() -> No
     marked = capture("vllm/chat_think.response.json").body
     seen = Seen()
     with Watcher(seen, in_background=False) as watcher:
-        for body in (plain, plain, marked, marked, plain):
+        for body in (*[plain] * plain_answers, marked, plain):
             exchange = watcher.begin(
                 "POST", "https://gpu.example/v1/chat/completions", {}, b'{"model": "m", "messages": []}'
             )
@@ -400,8 +403,8 @@ def test_a_guess_is_checked_again_at_the_second_fourth_and_eighth_answer() -> No
         "metadata.provider_id" in record.response.metadata.provenance if record.response else None
         for record in seen
     ]
-    assert [record.provider for record in seen] == ["openai", "openai", "openai", "vllm", "vllm"]
-    assert guessed == [True, True, True, False, False]
+    assert [record.provider for record in seen] == ["openai"] * plain_answers + [found] * 2
+    assert guessed == [True] * plain_answers + [found == "openai"] * 2
 
 
 class Stranger:
