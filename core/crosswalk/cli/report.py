@@ -19,9 +19,10 @@ from crosswalk.cli.logs.report_rows import Group, ReportRow, groups_of, row_of
 from crosswalk.cli.logs.sources import Answer, Fault, Item, Source, find_sources, records_of
 from crosswalk.cli.progress import Progress
 from crosswalk.cli.samples import SAMPLE_LOG
-from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_text
+from crosswalk.cli.terminal import FAILED, OK, UsageError, harmless, say, write_text
 from crosswalk.errors import CrosswalkError, DetectionError, MappingError
 from crosswalk.plugin.registry import registry
+from crosswalk.prices import check_prices, cost_of
 from crosswalk.records import with_facts
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
@@ -30,6 +31,8 @@ __all__ = ["HEADINGS", "by_count", "figures_of", "notes_of", "run"]
 
 _REPEATING: Final = {"claude_code"}
 """The layouts of logs that copy earlier answers into another file, with their ids."""
+_NAMED: Final = 10
+"""The most models that a note names."""
 HEADINGS: Final = (
     "exchanges",
     "errors",
@@ -47,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises:
         UsageError: the options contradict each other, or a file is missing.
+        ConfigurationError: there are no price lists for ``--prices``.
         PluginError: the named provider cannot be used.
     """
     if arguments.provider is not None:
@@ -55,16 +59,18 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.paths:
             raise UsageError("--demo reports on its own log: name none")
         arguments.paths = [str(SAMPLE_LOG)]
+    if arguments.prices:
+        check_prices()
     status, rows = _rows(arguments)
     groups, total = groups_of(rows, arguments.by)
     if arguments.html:
         from crosswalk.cli.html.report_page import report_page
 
-        write_text(report_page(arguments.by, groups, total))
+        write_text(report_page(arguments.by, groups, total, arguments.prices))
     elif arguments.csv:
         write_text(_csv(arguments.by, groups))
     else:
-        _write(arguments.by, groups, total)
+        _write(arguments.by, groups, total, arguments.prices)
     if rows and all(row.error == DetectionError.__name__ for row in rows):
         say("no answer was recognized; if each line has it under a key, name that: --field response=KEY")
         return FAILED
@@ -80,6 +86,8 @@ def _rows(arguments: argparse.Namespace) -> tuple[int, list[ReportRow]]:
         keeper = keeper_of(Path(path))
         assert keeper is not None
         rows += keeper.report_rows(Path(path))
+    if stored and arguments.prices:
+        say("--prices adds no costs to stored columns; use it when you write them: crosswalk batch --prices")
     if stored and not raw:
         return OK, rows
     records = records_of(arguments)
@@ -174,8 +182,6 @@ def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.N
         return row_of(response, **known)
     cost = response.usage.cost
     if cost is None and arguments.prices:
-        from crosswalk.prices import cost_of
-
         cost = cost_of(response)
     if cost is None:
         return row_of(response, **known)
@@ -183,7 +189,7 @@ def _priced(response: ChatResponse, known: dict[str, Any], arguments: argparse.N
     return row_of(response, **{**known, "cost": cost.amount, "is_estimated": is_estimated})
 
 
-def _write(by: list[str], groups: list[Group], total: Group) -> None:
+def _write(by: list[str], groups: list[Group], total: Group, with_prices: bool) -> None:
     rows = [_cells(group, len(by)) for group in groups]
     if len(groups) > 1:
         rows.append(_cells(total, len(by)))
@@ -195,8 +201,8 @@ def _write(by: list[str], groups: list[Group], total: Group) -> None:
         write_text(
             f"\nTool calls: {total.tool_calls:,}, {total.broken_calls:,} with arguments that are not a JSON object\n"
         )
-    for note in notes_of(total):
-        write_text(f"\n{note}\n")
+    for note in notes_of(total, with_prices):
+        write_text(f"\n{harmless(note)}\n")
 
 
 def by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -204,17 +210,26 @@ def by_count(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def notes_of(total: Group) -> Iterator[str]:
-    """Notes that a reader needs to understand the sums."""
+def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
+    """Notes that a reader needs to understand the sums.
+
+    Args:
+        total: all exchanges.
+        with_prices: whether missing costs were estimated.
+    """
     without = total.exchanges - total.with_usage
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
-    if total.exchanges and not total.with_cost:
+    if total.exchanges and not total.with_cost and not with_prices:
         yield "No exchange says its cost; --prices estimates it by list prices."
     elif total.with_cost < total.exchanges:
         yield f"{total.exchanges - total.with_cost:,} of {total.exchanges:,} exchanges have no cost."
     if total.estimated:
         yield f"{total.estimated:,} of {total.with_cost:,} costs are estimated by list prices."
+    if with_prices and total.without_price:
+        models = [model for model, _ in by_count(total.without_price)]
+        more = f" and {len(models) - _NAMED:,} more" if len(models) > _NAMED else ""
+        yield f"No list price for {counted(len(models), 'model')}: {', '.join(models[:_NAMED])}{more}."
 
 
 def _cells(group: Group, width: int) -> list[str]:

@@ -55,6 +55,15 @@ def test_both_can_be_counted_together(run: Run) -> None:
     assert run("report", "out", "log.jsonl", "--csv").out.splitlines()[1].startswith("m,2,")
 
 
+def test_stored_columns_get_no_prices_and_the_report_says_so(run: Run) -> None:
+    pytest.importorskip("genai_prices")
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    run("batch", "log.jsonl", "--output", "out")
+    done = run("report", "out", "--prices")
+    assert "--prices adds no costs to stored columns" in done.err
+    assert "crosswalk batch --prices" in done.err
+
+
 def test_columns_as_json_lines_are_refused(run: Run) -> None:
     Path("log.jsonl").write_bytes(lines(record(1)))
     run("batch", "log.jsonl", "--output", "out", "--format", "jsonl")

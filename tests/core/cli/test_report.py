@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -116,6 +117,35 @@ def test_costs_can_be_estimated(run: Run, log: Path) -> None:
     assert gpt["estimated_costs"] == "1"
     assert Decimal(gpt["cost"]) > Decimal("0.5")
     assert " costs are estimated by list prices." in run("report", log, "--prices").out
+
+
+def test_models_without_a_list_price_are_named(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("genai_prices")
+    file = tmp_path / "log.jsonl"
+    models = [f"own-{number:02}" for number in range(12)]
+
+    def write(models: list[str]) -> None:
+        bodies = (orjson.dumps({"provider": "vllm", "body": {**CHAT, "model": model}}) for model in models)
+        file.write_bytes(b"\n".join(bodies))
+
+    write(["own-11", *models[:10]])
+    note = f"No list price for 11 models: {', '.join(models[:10])} and 1 more."
+    assert note in run("report", file, "--prices").out
+    assert note in run("report", file, "--prices", "--html").out
+    write(models[:10] * 2)
+    done = run("report", file, "--prices")
+    assert done.out.endswith(f"\nNo list price for 10 models: {', '.join(models[:10])}.\n")
+    assert "\n20 of 20 exchanges have no cost.\n" in done.out
+    assert "No list price" not in run("report", file).out
+
+
+def test_prices_without_their_package_are_refused_before_anything_is_read(
+    run: Run, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    done = run("report", log, "--prices")
+    assert (done.status, done.out) == (2, "")
+    assert "pip install 'crosswalk-llm[prices]'" in done.err
 
 
 def test_an_own_cost_of_the_provider_counts(run: Run, tmp_path: Path) -> None:

@@ -26,19 +26,20 @@ div.scroll { overflow-x: auto; }
 """
 
 
-def report_page(by: Sequence[str], groups: Sequence[Group], total: Group) -> str:
+def report_page(by: Sequence[str], groups: Sequence[Group], total: Group, with_prices: bool) -> str:
     """The page.
 
     Args:
         by: the names of the groupings.
         groups: the groups, in this order.
         total: all of them as one group.
+        with_prices: whether missing costs were estimated.
     """
     heads = "".join(f'<th class="k">{_text(name)}</th>' for name in by)
     heads += "".join(f"<th>{name}</th>" for name in HEADINGS)
     rows = "\n".join(_row(group, group.values) for group in groups)
     last = _row(total, ("all", *[""] * (len(by) - 1)), "all")
-    notes = "".join(f"<p>{_text(note)}</p>" for note in notes_of(total))
+    notes = "".join(f"<p>{_text(note)}</p>" for note in notes_of(total, with_prices))
     calls = ""
     if total.tool_calls:
         broken = f"{total.broken_calls:,} of them with arguments that are not a JSON object"

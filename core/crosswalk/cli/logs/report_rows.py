@@ -132,6 +132,7 @@ class Group:
         with_usage: the number with token counts.
         with_cost: the number with a cost.
         estimated: the number of estimated costs.
+        without_price: the number of exchanges with token counts and without a cost, by model.
         latencies: the measured durations, in seconds.
         finishes: the number of exchanges by finish reason.
         errors: the number of failed exchanges by kind of error.
@@ -146,6 +147,7 @@ class Group:
     cost: Decimal = Decimal(0)
     with_cost: int = 0
     estimated: int = 0
+    without_price: Counter[str] = attrs.field(factory=Counter)
     tool_calls: int = 0
     broken_calls: int = 0
     latencies: list[float] = attrs.field(factory=list)
@@ -163,6 +165,8 @@ class Group:
             self.cost += row.cost
             self.with_cost += 1
             self.estimated += row.is_estimated
+        elif row.model is not None and None not in (row.prompt_tokens, row.completion_tokens):
+            self.without_price[row.model] += 1
         self.tool_calls += row.tool_calls
         self.broken_calls += row.broken_calls
         if row.latency is not None:
