@@ -291,3 +291,25 @@ def test_a_file_that_breaks_off_and_names_nothing(run: Run, tmp_path: Path) -> N
     (tmp_path / "whole.response.json").write_bytes(orjson.dumps(body))
     rows = table(run("report", tmp_path, "--provider", "ollama", "--csv").out)
     assert [(row["model"], row["exchanges"], row["errors"]) for row in rows] == [("", "2", "1")]
+
+
+def test_what_normalize_wrote_is_reported_like_the_log(run: Run, tmp_path: Path) -> None:
+    log, stored = tmp_path / "log.jsonl", tmp_path / "stored.jsonl"
+    log.write_bytes(b"\n".join(orjson.dumps({**CHAT, "model": model}) for model in ("a", "b", "b")))
+    stored.write_text(run("normalize", log).out)
+    reported = run("report", log, "--by", "model,provider").out
+    assert run("report", stored, "--by", "model,provider").out == reported
+    assert "openai" in reported
+
+
+def test_an_answer_that_mentions_the_version_of_the_stored_form_is_a_providers_answer(
+    run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "log.jsonl"
+    choice = {"index": 0, "delta": {"content": '"format_version"'}, "finish_reason": "stop"}
+    chunk = {**CHAT, "object": "chat.completion.chunk", "choices": [choice]}
+    stream = f'data: {orjson.dumps(chunk).decode()}\n\ndata: {{"format_version": 1}}\n\ndata: [DONE]\n\n'
+    bodies = [{**CHAT, "format_version": "1.0"}, {"body": stream, "provider": "openai"}]
+    file.write_bytes(b"\n".join(map(orjson.dumps, bodies)))
+    (row,) = table(run("report", file, "--by", "provider", "--csv").out)
+    assert (row["provider"], row["exchanges"]) == ("openai", "2")

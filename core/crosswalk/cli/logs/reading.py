@@ -8,6 +8,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from crosswalk.cli.logs.sources import Answer
 from crosswalk.errors import CrosswalkError, DetectionError
 from crosswalk.mapping.detect import LOOKED_AT, decode_events, detect, fault_of, nameable
@@ -83,12 +85,33 @@ def response_of(answer: Answer, arguments: argparse.Namespace, *, keep_raw: bool
         response = deltas.until_done()
     else:
         body = b"".join(answer.chunks)
+        if arguments.provider is None and (stored := _stored(body)) is not None:
+            return stored
         provider = _provider(answer, arguments, [body])
         options = _options(answer, arguments, lambda: _id(_digest(body)))
         from crosswalk.records import with_facts
 
         response = with_facts(normalize(body, provider.name, keep_raw=keep_raw, **options), answer.record)
     return provider.marked(response)
+
+
+def _stored(body: bytes) -> ChatResponse | None:
+    """The response in *body* if it is canonical JSON, as ``crosswalk normalize`` writes it, or ``None``.
+
+    Raises:
+        CanonicalJSONError: it is malformed.
+    """
+    if b'"format_version"' not in body:
+        return None
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(fields, dict) or not fields.keys() >= {"format_version", "metadata", "finish_reason"}:
+        return None
+    from crosswalk.codec import from_json  # no answer of a provider needs it
+
+    return from_json(body, ChatResponse)
 
 
 def _provider(answer: Answer, arguments: argparse.Namespace, chunks: Iterable[bytes]) -> Provider:
