@@ -51,6 +51,8 @@ def main() -> int:
                 show(step)
     for call in run.response.waiting:
         print(f"May I? {call.name}({call.arguments})  (--approve, or --refuse REASON)")
+    if run.response.outcome == "error":
+        print(run.response.turns[-1].error)
     print(f"[{run.response.outcome}] {run.response.usage.total_tokens} tokens")
     return 0 if run.response.outcome in ("answered", "waiting") else 1
 
