@@ -18,7 +18,7 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 def _ask(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "ask",
-        help="ask a model and show its answer while it comes",
+        help="ask a model and show its answer as it arrives",
         description=f"""Ask a model. The answer goes to standard output while it comes; reasoning, and in the end
             tokens, speed, latency and time to the first token, go to standard error. Ctrl-C ends the answer and
             keeps what came. {_KEY}""",

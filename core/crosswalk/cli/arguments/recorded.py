@@ -83,7 +83,7 @@ def _providers(commands: argparse._SubParsersAction[Any]) -> None:
 def _check(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "check",
-        help="prove a provider's mapping on captures",
+        help="test a provider's mapping on captures",
         description=f"""Run the conformance kit over captures: nothing lost, framing does not matter, never
             silently wrong, deterministic, nothing invented, and body and stream of one exchange agree. {_CAPTURES}
             Captures of other endpoints than the provider's are skipped and counted.""",
@@ -122,12 +122,18 @@ def _check(commands: argparse._SubParsersAction[Any]) -> None:
 def _explain(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "explain",
-        help="say of every leaf of one answer where it went",
-        description="""Say of every leaf of one recorded answer where it went. It is found out by changing the
-            leaf and mapping again, so it is true of any plugin.""",
+        help="show where each field of an answer went",
+        description="""Show where each field of one recorded answer went. The command changes each field and maps the
+            answer again, so it works for any plugin.""",
         epilog=EXIT_STATUS,
     )
-    parser.add_argument("file", metavar="FILE", help="a recorded answer; '-' for standard input")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="a recorded answer; '-' or nothing for standard input",
+    )
     _add_provider(parser, or_else="found out from the answer")
     _add_status(parser)
     parser.add_argument(
@@ -142,7 +148,7 @@ def _explain(commands: argparse._SubParsersAction[Any]) -> None:
 def _table(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "table",
-        help="the crosswalk of providers: which wire field is which canonical field",
+        help="list which wire field is which canonical field, by provider",
         description=f"""Write which path of the providers' answers lands in which canonical paths, found out by
             changing every leaf of captures and mapping again. {_CAPTURES}""",
         epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
@@ -171,7 +177,7 @@ def _table(commands: argparse._SubParsersAction[Any]) -> None:
 def _diff(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "diff",
-        help="map stored answers again and show what a new mapping changes",
+        help="map stored answers again and show the changes of a new mapping",
         description=f"""Map recorded answers again and show, field by field, what differs from the canonical JSON
             that was stored: what an upgrade changes on your own log. {_CAPTURES}
             A record is a line of JSON Lines with its stored "response" in it. Ids and times that were made up are
@@ -227,7 +233,7 @@ def _new_plugin(commands: argparse._SubParsersAction[Any]) -> None:
 def _parse_answer(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "parse",
-        help="read a validated JSON value out of what a model wrote",
+        help="read a validated JSON value from a model's text",
         description="""Read a value of a schema out of a text: directly, extracted from fences and prose, or repaired;
             or say why not. Write the value, the stage that gave it and the reason as one JSON object.""",
         epilog="Exit status: 0 there is a valid value, 1 there is none, 2 nothing could be tried.",
@@ -269,7 +275,7 @@ _FORMS = (
 def _convert(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "convert",
-        help="write recorded answers in another wire form, and say what it cannot express",
+        help="write recorded answers in another wire form and list what it cannot express",
         description=f"""Write recorded answers, of any provider that Crosswalk reads, as another API would: a body on a
             line for each, or one stream. What the form cannot express is listed on standard error, by canonical
             path; a field that is not listed is the same when it is read back. {_CAPTURES}""",
@@ -330,10 +336,12 @@ def _report(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--prices",
         action="store_true",
-        help="estimate the costs that nobody says, by list prices (needs the extra prices)",
+        help="estimate missing costs by list prices (needs the extra prices)",
     )
     parser.add_argument(
-        "--verbose", action="store_true", help="say of each exchange that cannot be read where and why"
+        "--verbose",
+        action="store_true",
+        help="list each exchange that cannot be read, with its place and the reason",
     )
     parser.add_argument("--demo", action="store_true", help="report on the log that comes with Crosswalk")
 
@@ -361,7 +369,7 @@ def _samples(commands: argparse._SubParsersAction[Any]) -> None:
 def _completion(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "completion",
-        help="write the script with which a shell completes this command line",
+        help="write a completion script for your shell",
         description="""Write a script for a shell: put it where the shell looks for completions, or source it. It knows
             the providers that are installed now; write it anew when that changes.""",
         epilog=EXIT_STATUS,
