@@ -15,7 +15,7 @@ from crosswalk import structured
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.values import value_to_json
-from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredParser
+from crosswalk.structured import ParseResult, Partial, ResponseParser, StructuredAnswerError, StructuredParser
 from crosswalk.text import clean_message
 from crosswalk.types.json import dump_json, load_json
 
@@ -51,6 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
         write_json(_report(result, value))
     elif value is not None:
         write_json(value + b"\n")
+    if result.value is None and not result.errors:
+        try:
+            result.unwrap()
+        except StructuredAnswerError as error:
+            say(str(error))
     if arguments.value:
         for problem in result.errors:
             say(problem)

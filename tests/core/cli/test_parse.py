@@ -72,6 +72,13 @@ def test_the_value_alone(run: Run, stdin: Give) -> None:
     assert done.err == "must be >= 0 @ $.items_shown\nparse_failed: invariant_violation\n"
 
 
+def test_a_failure_without_violations_says_what_is_wrong(run: Run, stdin: Give) -> None:
+    stdin(b"I cannot say.")
+    done = run("parse")
+    assert (done.status, done.err) == (1, "extraction_failed: there is no JSON in the answer\n")
+    assert orjson.loads(done.out)["reason"] == "extraction_failed"
+
+
 def test_version_2_has_a_name(run: Run, stdin: Give) -> None:
     stdin(GOOD.encode())
     assert orjson.loads(run("parse", "--schema", "StructuredResponseV2").out)["value"]["response"] == "A"
