@@ -7,6 +7,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +34,8 @@ _REPEATING: Final = {"claude_code"}
 """The layouts of logs that copy earlier answers into another file, with their ids."""
 _NAMED: Final = 10
 """The most models that a note names."""
+_LEAST_COST: Final = Decimal("0.0001")
+"""The least cost that is shown with its figures."""
 HEADINGS: Final = (
     "exchanges",
     "errors",
@@ -217,6 +220,11 @@ def notes_of(total: Group, with_prices: bool) -> Iterator[str]:
         total: all exchanges.
         with_prices: whether missing costs were estimated.
     """
+    if unknown := total.errors[DetectionError.__name__]:
+        yield (
+            f"{unknown:,} of {total.exchanges:,} exchanges fit no provider, or several. --verbose lists them; "
+            "--provider NAME or --field provider=KEY says whose they are."
+        )
     without = total.exchanges - total.with_usage
     if without:
         yield f"{without:,} of {total.exchanges:,} exchanges have no token counts."
@@ -241,6 +249,8 @@ def figures_of(group: Group) -> list[str]:
     """The figures of *group* as text, in the order of the table's headings."""
     share = f"{100 * group.cached_tokens / group.prompt_tokens:.0f} %" if group.prompt_tokens else "-"
     cost = f"{group.cost:.4f}" if group.with_cost else "-"
+    if 0 < group.cost < _LEAST_COST:
+        cost = f"<{_LEAST_COST}"
     counts = (group.exchanges, group.errors.total(), group.prompt_tokens, group.completion_tokens)
     latencies = (group.latency(part) for part in (0.5, 0.95))
     return [

@@ -139,6 +139,23 @@ def test_models_without_a_list_price_are_named(run: Run, tmp_path: Path) -> None
     assert "No list price" not in run("report", file).out
 
 
+def test_a_cost_too_small_to_show_is_not_shown_as_zero(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    for cost, shown in ((0.0001, " 0.0001 "), (0.00009, " <0.0001 "), (0, " 0.0000 ")):
+        file.write_bytes(
+            orjson.dumps(
+                {"provider": "openrouter", "body": {**CHAT, "usage": {**CHAT["usage"], "cost": cost}}}  # type: ignore[dict-item]
+            )
+        )
+        assert shown in run("report", file).out
+
+
+def test_answers_of_no_provider_are_counted_with_a_way_to_name_it(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_bytes(orjson.dumps(CHAT) + b'\n{"hello": 1}\n')
+    assert "\n1 of 2 exchanges fit no provider, or several. --verbose lists them; " in run("report", file).out
+
+
 def test_prices_without_their_package_are_refused_before_anything_is_read(
     run: Run, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
