@@ -124,6 +124,7 @@ class _Asking:
             self.answers[name] = mapper, best
 
 
+_CANONICAL: Final = {"format_version", "metadata", "finish_reason"}
 _CHAT: Final = {"id": "c", "created": 1, "model": "m"}
 _PLAIN: Final[tuple[dict[str, Any], ...]] = (
     {
@@ -176,6 +177,10 @@ def detect(events: bytes | Iterable[Any], registry: Registry, *, among: Iterable
     """
     decoded = decode_events(events, DEFAULT) if isinstance(events, bytes) else events
     looked_at = list(islice(decoded, LOOKED_AT))
+    if any(isinstance(event, dict) and event.keys() >= _CANONICAL for event in looked_at[:1]):
+        raise DetectionError(
+            "this is Crosswalk's canonical JSON, not a server's answer; read it with from_json()"
+        )
     asking = _Asking(looked_at, registry, None if among is None else frozenset(among))
     result = asking.shipped()
     if Recognition.CERTAIN not in result.values():

@@ -82,7 +82,11 @@ def build(
     if mapper.build_request is None:
         raise UnsupportedRequestError("its plugin builds no requests", provider=provider)
     if request.model is None:
-        raise UnsupportedRequestError("no model is named", provider=provider, options=["model"])
+        raise UnsupportedRequestError(
+            f"no model is named; give model=, or the endpoint as '{provider}:MODEL'",
+            provider=provider,
+            options=["model"],
+        )
     access = mapper.info.access
     is_official = access is not None and access.base_url == base_url
     fitted = partial(_fitted, mapper=mapper, is_official=is_official, takes_media=takes_media)

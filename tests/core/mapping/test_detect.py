@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from crosswalk import DetectionError, Limits, PluginError, UnknownEventError, detect, normalize, registry
+from crosswalk import (
+    ChatMessage,
+    ChatResponse,
+    DetectionError,
+    Limits,
+    PluginError,
+    UnknownEventError,
+    UsageInfo,
+    detect,
+    normalize,
+    registry,
+)
+from crosswalk.codec import to_json
 from crosswalk.mapping.detect import candidates, fault_of
 from crosswalk.plugin.registry import ENTRY_POINT_GROUP, Registry
 from crosswalk.plugins import (
@@ -234,6 +246,11 @@ def test_what_nobody_recognizes(data: bytes) -> None:
     with pytest.raises(DetectionError, match="no provider recognizes this payload; name one of") as caught:
         normalize(data, registry=registry_of(a=Sure(CERTAIN)))
     assert caught.value.candidates == ()
+
+
+def test_canonical_json_is_no_answer_of_a_server() -> None:
+    with pytest.raises(DetectionError, match="canonical JSON, not a server's answer; read it with from_json"):
+        normalize(to_json(ChatResponse.success(ChatMessage.assistant("Hi"), UsageInfo(1, 1), "m")))
 
 
 def test_every_provider_is_asked_about_every_event() -> None:
