@@ -147,8 +147,7 @@ def guessed(
     from crosswalk.mapping.plain_chat import is_plain_chat
 
     events = list(decode_events(data, options.limits))
-    # Without a sentinel, servers differ in whether a stream is cut off.
-    is_whole = len(events) == 1 or data.rstrip().endswith(b"[DONE]")
+    has_sentinel = data.rstrip().endswith(b"[DONE]")
     same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
         read = partial(read_body, data=data, options=same)
@@ -159,7 +158,7 @@ def guessed(
                 events[:LOOKED_AT],
                 read,
                 is_error=options.status >= 400,
-                is_plain=is_whole and is_plain_chat(events),
+                is_plain=is_plain_chat(events, has_sentinel=has_sentinel),
             )
             if ambiguous.candidates
             else None

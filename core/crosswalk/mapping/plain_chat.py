@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 __all__ = ["is_plain_chat"]
 
 
-def is_plain_chat(events: Iterable[Any]) -> bool:
+def is_plain_chat(events: Sequence[Any], *, has_sentinel: bool) -> bool:
     """Whether *events*, a body or the chunks of a stream, have no more than every shipped dialect reads the same.
 
-    That is one choice with text or function calls, an ordinary finish word, and counts that add up.
+    That is one choice with text, or in a body function calls, an ordinary finish word, and counts that add up. Chunks
+    are plain only before a sentinel (``[DONE]``): without it, servers differ in whether a stream is cut off. They differ
+    in when a streamed call has ended, too.
     """
     forms = {_form_of(event) for event in events}
-    return len(forms) == 1 and None not in forms
+    return forms == ({"chat.completion.chunk"} if has_sentinel else {"chat.completion"}) and (
+        has_sentinel or len(events) == 1
+    )
 
 
 def _form_of(event: Any) -> str | None:
@@ -22,15 +26,18 @@ def _form_of(event: Any) -> str | None:
     if not _fits(event, _EVENT) or not event.keys() >= {"id", "object", "model", "choices"}:
         return None
     form: str = event["object"]
-    part = "message" if form == "chat.completion" else "delta"
+    is_body = form == "chat.completion"
+    part, other = ("message", "delta") if is_body else ("delta", "message")
     choices, usage = event["choices"], event.get("usage")
-    if len(choices) > 1 or any(part not in choice or "index" not in choice for choice in choices):
+    if len(choices) > 1 or any(
+        part not in choice or other in choice or "index" not in choice for choice in choices
+    ):
         return None
     if usage and usage.get("total_tokens") != usage.get("prompt_tokens", 0) + usage.get(
         "completion_tokens", 0
     ):
         return None
-    return form if form == "chat.completion.chunk" or (choices and usage) else None
+    return form if not is_body or (choices and usage) else None
 
 
 def _fits(value: Any, shape: Any) -> bool:
@@ -53,6 +60,11 @@ def _word(value: Any) -> bool:
     return type(value) is str and value not in ("", "null")
 
 
+def _call_id(value: Any) -> bool:
+    """Whether *value* is an id, not the count that TGI repeats in every answer."""
+    return _word(value) and not value.removeprefix("-").isdecimal()
+
+
 def _string(value: Any) -> bool:
     return type(value) is str
 
@@ -73,7 +85,7 @@ def _time(value: Any) -> bool:
 _null: Final = _one_of(None)
 _CALL: Final = {
     "index": _count,
-    "id": _word,
+    "id": _call_id,
     "type": _one_of("function"),
     "function": {"name": _word, "arguments": _string},
 }
@@ -82,7 +94,6 @@ _PART: Final = {
     "content": _text,
     "refusal": _one_of(None, ""),
     "annotations": _one_of([]),
-    "tool_calls": (_null, [_CALL]),
 }
 _EVENT: Final = {
     "id": _word,
@@ -94,8 +105,8 @@ _EVENT: Final = {
     "choices": [
         {
             "index": _one_of(0),
-            "message": _PART,
-            "delta": _PART,
+            "message": {**_PART, "tool_calls": (_null, [_CALL])},
+            "delta": {**_PART, "tool_calls": (_null, _one_of([]))},
             "finish_reason": _one_of(None, "stop", "length", "tool_calls", "content_filter"),
             "logprobs": _null,
         }
