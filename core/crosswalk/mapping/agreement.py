@@ -23,7 +23,6 @@ def agreed(
     read: Callable[[Mapper], ChatResponse],
     *,
     is_error: bool = False,
-    is_plain: bool = False,
 ) -> ChatResponse | None:
     """Return the response that all *candidates* read, apart from their id, or ``None`` if their responses differ.
 
@@ -36,7 +35,6 @@ def agreed(
         events: the first events of the payload, decoded.
         read: returns the response for a provider. A generated id and time must be the same each time.
         is_error: whether the status is that of an error, which each candidate reads with its own hook.
-        is_plain: whether all shipped providers read it the same. See :func:`crosswalk.mapping.plain_chat.is_plain_chat`.
     """
     # An override changes how its own answers are read, not whether the shipped providers agree.
     mappers = {
@@ -47,9 +45,7 @@ def agreed(
     name = next((name for name, one in mappers.items() if _is_original(one, looked_at)), min(mappers))
 
     def reader(name: str) -> object:
-        if is_error or not registry.is_shipped(name):
-            return name
-        return None if is_plain else _hooks(mappers[name], looked_at)
+        return name if is_error or not registry.is_shipped(name) else _hooks(mappers[name], looked_at)
 
     # One of the candidates that are bound to read the same reads for all.
     others = {reader(other): mapper for other, mapper in mappers.items()}

@@ -13,6 +13,7 @@ from collections.abc import (
 )
 from datetime import datetime
 from functools import cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -144,22 +145,13 @@ def guessed(
         DetectionError: their responses differ, or there are no candidates.
     """
     from crosswalk.mapping.agreement import agreed  # seldom needed
-    from crosswalk.mapping.plain_chat import is_plain_chat
 
-    events = list(decode_events(data, options.limits))
-    has_sentinel = data.rstrip().endswith(b"[DONE]")
+    events = list(islice(decode_events(data, options.limits), LOOKED_AT))
     same = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
     with quietly():
         read = partial(read_body, data=data, options=same)
         response = (
-            agreed(
-                ambiguous.candidates,
-                registry,
-                events[:LOOKED_AT],
-                read,
-                is_error=options.status >= 400,
-                is_plain=is_plain_chat(events, has_sentinel=has_sentinel),
-            )
+            agreed(ambiguous.candidates, registry, events, read, is_error=options.status >= 400)
             if ambiguous.candidates
             else None
         )
