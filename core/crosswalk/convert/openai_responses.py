@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResponsesWriter"]
 
-_NEWS: Final = ("output", "sequence_number", "obfuscation")
+_NEWS: Final = ("output", "type", "sequence_number", "obfuscation")
 """Stored data that are not fields of the response: its items, and the further fields of events."""
 
 
