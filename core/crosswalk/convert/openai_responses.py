@@ -355,7 +355,9 @@ class ResponsesWriter(Writer):
         """Return the item that begins now, like the original one if there is one."""
         location = yield from self._pass_over(type, called)
         remaining = self._kept.entry(location)
-        type, id = str(remaining.get("type", type)), remaining.get("id")
+        id = remaining.get("id")
+        if type != "custom_tool_call":  # which a call may have become since
+            type = str(remaining.get("type", type))
         known = id if isinstance(id, str) and id else self._id(type, piece)
         return OpenItem(len(self._items), known, type, location)
 

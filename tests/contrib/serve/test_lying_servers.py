@@ -126,3 +126,14 @@ def test_so_does_a_completion_without_a_text(upstream: ReplayServer) -> None:
     asked = {"model": "tiny", "prompt": "a", "echo": True}
     answer = post(config_of(upstream), asked, "/v1/completions")
     assert [choice["text"] for choice in answer.json()["choices"]] == ["ab", "a"]
+
+
+def test_a_call_of_a_custom_tool_as_a_function_is_a_custom_call(upstream: ReplayServer) -> None:
+    call = {"id": "fc_1", "call_id": "c", "name": "run", "arguments": '{"input":"ls"}', "status": "completed"}
+    upstream.add(Answer.of_json({**RESPONSE, "id": "r", "output": [{"type": "function_call", **call}]}))
+    model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: sk-own}}"
+    asked = {"model": "tiny", "input": "Hi", "tools": [{"type": "custom", "name": "run"}]}
+    answer = post(config_of(upstream, models=model), asked, "/v1/responses")
+    custom = {"type": "custom_tool_call", "id": "fc_1", "call_id": "c", "name": "run", "input": "ls"}
+    assert answer.json()["output"] == [{**custom, "status": "completed"}]
+    assert "x-crosswalk-dropped" not in answer.headers
