@@ -105,9 +105,9 @@ def whole(
         return written
     raw = native or load_json(written.body)
     for choice in raw["choices"] if wants.echo else ():
-        choice["text"] = prompt_of(incoming) + choice["text"]
+        choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
-        name_in_namespaces(raw["output"], incoming)
+        name_in_namespaces(raw.get("output") or (), incoming)
     return attrs.evolve(written, body=dump_json(raw))
 
 
@@ -147,9 +147,10 @@ def name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> N
     """Name the tool of each call in *items* as the client has it: in its namespace, with its name there."""
     for item in items:
         namespace, name = incoming.wants.namespaces.get(item.get("name", ""), (None, None))
-        if name is not None and "call" in item["type"]:
+        kind = item.get("type") or ""
+        if name is not None and "call" in kind:
             item["name"] = name
-        if namespace is not None and item["type"] in ("function_call", "custom_tool_call"):
+        if namespace is not None and kind in ("function_call", "custom_tool_call"):
             item.setdefault("namespace", namespace)
 
 

@@ -327,9 +327,10 @@ class Exchange:
             if gateway.config.log.exchange_requests:
                 about["request"] = self._incoming.request.said
             gateway.exchanges.add(response, about, route.services[0][0].redact)
-        if body is not None and self._is_kept:
+        id = orjson.loads(body).get("id") if body is not None and self._is_kept else None
+        if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                id, conversation = orjson.loads(body)["id"], Conversation((*self._asked, response), body)
+                conversation = Conversation((*self._asked, response), body)
                 await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be gone on with: %s", self.reply.id, error)

@@ -146,7 +146,9 @@ class _Import:
         if type(parameters.get("timeout")) in (int, float):
             own["timeouts"] = {"total": float(parameters.pop("timeout"))}
         for key, value in own.items():
-            if value and model.setdefault(key, value) != value:
+            if value and not model["endpoints"]:
+                model[key] = value
+            elif value and model.get(key) != value:
                 self._omit(f"{place}.litellm_params", f"other {key} than the first endpoint of {name}")
         model["endpoints"].append(result)
         self._rest(f"{place}.litellm_params", parameters)

@@ -176,7 +176,8 @@ def read_request(
     return attrs.evolve(incoming, request=attrs.evolve(incoming.request, headers=extra))
 
 
-_KNOWN: Final = b"2023-06-01"
+_KNOWN: Final = (b"2023-06-01", b"2026-10-21")
+"""The versions of Anthropic's API with the same answers. The newer one only refuses some options of the older one."""
 _OPENAI: Final = (b"openai-beta",)
 _READ: Final = {
     WireForm.OPENAI_CHAT: _OPENAI,
@@ -199,7 +200,7 @@ def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> d
     wanted = _READ.get(form, ())
     results: dict[str, str] = {}
     for name, value in headers:
-        if name not in wanted or value in (b"", _KNOWN):
+        if name not in wanted or value in (b"", *_KNOWN):
             continue
         location = name.decode()
         if not _WORDS.fullmatch(value):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResponsesWriter"]
 
-_NEWS: Final = ("output", "sequence_number", "obfuscation")
+_NEWS: Final = ("output", "type", "sequence_number", "obfuscation")
 """Stored data that are not fields of the response: its items, and the further fields of events."""
 
 
@@ -355,7 +355,9 @@ class ResponsesWriter(Writer):
         """Return the item that begins now, like the original one if there is one."""
         location = yield from self._pass_over(type, called)
         remaining = self._kept.entry(location)
-        type, id = str(remaining.get("type", type)), remaining.get("id")
+        id = remaining.get("id")
+        if type != "custom_tool_call":  # which a call may have become since
+            type = str(remaining.get("type", type))
         known = id if isinstance(id, str) and id else self._id(type, piece)
         return OpenItem(len(self._items), known, type, location)
 

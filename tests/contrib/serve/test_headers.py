@@ -106,7 +106,10 @@ def test_a_header_that_comes_twice_is_one_list(upstream: ReplayServer) -> None:
     assert upstream.requests[0].headers["anthropic-beta"] == "a-1, b-2 , c=3"
 
 
-@pytest.mark.parametrize(("version", "lost"), [("2023-06-01", None), ("2023-01-01", "anthropic-version")])
+@pytest.mark.parametrize(
+    ("version", "lost"),
+    [("2023-06-01", None), ("2026-10-21", None), ("2023-01-01", "anthropic-version")],
+)
 def test_answers_are_those_of_one_version(upstream: ReplayServer, version: str, lost: str | None) -> None:
     answer = post(upstream, "/v1/messages", "anthropic", [("anthropic-version", version)])
     assert answer.headers.get("x-crosswalk-dropped", "").partition(":")[0] == (

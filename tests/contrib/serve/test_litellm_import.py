@@ -129,6 +129,14 @@ def test_azure_gets_its_own_key_from_the_environment(tmp_path: Path) -> None:
     assert target["api_key"] == "${AZURE_API_KEY}"
 
 
+def test_an_endpoint_does_not_give_its_options_to_the_first(tmp_path: Path) -> None:
+    one = "{model_name: a, litellm_params: {model: openai/gpt-5, api_key: k}}"
+    text = f"model_list: [{one}, {one.replace('k}', 'k, max_tokens: 9}')}]"
+    found = imported(tmp_path / "litellm.yaml", text)
+    assert found.config["models"]["a"].keys() == {"endpoints"}
+    assert found.omitted == ("model_list[1].litellm_params: other defaults than the first endpoint of a",)
+
+
 def test_endpoints_of_a_model_share_its_options(tmp_path: Path) -> None:
     one = "{model_name: a, litellm_params: {model: openai/gpt-5, api_key: k, temperature: T}}"
     text = f"model_list: [{one.replace('T', '0')}, {one.replace('T', '1')}]\n"

@@ -101,3 +101,39 @@ def test_what_a_server_answers_is_written_down_as_it_came(upstream: ReplayServer
     model = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: EMPTY}}"
     post(config_of(upstream, f"log: {{exchanges: {tmp_path}/log}}", model))
     assert "an EMPTY one" in (tmp_path / "log").read_text()
+
+
+LOOK = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+SEA = [{"type": "namespace", "name": "sea", "description": "", "tools": [LOOK]}]
+RESPONSE = {"object": "response", "model": "tiny", "status": "completed"}
+
+
+@pytest.mark.parametrize("more", [{"output": []}, {"id": "resp_1", "output": None}, {"id": "resp_1"}])
+def test_an_answer_without_what_its_format_demands_still_reaches_its_client(
+    upstream: ReplayServer, more: dict[str, Any]
+) -> None:
+    upstream.add(Answer.of_json({**RESPONSE, **more}))
+    model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: sk-own}}"
+    asked = {"model": "tiny", "input": "Hi", "tools": SEA}
+    answer = post(config_of(upstream, models=model), asked, "/v1/responses")
+    assert (answer.status_code, answer.json()) == (200, {**RESPONSE, **more})
+
+
+def test_so_does_a_completion_without_a_text(upstream: ReplayServer) -> None:
+    choices = [{"index": 0, "text": "b"}, {"index": 1, "text": None}]
+    ended = [{**choice, "finish_reason": "stop"} for choice in choices]
+    upstream.add(Answer.of_json({**ABOUT, "object": "text_completion", "choices": ended}))
+    asked = {"model": "tiny", "prompt": "a", "echo": True}
+    answer = post(config_of(upstream), asked, "/v1/completions")
+    assert [choice["text"] for choice in answer.json()["choices"]] == ["ab", "a"]
+
+
+def test_a_call_of_a_custom_tool_as_a_function_is_a_custom_call(upstream: ReplayServer) -> None:
+    call = {"id": "fc_1", "call_id": "c", "name": "run", "arguments": '{"input":"ls"}', "status": "completed"}
+    upstream.add(Answer.of_json({**RESPONSE, "id": "r", "output": [{"type": "function_call", **call}]}))
+    model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: sk-own}}"
+    asked = {"model": "tiny", "input": "Hi", "tools": [{"type": "custom", "name": "run"}]}
+    answer = post(config_of(upstream, models=model), asked, "/v1/responses")
+    custom = {"type": "custom_tool_call", "id": "fc_1", "call_id": "c", "name": "run", "input": "ls"}
+    assert answer.json()["output"] == [{**custom, "status": "completed"}]
+    assert "x-crosswalk-dropped" not in answer.headers

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from contrib_serve import ABOUT, USAGE, asking, config_of, says, streams
-from crosswalk.convert import WireForm
+from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
 from crosswalk.testing.faults import Garbage
@@ -287,15 +287,28 @@ def test_an_odd_frame_goes_out_as_it_came(data: bytes, framed: bytes) -> None:
     assert relay.fail(ErrorInfo(ErrorKind.SERVER, "too late")) == b""
 
 
-def test_an_answer_that_cannot_be_stored_is_still_an_answer(
-    upstream: ReplayServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_answer_with_an_event_that_nobody_knows_is_stored(upstream: ReplayServer) -> None:
     path = "/v1/responses"
-    events = [
-        RESPONSES[0],
-        RESPONSES[1],
-        {**RESPONSES[5], "response": {**RESPONSES[5]["response"], "output": []}},
-    ]
-    upstream.add(given := sends(path, events))
+    upstream.add(sends(path, RESPONSES))
+
+    async def ask() -> Any:
+        app = create_app(at(upstream, path))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            await client.post(path, json={"model": "tiny", "stream": True, **ASKED[path]})
+            return (await client.get(f"{path}/resp_1")).json()
+
+    stored = asyncio.run(ask())
+    assert (stored["status"], stored["output"]) == ("completed", [DONE_ITEM])
+
+
+def test_an_answer_that_cannot_be_stored_is_still_an_answer(
+    upstream: ReplayServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ConversionError("no")
+
+    monkeypatch.setattr("crosswalk_serve.asking.whole", refuse)
+    path = "/v1/responses"
+    upstream.add(given := sends(path, RESPONSES))
     assert posted(at(upstream, path), path) == b"".join(given.chunks)
     assert [one.message for one in caplog.records if "cannot be stored" in one.message]

@@ -145,6 +145,14 @@ class TestOpenAI:
 
 
 class TestAnthropic:
+    def test_an_ordinary_answer_drops_nothing(
+        self, claude: anthropic.Anthropic, upstream: ReplayServer
+    ) -> None:
+        upstream.add(says("Hi"))
+        question: Any = [{"role": "user", "content": "Hi"}]
+        raw = claude.messages.with_raw_response.create(model="tiny", max_tokens=9, messages=question)
+        assert "x-crosswalk-dropped" not in raw.headers
+
     def test_tools_over_turns(self, claude: anthropic.Anthropic, upstream: ReplayServer) -> None:
         upstream.add(thinks()).add(says("Mild."))
         tools: Any = [{"name": "weather", "input_schema": WEATHER}]
